@@ -30,6 +30,7 @@ from gangplan.source.plain import Plain
 from gangplan.spec.catalog import ImageCatalog
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.crd_files import load_crds
+from gangplan.spec.declare import known_or_new
 from gangplan.spec.digest import digest_of
 from gangplan.spec.files import read_files
 from gangplan.spec.job import TrainingJob
@@ -234,7 +235,7 @@ def _load_clusters(root: Path, findings: list[Finding]) -> dict[str, ClusterFile
         if read and _own_name(read[0].name, name, read[1], findings):
             clusters[name] = ClusterFile(name, read[0], read[1])
     if not clusters and not findings:
-        help = "Add overlays/<cluster>/cluster.yaml."
+        help = "Create one: gangplan new cluster NAME."
         findings.append(Finding(WORKSPACE_EMPTY, Location(OVERLAYS), "no cluster is declared", help))
     return clusters
 
@@ -255,8 +256,8 @@ def _load_teams(root: Path, findings: list[Finding]) -> dict[str, TeamFile]:
 
 def _load_catalog(root: Path, findings: list[Finding]) -> tuple[ImageCatalog | None, Document | None]:
     if not os.path.lexists(root / CATALOG):
-        help = "Add images/catalog.yaml."
-        findings.append(Finding(CATALOG_MISSING, Location(CATALOG), "there is no image catalog", help))
+        message, help = "there is no image catalog", f"Add {CATALOG}."
+        findings.append(Finding(CATALOG_MISSING, Location(CATALOG), message, help))
         return None, None
     read = _read(root, CATALOG, ImageCatalog, findings)
     return read if read else (None, None)
@@ -265,8 +266,7 @@ def _load_catalog(root: Path, findings: list[Finding]) -> tuple[ImageCatalog | N
 def _own_name(written: str | None, folder: str, document: Document, findings: list[Finding]) -> bool:
     if written is None or written == folder:
         return True
-    message = f"name is '{written}', but the folder is '{folder}'"
-    help = "Remove the line, or rename the folder."
+    message, help = f"name is '{written}', but the folder is '{folder}'", f"Write name: {folder}."
     findings.append(Finding(SPEC_VALUE, document.where(("name",)), message, help))
     return False
 
@@ -284,17 +284,16 @@ def _check_references(
             if name not in known_teams:
                 where = cluster.document.where(("teams", name), key=True)
                 message = f"team '{name}' has no specs/{name}/team.yaml"
-                findings.append(Finding(TEAM_UNKNOWN, where, message, nearest(name, known_teams)))
+                help = known_or_new("team", name, known_teams)
+                findings.append(Finding(TEAM_UNKNOWN, where, message, help))
     for team in teams.values():
-        for path, listed in team.spec.named_clusters:
-            for index, name in enumerate(listed):
-                if name not in known_clusters:
-                    where = team.document.where((*path, index))
-                    message = f"cluster '{name}' is not declared in overlays/"
-                    findings.append(Finding(CLUSTER_UNKNOWN, where, message, nearest(name, known_clusters)))
+        for path, name in team.spec.named_clusters:
+            if name not in known_clusters:
+                message = f"cluster '{name}' is not declared in overlays/"
+                help = known_or_new("cluster", name, known_clusters)
+                findings.append(Finding(CLUSTER_UNKNOWN, team.document.where(path), message, help))
         for name, connection in team.spec.connections.items():
             if connection.claim is not None and connection.claim not in team.spec.claims:
-                where = team.document.where(("connections", name, "claim"))
-                message = f"claim '{connection.claim}' is not declared"
-                help = nearest(connection.claim, team.spec.claims)
-                findings.append(Finding(CLAIM_UNKNOWN, where, message, help))
+                where, wanted = team.document.where(("connections", name, "claim")), connection.claim
+                help = known_or_new("claim", wanted, team.spec.claims, team.document.file)
+                findings.append(Finding(CLAIM_UNKNOWN, where, f"claim '{wanted}' is not declared", help))

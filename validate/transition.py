@@ -196,8 +196,18 @@ def _queues(old: Mapping[Key, Body], new: Mapping[Key, Body]) -> Iterator[Step]:
             message = f"{key[0]} {body['metadata']['name']} is removed while runs use it ({shown}): " + (
                 "waiting runs are never admitted" if key[0] == "LocalQueue" else "its deletion blocks"
             )
-            help = "Drain it first: stopPolicy HoldAndDrain in one commit, its removal in a later one."
-            yield Step(key, Problem((), message, help, QUEUE_REMOVED))
+            yield Step(key, Problem((), message, _drained(key), QUEUE_REMOVED))
+
+
+def _drained(key: Key) -> str:
+    """The patch that empties a queue before it goes. A flavor has no such field: its queues do."""
+    kind, name = ("ClusterQueue", "QUEUE") if key[0] == "ResourceFlavor" else (key[0], key[2])
+    change = "[{op: add, path: /spec/stopPolicy, value: HoldAndDrain}]"
+    patch = f"{{target: {{kind: {kind}, name: {name}}}, patch: '{change}'}}"
+    return (
+        "Keep it in this commit and drain it: stop its runs (state: stopped), or add"
+        f" - {patch} to patches: in overlays/<cluster>/kustomization.yaml; remove it in a later one."
+    )
 
 
 def _users(bodies: Mapping[Key, Body]) -> dict[str, set[Key]]:

@@ -19,7 +19,7 @@ from gangplan.report.fixed import fixed_text
 from gangplan.report.plan import run_line
 from gangplan.report.sweeps import apart, sweep_line
 from gangplan.source import Document, load
-from gangplan.spec.near import nearest
+from gangplan.spec.near import nearest_file
 from gangplan.spec.root import SPECS, root_of
 from gangplan.starter.answers import check_name
 from gangplan.starter.formats import format_of, model_of
@@ -121,8 +121,8 @@ def _path(root: Path, file: str) -> str:
         if not path.startswith("../") and (root / path).is_file():
             return path
     there = [one.relative_to(root).as_posix() for one in (root / SPECS).rglob("*.yaml")]
-    near = nearest(Path(file).as_posix(), there)
-    help = near if near.startswith("Did you mean") else "Name a file below specs/ or another folder of it."
+    near = nearest_file(Path(file).as_posix(), there)
+    help = f"Did you mean '{near}'?" if near else "Name a file below specs/ or another folder of it."
     raise UserError(f"there is no file {file} in the workspace", help)
 
 

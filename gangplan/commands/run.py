@@ -22,6 +22,7 @@ from gangplan.model.job import Job
 from gangplan.records import dataclass
 from gangplan.report.local import ending, opening, shown
 from gangplan.resolve.job import resolve, target_clusters
+from gangplan.spec.near import nearest_file
 from gangplan.workspace import Spec, SpecFile, Workspace, find_root, load_spec, load_workspace, nearest
 
 
@@ -126,7 +127,8 @@ def _file(workspace: Workspace, name: str) -> SpecFile:
             and (shown := path.relative_to(workspace.root).as_posix()) in known
         ):
             return known[shown]
-    help = nearest(name, known) or "gangplan list specs shows them."
+    near = nearest_file(name, known)
+    help = f"Did you mean '{near}'?" if near else "gangplan list specs names all specs."
     raise UserError(f"{name} is not a spec of the workspace", help)
 
 

@@ -28,7 +28,7 @@ from gangplan.pipeline.worker import (
 from gangplan.plan import Unit, plan_unit
 from gangplan.plan.sources import sources_of
 from gangplan.records import dataclass
-from gangplan.resolve import resolve, target_clusters
+from gangplan.resolve import advised, resolve, target_clusters
 from gangplan.rules.files import OF_FILES
 from gangplan.trace import Tracer, tracer_of
 from gangplan.validate.kueue import verdict_of
@@ -65,7 +65,7 @@ def expand_specs(worker: WorkerState, files: Sequence[SpecFile]) -> list[Expande
 def _plan(worker: WorkerState, file: SpecFile, result: Expanded) -> Iterable[tuple[str, Unit]]:
     """The units of one spec file on the clusters asked for."""
     spec, findings = load_spec(worker.workspace.root, file, worker.workspace.templates)
-    result.findings += findings
+    result.findings += advised(findings, worker.workspace, file.team)
     # What comes of files beside it is not told by its own bytes (known.py).
     result.is_lasting &= not (any(one.rule in OF_FILES for one in findings) or (spec and spec.files))
     if spec is not None:

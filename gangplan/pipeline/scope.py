@@ -12,7 +12,8 @@ from pathlib import Path
 from gangplan.errors import UserError
 from gangplan.findings import Finding, in_order, on_clusters, told_apart
 from gangplan.records import dataclass
-from gangplan.workspace import OVERLAYS, RENDERED, SPECS, SpecFile, Workspace, nearest
+from gangplan.spec.near import closest, nearest_file
+from gangplan.workspace import CATALOG, OVERLAYS, RENDERED, SPECS, SpecFile, Workspace, nearest
 
 # What stands here counts for every run: a named file of it means the whole workspace.
 SHARED = ("images", "policies", "schemas", "jobtemplates")
@@ -231,6 +232,12 @@ def _unknown(workspace: Workspace, argument: str, names: Sequence[str], cwd: Pat
     if f"{path}/".startswith(f"{SPECS}/") and (workspace.root / path).is_dir():
         help = f"Name {SPECS}/<team>/team.yaml for what the team has on its clusters, or add a spec."
         return UserError(f"{begin} there is no spec in {argument}", help)
+    if path.count("/") == 1 and path.startswith(f"{SPECS}/"):
+        team = next(iter(workspace.teams), "TEAM")
+        help = (
+            f"Move it to the folder of its team, such as git mv {path} {SPECS}/{team}/{path.split('/')[1]}."
+        )
+        return UserError(f"{begin} {argument} is not in a team's folder", help)
     if path:
         return UserError(f"{begin} {argument} is not a file that gangplan reads", f"It reads {_READ}.")
     if not inside or (cwd / argument).exists():
@@ -241,10 +248,22 @@ def _unknown(workspace: Workspace, argument: str, names: Sequence[str], cwd: Pat
     known = [file.file for file in workspace.spec_files]
     if set(argument) & set("*?["):
         return UserError(f"{begin} no spec matches '{argument}'", nearest(inside[-1], known))
-    return UserError(
-        f"{begin} there is no file '{argument}'",
-        f"{nearest(inside[-1], known)} A file that was deleted cannot be named; without names all is checked.",
-    )
+    return UserError(f"{begin} there is no file '{argument}'", _meant(workspace, argument, inside[-1], known))
+
+
+def _meant(workspace: Workspace, argument: str, path: str, specs: Sequence[str]) -> str:
+    """What a name that is no file was probably meant for."""
+    for what, names in (("team", workspace.teams), ("cluster", workspace.clusters)):
+        if argument in names:
+            return f"Did you mean --{what} {argument}?"
+    others = [
+        *(file for file in (CATALOG,) if (workspace.root / file).exists()),
+        *(one.document.file for one in workspace.teams.values()),
+        *(one.document.file for one in workspace.clusters.values()),
+    ]
+    near = nearest_file(path, specs) or closest(path, others)
+    help = f"Did you mean '{near}'?" if near else "gangplan list specs names all specs."
+    return f"{help} A file that was deleted cannot be named; without names all is checked."
 
 
 _JOB = "TrainJob/"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Sequence
@@ -10,11 +9,9 @@ from collections.abc import Sequence
 from gangplan.plan.launchers import FoundLauncher
 from gangplan.records import dataclass
 from gangplan.rules.model import Rule, Severity
+from gangplan.spec.flow import listed as listed
 
 Path = tuple[str | int, ...]
-# Words that YAML reads as this text in a list between brackets.
-_PLAIN = re.compile(r"(?:[A-Za-z0-9_./+=^]|-(?=[^\s,]))(?:[A-Za-z0-9_./+=@%^~*$-]|:(?=[^\s,\]]))*")
-_NOT_TEXT = frozenset({"yes", "no", "on", "off", "true", "false", "null", "y", "n", "=", "<<"})
 _LONGEST = 400
 
 
@@ -61,19 +58,6 @@ class WordProblem:
     def severity(self) -> Severity:
         """How bad it is."""
         return self.rule.severity
-
-
-def listed(words: Sequence[str]) -> str:
-    """Words as a list that can be pasted into a spec."""
-    return f"[{', '.join(_scalar(word) for word in words)}]"
-
-
-def _scalar(word: str) -> str:
-    if _PLAIN.fullmatch(word) and word.lower() not in _NOT_TEXT:
-        return word
-    if "\n" in word or "\t" in word or not word.isprintable():
-        return json.dumps(word, ensure_ascii=False)
-    return "'" + word.replace("'", "''") + "'"
 
 
 def is_pasteable(words: Sequence[str]) -> bool:

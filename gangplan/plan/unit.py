@@ -82,8 +82,20 @@ def _check_name(job: Job, layout: Layout, spec: Spec) -> list[Finding]:
     if job.trial is not None:  # its own part of the name is given
         what, name, budget = "sweep", job.trial.sweep, budget - len(job.trial.name) - 1
     message = f"{what} name '{name}' has {len(name)} characters; with {layout.workers} workers at most {budget} fit, because Kubernetes limits pod names to 63"
-    help = f"Shorten it, for example to '{name[:budget].rstrip('-')}'."
+    short = _shorter(name, budget)
+    help = f"Shorten it, for example to '{short}'."
+    if what == "job" and not spec.spec.name:
+        file = spec.source.file
+        help = f"Shorten it: git mv {file} {file.removesuffix(f'{name}.yaml')}{short}.yaml."
     return [Finding(NAME_TOO_LONG, where, message, help)]
+
+
+def _shorter(name: str, budget: int) -> str:
+    """As many whole words of a name as there is room for; of one word its beginning."""
+    cut = name[:budget]
+    if name[budget : budget + 1] not in ("-", "") and "-" in cut:
+        cut = cut.rpartition("-")[0]
+    return cut.rstrip("-")
 
 
 def _problems(final: Final, job: Job, spec: Spec) -> list[Finding]:

@@ -75,10 +75,13 @@ _CODE_OPTIONS = frozenset({"-c", "-e", "-E", "-r", "--eval"})
 
 def word_problems(job: Job, is_sound: Sound | None = None) -> Iterator[CommandProblem]:
     """Problems of single words, in the order of the words. `is_sound` tells whether a command may be proposed."""
-    yield from _first_word(job, is_sound)
-    yield from rights_problems(job, is_sound)
     code = _code(job.command)
-    yield from operator_problems(job, code, is_sound)
+    operators = list(operator_problems(job, code, is_sound))
+    yield from _first_word(job, is_sound, bool(operators))
+    yield from rights_problems(job, is_sound)
+    yield from operators
+    if operators:
+        return  # the shell that they need also reads what else is meant for one
     for index, word in enumerate(job.command):
         if index in code:
             continue
@@ -105,7 +108,7 @@ def length_problems(
 _FILE = "Put the text into a file in the image or on a claim, and pass its path."
 
 
-def _first_word(job: Job, is_sound: Sound | None) -> Iterator[CommandProblem]:
+def _first_word(job: Job, is_sound: Sound | None, has_operators: bool) -> Iterator[CommandProblem]:
     words, first = job.command, job.command[0]
     if assigned := ASSIGNMENT.fullmatch(first):
         message = f"'{first}' is an assignment, which only a shell understands; here it would be taken for the program"
@@ -114,7 +117,7 @@ def _first_word(job: Job, is_sound: Sound | None) -> Iterator[CommandProblem]:
             value = listed([assigned[2]])[1:-1]
             help = f"Write env: {{{assigned[1]}: {value}}} and command: {listed(words[1:])}."
         yield CommandProblem(COMMAND_SHELL, ("command", 0), message, help)
-    elif first in _BUILTINS:
+    elif first in _BUILTINS and not has_operators:
         message = f"'{first}' is part of the shell, not a program"
         otherwise = "Run it with a shell: bash, -c, and the script as one word."
         yield CommandProblem(

@@ -1,12 +1,13 @@
 """Specs and workspace in, jobs out: defaults applied, names looked up, every value's origin kept."""
 
 from gangplan.model.site import Site, Tenant
+from gangplan.resolve.advice import advised
 from gangplan.resolve.job import resolve, target_clusters
 from gangplan.resolve.site import resolve_site as _resolve_site
 from gangplan.resolve.tenant import resolve_tenants as _resolve_tenants
 from gangplan.workspace import Workspace
 
-__all__ = ["resolve", "resolve_site", "resolve_tenants", "target_clusters"]
+__all__ = ["advised", "resolve", "resolve_site", "resolve_tenants", "target_clusters"]
 
 
 def resolve_site(workspace: Workspace, cluster_name: str) -> Site:

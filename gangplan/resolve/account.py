@@ -7,7 +7,7 @@ from typing import Any
 from gangplan.model.identity import SERVICE_ACCOUNT
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.specs import SERVICE_ACCOUNT_UNKNOWN, TOKEN_MOUNTED
-from gangplan.workspace import nearest
+from gangplan.spec.declare import known_or_new
 
 
 def resolve_account(context: JobResolution) -> dict[str, Any]:
@@ -21,7 +21,9 @@ def resolve_account(context: JobResolution) -> dict[str, Any]:
     )
     if wanted not in offered:
         known = (
-            nearest(wanted, offered) if offered else "Its owner lists them in serviceAccounts of the team."
+            known_or_new("service account", wanted, offered, context.cluster.document.file)
+            if offered
+            else "Its owner lists them in serviceAccounts of the team."
         )
         context.report(
             SERVICE_ACCOUNT_UNKNOWN,

@@ -21,7 +21,8 @@ from gangplan.rules.after import (
     AFTER_UNUSABLE,
 )
 from gangplan.spec.cluster import Cluster
-from gangplan.workspace import Workspace, nearest
+from gangplan.spec.declare import known_or_new
+from gangplan.workspace import Workspace
 
 _STATES = {
     "stopped": "is stopped, so it never completes",
@@ -90,7 +91,7 @@ def _earlier(
     if step is None:
         others = order.files.keys() - {context.spec.source.stem}
         message = f"team {context.team.name} has no spec {name}.yaml, so nothing ever completes for this run"
-        context.report(AFTER_UNKNOWN, where, message, nearest(name, others))
+        context.report(AFTER_UNKNOWN, where, message, known_or_new("job", name, others))
         return None
     if step.spec is None:
         return None  # what is wrong with its file is told there

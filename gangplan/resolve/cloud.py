@@ -10,8 +10,9 @@ from gangplan.model.job import Egress
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.teams import IDENTITY_UNREACHABLE, IDENTITY_UNUSED
 from gangplan.spec.cluster import Cluster
+from gangplan.spec.declare import known_or_new
 from gangplan.spec.team import Team
-from gangplan.workspace import ClusterFile, TeamFile, nearest
+from gangplan.workspace import ClusterFile, TeamFile
 
 # The name of GKE's metadata server among what runs reach.
 METADATA_SERVER = "metadata-server"
@@ -71,7 +72,7 @@ def check_cluster(cluster: ClusterFile) -> Iterator[Finding]:
                     IDENTITY_UNREACHABLE,
                     cluster.document.where(("workloadIdentity", "egress", index)),
                     f"the cluster offers no endpoint '{name}'",
-                    nearest(name, cluster.spec.egress),
+                    known_or_new("endpoint", name, cluster.spec.egress, cluster.document.file),
                 )
         if answers.provider != "gcp" and not answers.egress:
             host = {"aws": "sts.REGION.amazonaws.com", "azure": "login.microsoftonline.com"}[answers.provider]

@@ -14,8 +14,8 @@ from gangplan.resolve.misfit import WorkerShape
 from gangplan.resolve.variables import own_env
 from gangplan.rules.pods import CONTAINER_NAME_TAKEN
 from gangplan.rules.specs import IMAGE_UNKNOWN
+from gangplan.spec.declare import known_or_new
 from gangplan.spec.pods import PodContainer as Asked
-from gangplan.workspace import nearest
 
 # What a sidecar asks for unless the spec says otherwise. A step of the setup has what the program has: it is done
 # before that starts, so a pod asks for no more.
@@ -69,7 +69,7 @@ def _image(
     if entry is not None:
         return pull(context, one.image, entry, where)
     message = f"image '{one.image}' is not in images/catalog.yaml"
-    context.report(IMAGE_UNKNOWN, where, message, nearest(one.image, context.catalog.images))
+    context.report(IMAGE_UNKNOWN, where, message, known_or_new("image", one.image, context.catalog.images))
     return None
 
 

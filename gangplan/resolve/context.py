@@ -16,6 +16,7 @@ from gangplan.records import dataclass
 from gangplan.rules.model import Rule, Severity
 from gangplan.source import Document, Path
 from gangplan.spec.catalog import ImageCatalog
+from gangplan.spec.declare import known_or_new, new
 from gangplan.workspace import ClusterFile, Spec, TeamFile, nearest
 
 _alias = cache(to_camel)  # of the names of fields, which stand in the code
@@ -56,7 +57,7 @@ class JobResolution:
             rule,
             where,
             f"{what} '{name}' is not declared for team {self.team.name} or cluster {self.cluster.name}",
-            nearest(name, known),
+            known_or_new(what, name, known, self.cluster.document.file),
         )
 
     def near(self, name: str, known: Iterable[str], *blocks: str) -> str:
@@ -68,13 +69,9 @@ class JobResolution:
             if team.name != self.team.name and any(name in getattr(team.spec, block) for block in blocks)
         ]
         if not owners:
-            fields = " or ".join(to_camel(block) for block in blocks)
-            names = [*known]
-            return (
-                nearest(name, names)
-                if names
-                else f"Declare it in specs/{self.team.name}/team.yaml, below {fields}."
-            )
+            names, file = [*known], self.team.document.file
+            what = to_camel(blocks[0]).removesuffix("s")
+            return known_or_new(what, name, names, file) if names else new(what, name, file)
         return f"Team {owners[0]} declares it, but a run can use only what its own team declares. {nearest(name, known)}"
 
     def choose(self, name: str, built_in: Any) -> Any:

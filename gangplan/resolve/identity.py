@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import Any
 
 from gangplan.model.job import Origin
@@ -12,6 +13,8 @@ from gangplan.resolve.platform import resolve_platform
 from gangplan.resolve.queue import resolve_queue
 from gangplan.rules.core import SPEC_FILE_NAME
 from gangplan.spec.namespaces import namespace_of
+from gangplan.spec.phrases import as_name
+from gangplan.spec.words import DNS_LABEL
 
 
 def identity(context: JobResolution) -> dict[str, Any]:
@@ -59,6 +62,14 @@ def _stem(context: JobResolution) -> str:
             SPEC_FILE_NAME,
             context.where(),
             f"file name '{stem}' is not a valid job name: use lower-case letters, digits and '-', starting with a letter",
-            "Rename the file, or add name: to the spec.",
+            _renamed(context.spec.source.file, stem),
         )
     return stem
+
+
+def _renamed(file: str, stem: str) -> str:
+    """How to rename a file whose name cannot be a job's; where nothing of it can, what to add."""
+    name = as_name(DNS_LABEL, stem)
+    if not name:
+        return "Rename the file, or add name: to the spec."
+    return f"Rename it: git mv {quote(file)} {quote(file.removesuffix(f'{stem}.yaml'))}{name}.yaml; or add name: {name}."

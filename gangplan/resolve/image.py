@@ -25,7 +25,7 @@ from gangplan.rules.specs import (
 )
 from gangplan.spec.catalog import Image as ImageSpec
 from gangplan.spec.cluster import Cluster
-from gangplan.workspace import nearest
+from gangplan.spec.declare import known_or_new
 
 # Open MPI 3 is documented but untested; families and majors with a launch recipe.
 KNOWN_MAJORS = {"OpenMPI": {4, 5}, "IntelMPI": {2019, 2021}, "MPICH": {3, 4, 5}}
@@ -51,7 +51,7 @@ def resolve_image(context: JobResolution) -> PulledImage | None:
             IMAGE_UNKNOWN,
             context.origin_of("image", ("image",)),
             f"image '{name}' is not in images/catalog.yaml",
-            nearest(name, context.catalog.images),
+            known_or_new("image", name, context.catalog.images),
         )
         return None
     framework = context.spec.spec.framework or entry.framework
@@ -220,6 +220,14 @@ def _mpi(context: JobResolution, name: str, entry: ImageSpec, framework: str) ->
     if entry.mpi is None:
         if framework in BY_MPI:
             _without_mpi(context, name, framework)
+        elif asked and asked.implementation:
+            context.report(
+                MPI_MISMATCH,
+                context.where("mpi", "implementation"),
+                f"mpi.implementation is {asked.implementation}, but the catalog lists no MPI for image '{name}',"
+                f" whose ranks are started for {framework}",
+                "Remove the line, or choose an image with MPI.",
+            )
         return None
     if asked and asked.implementation and asked.implementation != entry.mpi.implementation:
         context.report(

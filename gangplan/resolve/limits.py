@@ -35,6 +35,7 @@ from gangplan.rules.specs import (
     WORKERS_ONE,
     WORKERS_OVER_LIMIT,
 )
+from gangplan.spec.declare import known_or_new
 
 # Prefixes, and everything below them: objects are found, queued, isolated and pruned by such labels.
 RESERVED_LABELS = (
@@ -237,8 +238,9 @@ def resolve_egress(
         through = behind if name == INTERNET else ()
         if name not in offered and not through:
             message = f"cluster {context.cluster.name} offers no endpoint '{name}'"
-            known = ", ".join(sorted({*offered, *([INTERNET] if behind else [])})) or "none"
-            context.report(EGRESS_UNKNOWN, where, message, f"Offered there: {known}.")
+            known = {*offered, *([INTERNET] if behind else [])}
+            help = known_or_new("endpoint", name, known, context.cluster.document.file)
+            context.report(EGRESS_UNKNOWN, where, message, help)
             continue
         if name == INTERNET and (posture == "isolated" or context.cluster.spec.air_gapped):
             reason = "the posture is isolated" if posture == "isolated" else "the cluster is air-gapped"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from gangplan.model.duration import format_duration
 from gangplan.model.profiles import PLAIN_TIMEOUT_S
 from gangplan.resolve.context import JobResolution
@@ -59,9 +61,16 @@ def check_checkpoint(context: JobResolution, data: DataPlan, timeout_s: int) -> 
 def _where_to(context: JobResolution) -> str:
     """A claim of the team that every worker can write, else a bucket of it, else a placeholder."""
     team = context.team.spec
-    shared = (
+    shared = [
         name
         for name, claim in team.claims.items()
         if "ReadWriteMany" in claim.access_modes and not claim.read_only
-    )
-    return next(iter((*shared, *team.connections)), "CLAIM")
+    ]
+    data = context.spec.spec.data
+    named = [name for name in shared if _FOR_RESULTS.search(name)]
+    free = [name for name in (*shared, *team.connections) if name not in data]
+    return next(iter((*named, *free)), "CLAIM")
+
+
+# How claims are called that programs write to.
+_FOR_RESULTS = re.compile(r"ch?e?ck?(point|pt)|snapshot|result|output|scratch|work|model")

@@ -58,6 +58,7 @@ class WorkerShape:
 # The fields of a spec that can keep a worker off a pool, in the order in which they are looked at.
 FIELDS = (
     "gpus",
+    "mig",
     "cpu",
     "memory",
     "setup",
@@ -85,7 +86,7 @@ def misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
             return "gpus", f"its GPUs are {pool.gpu.model}, not {shape.model}"
         if pool.gpu.mig != shape.mig:
             return (
-                "gpus",
+                "mig",
                 f"it offers {'MIG slices ' + pool.gpu.mig if pool.gpu.mig else 'whole GPUs'}, not {'MIG slices ' + shape.mig if shape.mig else 'whole GPUs'}",
             )
         needs = VENDORS.get(pool.gpu.resource.partition("/")[0])

@@ -9,7 +9,7 @@ from gangplan.model.pods import Neighbour
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.placement import ChosenPlacement
 from gangplan.rules.neighbours import NEIGHBOUR_UNKNOWN, NEIGHBOUR_UNUSABLE
-from gangplan.workspace import nearest
+from gangplan.spec.declare import known_or_new
 
 NODE = "kubernetes.io/hostname"
 # Of a preferred affinity (Kubernetes v1.34: 1 to 100): of the same node, and for each level that is wider.
@@ -58,4 +58,4 @@ def _check(context: JobResolution, field: str, index: int, name: str, own: str) 
         )
     elif name not in context.jobs:
         message = f"team {context.team.name} has no spec {name}.yaml: nothing is near to '{name}', nor apart from it"
-        context.report(NEIGHBOUR_UNKNOWN, where, message, nearest(name, context.jobs - {own}))
+        context.report(NEIGHBOUR_UNKNOWN, where, message, known_or_new("job", name, context.jobs - {own}))

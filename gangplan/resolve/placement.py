@@ -5,7 +5,9 @@ from __future__ import annotations
 from gangplan.model.fabric import Fabric
 from gangplan.model.job import Origin, PulledImage, TargetPool, Toleration
 from gangplan.records import dataclass
+from gangplan.resolve.advice import models_like
 from gangplan.resolve.context import JobResolution
+from gangplan.resolve.largest import less
 from gangplan.resolve.misfit import FIELDS, WorkerShape, misfit
 from gangplan.resolve.quota import team_pools
 from gangplan.resolve.rdma import rdma
@@ -55,9 +57,9 @@ def resolve_placement(
     pools = {name: everywhere[name] for name in team_pools(context.cluster.spec, context.team.name)}
     asked = context.spec.spec.placement
     if asked and asked.node_pool:
-        alike = [asked.node_pool] if _is_taken(context, shape, asked.node_pool, pools) else []
+        alike = [asked.node_pool] if _is_taken(context, shape, asked.node_pool, pools, workers) else []
     else:
-        alike = _fitting(context, shape, pools)
+        alike = _fitting(context, shape, pools, workers)
     if not alike:
         return None
     name = alike[0]
@@ -104,13 +106,16 @@ def gpu_model(context: JobResolution, gpus: int) -> str | None:
     )
 
 
-def _is_taken(context: JobResolution, shape: WorkerShape, name: str, pools: dict[str, NodePool]) -> bool:
+def _is_taken(
+    context: JobResolution, shape: WorkerShape, name: str, pools: dict[str, NodePool], workers: int
+) -> bool:
     """Whether the pool that the spec names is the team's, and large enough for a worker."""
     if not _is_allowed(context, name, pools):
         return False
     field, reason = misfit(pools[name], shape)
     if reason:
-        rule, help = _told_by(field, "Request less per worker, or name another pool.")
+        otherwise = less({name: pools[name]}, shape, workers, "Name another pool.")
+        rule, help = _told_by(field, otherwise, pools, shape)
         context.report(
             rule,
             context.where("placement", "nodePool"),
@@ -120,8 +125,16 @@ def _is_taken(context: JobResolution, shape: WorkerShape, name: str, pools: dict
     return not reason
 
 
-def _told_by(field: str, help: str) -> tuple[Rule, str]:
+def _told_by(field: str, help: str, pools: dict[str, NodePool], shape: WorkerShape) -> tuple[Rule, str]:
     """The rule that tells what keeps a worker off its pools, and its help."""
+    if field == "mig":
+        slices = sorted({one.gpu.mig for one in pools.values() if one.gpu and one.gpu.mig})
+        if not slices:
+            return POOL_NO_FIT, "Remove gpu.mig: no pool there offers MIG slices."
+        return (
+            POOL_NO_FIT,
+            f"Write {'' if shape.mig else 'gpu: {'}mig: {' or '.join(slices)}{'' if shape.mig else '}'}.",
+        )
     if field not in ("architecture", "driver"):
         return POOL_NO_FIT, help
     from gangplan.resolve.image_fit import HELP, RULES  # few images do not fit
@@ -156,7 +169,9 @@ def _is_allowed(context: JobResolution, name: str, pools: dict[str, NodePool]) -
     return False
 
 
-def _fitting(context: JobResolution, shape: WorkerShape, pools: dict[str, NodePool]) -> list[str]:
+def _fitting(
+    context: JobResolution, shape: WorkerShape, pools: dict[str, NodePool], workers: int
+) -> list[str]:
     """The pools where a worker fits, as they are preferred.
 
     Jobs without GPUs prefer pools without them, and never leave those for want of room; spot is only by request.
@@ -168,7 +183,9 @@ def _fitting(context: JobResolution, shape: WorkerShape, pools: dict[str, NodePo
         return [name for name in fitting if (pools[name].gpu is None) == (pools[fitting[0]].gpu is None)]
     models = {pool.gpu.model for pool in pools.values() if pool.gpu}
     if shape.gpus and shape.model and shape.model not in models:
-        context.unknown(GPU_MODEL_UNKNOWN, context.where("gpu", "model"), "GPU model", shape.model, models)
+        message = f"no pool that team {context.team.name} may use on cluster {context.cluster.name} has GPUs called '{shape.model}'"
+        help = models_like(shape.model, filter(None, models))
+        context.report(GPU_MODEL_UNKNOWN, context.where("gpu", "model"), message, help)
         return []
     reasons = "; ".join(
         f"{name}: {misfit(pools[name], shape)[1] or 'spot nodes, which a run must ask for'}" for name in names
@@ -176,11 +193,14 @@ def _fitting(context: JobResolution, shape: WorkerShape, pools: dict[str, NodePo
     # To blame is what keeps the worker off the pool that comes nearest.
     fields = [misfit(pools[name], shape)[0] for name in names]
     blamed = max(fields, key=lambda field: FIELDS.index(field) if field else -1) or "gpus"
-    rule, help = _told_by(blamed, "Request less per worker, or run it on another cluster.")
+    room = {name: pools[name] for name in offered}
+    otherwise = less(room, shape, workers, "Run it on another cluster.")
+    rule, help = _told_by(blamed, otherwise, pools, shape)
     blamed = blamed if rule is POOL_NO_FIT else "image"
+    where = context.where("gpu", "mig") if blamed == "mig" and shape.mig else None
     context.report(
         rule,
-        context.origin_of(blamed, (blamed,)),
+        where or context.origin_of(blamed.replace("mig", "gpus"), (blamed.replace("mig", "gpus"),)),
         f"a worker does not fit on any node that team {context.team.name} may use on cluster {context.cluster.name} ({reasons})",
         help,
     )

@@ -13,9 +13,9 @@ from gangplan.resolve.placement import ChosenPlacement
 from gangplan.resolve.variables import own_env
 from gangplan.rules.roles import ROLE_UNUSABLE
 from gangplan.rules.specs import IMAGE_UNKNOWN, POOL_NO_FIT
+from gangplan.spec.declare import known_or_new
 from gangplan.spec.job import Role as Asked
 from gangplan.spec.job import Step
-from gangplan.workspace import nearest
 
 # Replicated jobs that Trainer finds by their names (v2.3.0, pkg/constants).
 TAKEN = ("node", "launcher", "worker", "workers", "dataset-initializer", "model-initializer")
@@ -81,7 +81,9 @@ def shaped(
         entry = context.catalog.images.get(one.image)
         if entry is None:
             message = f"image '{one.image}' is not in images/catalog.yaml"
-            context.report(IMAGE_UNKNOWN, where, message, nearest(one.image, context.catalog.images))
+            context.report(
+                IMAGE_UNKNOWN, where, message, known_or_new("image", one.image, context.catalog.images)
+            )
             return None
         found = pull(context, one.image, entry, where)
         if found is None:
@@ -94,6 +96,7 @@ def shaped(
     wanted = replace(wanted, **inside(context, one.image or image.name))
     field, reason = misfit(offered, wanted)
     if reason:
+        field = "gpus" if field == "mig" else field
         stated = field in one.model_fields_set
         help = f"Lower {field} there." if stated else f"Write {field} there; omitted, it is that of a worker."
         context.report(

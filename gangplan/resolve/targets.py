@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from gangplan.findings import Finding
 from gangplan.rules.specs import CLUSTER_NOT_CHOSEN, CLUSTER_UNKNOWN, TEAM_NOT_ON_CLUSTER
-from gangplan.workspace import OVERLAYS, Spec, Workspace, nearest
+from gangplan.spec.declare import known_or_new
+from gangplan.workspace import OVERLAYS, Spec, Workspace
 
 
 def target_clusters(workspace: Workspace, spec: Spec) -> tuple[tuple[str, ...], list[Finding]]:
@@ -19,7 +20,7 @@ def target_clusters(workspace: Workspace, spec: Spec) -> tuple[tuple[str, ...], 
                 CLUSTER_UNKNOWN,
                 spec.document.where(("clusters", index)),
                 f"cluster '{name}' is not declared in overlays/",
-                nearest(name, workspace.clusters),
+                known_or_new("cluster", name, workspace.clusters),
             )
             for index, name in enumerate(spec.spec.clusters)
             if name not in workspace.clusters and name not in workspace.unread

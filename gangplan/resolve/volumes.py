@@ -23,6 +23,7 @@ from gangplan.rules.volumes import (
     VOLUME_UNKNOWN,
     VOLUME_UNUSABLE,
 )
+from gangplan.spec.declare import known_or_new
 from gangplan.spec.pods import PodVolume, VolumeUse
 from gangplan.workspace import nearest
 
@@ -52,7 +53,9 @@ def volume_mounts(context: JobResolution) -> list[Mount]:
 def _unknown(context: JobResolution, name: str, offered: list[str]) -> None:
     cluster, team = context.cluster, context.team
     message = f"cluster {cluster.name} has no volume '{name}' for team {team.name}"
-    help = nearest(name, offered) if offered else "Its owner lists them in volumes of the cluster's file."
+    help = "Its owner lists them in volumes of the cluster's file."
+    if offered:
+        help = known_or_new("volume", name, offered, cluster.document.file)
     if name in team.spec.claims or name in team.spec.connections:
         help = f"'{name}' is the team's own: write it in data."
     elif name in cluster.spec.volumes:

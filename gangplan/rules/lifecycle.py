@@ -330,7 +330,11 @@ QUEUE_REMOVED = Rule(
         "lists it; the deletion blocks the sync. Runs that wait in a deleted LocalQueue are never "
         "admitted."
     ),
-    fix="Drain it in one commit (stopPolicy HoldAndDrain), remove it in a later one.",
+    fix=(
+        "Drain it in one commit, remove it in a later one. To drain it, stop its runs (state: stopped), or set stopPolicy "
+        "by a patch in overlays/<cluster>/kustomization.yaml, below patches: - {target: {kind: ClusterQueue, name: nlp}, "
+        "patch: '[{op: add, path: /spec/stopPolicy, value: HoldAndDrain}]'}."
+    ),
     example=Example(
         "overlays/lab/cluster.yaml",
         before="nlp: {queue: research}",

@@ -544,7 +544,10 @@ CLAIM_UNKNOWN = Rule(
         "A pod that mounts a claim that does not exist stays Pending forever. Claims belong to one team; "
         "those of others are in other namespaces."
     ),
-    fix="Correct the name, or declare the claim in team.yaml.",
+    fix=(
+        "Correct the name, or declare it in the team's team.yaml: under claims: ckpt: {accessModes: [ReadWriteMany]} "
+        "for a PersistentVolumeClaim of that name in the team's namespace."
+    ),
     example=Example(
         "specs/nlp/filings.yaml",
         before="data: {filing: /data}\n",

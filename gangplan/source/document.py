@@ -205,10 +205,16 @@ def _too_large(file: str, limits: FileLimits, size: int) -> Finding:
     )
 
 
+# Files that a workspace, a cluster or a team cannot do without, and the kind of each.
+_NEEDED = {"catalog.yaml": "ImageCatalog", "cluster.yaml": "Cluster", "team.yaml": "Team"}
+
+
 def _empty(file: str) -> Finding:
     return Finding(
         YAML_EMPTY,
         Location(file, 1, 1),
         "the file contains only blank lines and comments",
-        "delete the file, or write the document it was meant to hold",
+        f"write the document that belongs there: gangplan explain {_NEEDED[name]} lists its fields"
+        if (name := file.rpartition("/")[2]) in _NEEDED
+        else "delete the file, or write the document it was meant to hold",
     )

@@ -1,5 +1,6 @@
 """The strict base model and the field types that all four file formats share."""
 
+import contextlib
 import posixpath
 import re
 import unicodedata
@@ -229,9 +230,13 @@ def _cidr(text: str) -> str:
     try:
         return str(ipaddress.ip_network(text))
     except ValueError as error:
-        raise helpful(
-            "cidr", f"'{text}' is not an address range: {error}", "Write it as 10.20.0.0/16."
-        ) from None
+        said, help = f"'{text}' is not an address range: {error}", "Write it as 10.20.0.0/16."
+    with contextlib.suppress(ValueError):  # a host in a network, with its mask
+        help = f"Write {ipaddress.ip_network(text, strict=False)}."
+    if re.search(r"[A-Za-z]", text) and ":" not in text.partition("//")[2] + text.partition("://")[0]:
+        said = f"'{text}' is a name, and a NetworkPolicy knows no host names"
+        help = "Write the addresses behind it, such as 10.20.0.0/16."
+    raise helpful("cidr", said, help)
 
 
 def _day(text: str) -> str:

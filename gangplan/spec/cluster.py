@@ -423,7 +423,17 @@ class Cluster(Strict):
         min_length=1,
         max_length=64,
         description="Node pools by name, in order of preference.",
-        examples=[{"a100-80gb": {"count": 8, "cpu": 124, "memory": "1900Gi"}}],
+        examples=[
+            {
+                "cpu": {"count": 4, "cpu": 60, "memory": "240Gi"},
+                "a100": {
+                    "count": 8,
+                    "cpu": 124,
+                    "memory": "1900Gi",
+                    "gpu": {"model": "a100-80gb", "count": 8},
+                },
+            }
+        ],
     )
     fabrics: dict[Name, Fabric] = Field(
         {},

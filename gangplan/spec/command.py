@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Sequence
 from typing import Any
 
 from gangplan.spec.base import helpful
+from gangplan.spec.flow import listed
+from gangplan.spec.lookalikes import as_typed, as_typed_line, typeset
 
 # Characters that only a shell understands; gangplan starts programs without one.
+# A line that goes on in the next one.
+_CONTINUED = re.compile(r"\s*\\\n\s*")
+_LONGEST = 400
 _SHELL = ("&&", "||", "|", ";", ">", "<", "$(", "`", "&")
 
 
@@ -37,19 +44,28 @@ def _from_list(words: list[Any]) -> tuple[str, ...]:
             )
         if "\0" in word:
             raise helpful("command", f"word {index + 1} of the command holds a zero byte", "Remove it.")
+        if what := typeset(word):
+            raise helpful(
+                "command",
+                f"word {index + 1} of the command has {what}, as word processors write: the program would get it",
+                f"Write command: {_typed(words)}.",
+            )
     if not words[0].strip():
         raise helpful("command", "the command's first word is empty", "Start it with the program's name.")
     return tuple(words)
 
 
 def _from_line(line: str) -> tuple[str, ...]:
+    line = _CONTINUED.sub(" ", line.strip())
     found = next((mark for mark in _SHELL if mark in line), None)
-    if found or "\n" in line.strip():
+    if found or "\n" in line:
         what = f"'{found}'" if found else "a line break"
         raise helpful(
-            "command",
+            "shell",
             f"the command has {what}, which only a shell understands",
-            'Write command: [bash, -c, "..."] to run a shell on every rank.',
+            f"Write command: {listed(['bash', '-c', as_typed_line(line)])}."
+            if len(line) <= _LONGEST
+            else "Write command: [bash, -c, SCRIPT], with this text as SCRIPT.",
         )
     try:
         words = shlex.split(line)
@@ -60,3 +76,8 @@ def _from_line(line: str) -> tuple[str, ...]:
             "Close the quote, or write the command as a list.",
         ) from None
     return _from_list(words)
+
+
+def _typed(words: Sequence[Any]) -> str:
+    """The words as they were before a word processor changed them; quotes that held several make one."""
+    return listed([as_typed(str(word)) for word in words])

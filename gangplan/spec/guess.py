@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
 from gangplan.source.scalars import plain as plain_value
+from gangplan.spec.convert import converted, mounts, pairs
+from gangplan.spec.flow import flow, listed
+from gangplan.spec.lookalikes import in_latin
 from gangplan.spec.near import closest
 from gangplan.spec.phrases import dotted, show
 from gangplan.spec.words import (
     ABSENT,
+    ABSENT_INSIDE,
     KINDS,
     MEANINGS,
     OTHER_MPI,
@@ -35,34 +39,51 @@ class FieldProblem(NamedTuple):
     help: str
 
 
-Fields = Callable[[tuple[str | int, ...]], Mapping[str, Any]]
+# Whether a field of a block may have a value.
+Fits = Callable[[str, Any], bool]
+# Letters of a value that a help repeats.
+_LONGEST = 300
 
 
 def unknown_field(
-    kind: str, path: tuple[str | int, ...], fields: Mapping[str, Any], nested: Collection[str], value: Any
+    kind: str,
+    path: tuple[str | int, ...],
+    fields: Mapping[str, Any],
+    nested: Collection[str],
+    value: Any,
+    fits: Fits,
 ) -> FieldProblem:
     """A field that the block at `path` has not.
 
     `kind` is the kind of the file; `fields` are those of the block; `nested` the paths of fields in its blocks,
-    and of the file's own fields where the block is not the file; `value` is what stands in the block.
+    and of the file's own fields where the block is not the file; `value` is what stands in the block; `fits` tells
+    whether a field of the block may have a value.
     """
     word, known = str(path[-1]), sorted(fields)
     place = f" in {dotted(path[:-1])}" if len(path) > 1 else ""
     message = f"unknown field '{word}'{place}"
-    given = value.get(word) if isinstance(value, dict) else None
+    block = value if isinstance(value, dict) else {}
+    given = block.get(word)
     is_job = kind == "TrainingJob" and len(path) == 1
     if is_job and word in RESERVED:
         return FieldProblem(f"'{word}' cannot be used: {RESERVED[word]}", "Remove it.")
+    if is_job and bare(word) == "environment" and isinstance(given, str):
+        help = "Keep image: and remove environment:." if "image" in block else _AZURE_IMAGE
+        return FieldProblem(f"{message}; '{given}' is an environment of Azure ML, here an image", help)
     if guess := _meant(word, known, nested):
-        if guess in (value if isinstance(value, dict) else ()):
-            return FieldProblem(f"{message}; '{guess}' is set as well", f"Keep {guess}: and remove {word}:.")
+        latin = in_latin(word)
+        message += f", which has letters that only look like those of {latin}" if latin != word else ""
+        if guess in block:
+            return FieldProblem(f"{message}; '{guess}' is set as well", _beside(word, guess, block, fits))
         if "," in guess:
             return FieldProblem(
                 f"{message}; did you mean {guess}?", f"Write {guess} at the top level, each as a field."
             )
-        return FieldProblem(f"{message}; did you mean '{guess}'?", _instead(guess, given))
+        return FieldProblem(f"{message}; did you mean '{guess}'?", _instead(word, guess, given, fits))
     if is_job and bare(word) in ABSENT:
         return FieldProblem(f"'{word}' is not a field of a job", ABSENT[bare(word)])
+    if elsewhere := ABSENT_INSIDE.get((str(path[0]), bare(word))):
+        return FieldProblem(message, elsewhere)
     if not known:
         return FieldProblem(message, "")
     if path[:-1] == ("secrets",) and isinstance(given, str):
@@ -72,8 +93,30 @@ def unknown_field(
     return FieldProblem(message, f"Remove it; gangplan explain {kind} lists the fields.")
 
 
+_AZURE_IMAGE = (
+    "Write image: with a name from images/catalog.yaml; variables are written as env: {NAME: value}."
+)
+
+
+def _beside(word: str, guess: str, block: Mapping[str, Any], fits: Fits) -> str:
+    """What to do about a field that stands there under both names. Arguments belong behind the program."""
+    own, more = block[guess], block[word]
+    if guess == "command" and bare(word) in ("args", "arguments") and isinstance(own, (str, list)):
+        both = [*_split(own), *_split(more)]
+        if both and fits(guess, both):
+            return f"Write command: {listed(both)}, and remove {word}:."
+    return f"Keep {guess}: and remove {word}:."
+
+
+def _split(words: Any) -> list[str]:
+    if isinstance(words, str):
+        return shlex.split(words) if words.count("'") % 2 == words.count('"') % 2 == 0 else []
+    return [str(word) for word in words] if isinstance(words, list) else []
+
+
 def _meant(word: str, known: Collection[str], nested: Collection[str]) -> str:
     """By spelling, by another tool's name, by the block that has it, by a slip; in this order."""
+    word = in_latin(word)
     same = [name for name in known if bare(name) == bare(word)]
     if same:
         return same[0]
@@ -86,22 +129,24 @@ def _meant(word: str, known: Collection[str], nested: Collection[str]) -> str:
     return closest(word, known)
 
 
-def _instead(guess: str, given: Any) -> str:
-    """What to write: a field in a block with the value that was given, if it is a plain one."""
+def _instead(word: str, guess: str, given: Any, fits: Fits) -> str:
+    """What to write: the field with the value that was given, or what it comes to there, where that is known."""
     if "." not in guess:
-        return f"Write {guess}: instead."
-    value = "..." if isinstance(given, (dict, list)) or given is None else _flow(given)
+        value = converted(word, guess, given)
+        text = flow(value)
+        if given is not None and len(text) <= _LONGEST and ("CLAIM" in text or fits(guess, value)):
+            return f"Write {guess}: {text}."
+        kinds = ("dict_type", "model_type", "tuple_type")
+        shaped = (wrong_shape((guess,), kind, given, None) for kind in kinds if not fits(guess, given))
+        return next(filter(None, shaped), f"Write {guess}: instead.")
+    value = "..." if isinstance(given, (dict, list)) or given is None else given
     outer, *inner = guess.split(".")
     if inner[-1] == "capacity" and isinstance(given, bool):
         value = "spot" if given else "on-demand"
     if inner[-1] in _MAIN and isinstance(given, str):
         inner.append(_MAIN[inner[-1]])
-    text = ": {".join(inner) + f": {value}" + "}" * (len(inner) - 1)
+    text = ": {".join(inner) + f": {value if value == '...' else flow(value)}" + "}" * (len(inner) - 1)
     return f"Write {outer}: {{{text}}}."
-
-
-def _flow(value: Any) -> str:
-    return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
 def wrong_word(kind: str, path: tuple[str | int, ...], allowed: list[str], given: Any) -> FieldProblem:
@@ -196,38 +241,29 @@ def wrong_shape(path: tuple[str | int, ...], expected: str, given: Any, as_writt
         text = as_written or str(given)
         words = shlex.split(text) if field in ("flags", "command") and text.count("'") % 2 == 0 else [text]
         return f"Write {field}: [{', '.join(words)}]."
-    if expected == "dict_type" and field == "data" and isinstance(given, (str, list, tuple)):
-        names = [given] if isinstance(given, str) else given
-        if all(isinstance(name, str) and "=" not in name for name in names) and names:
-            return f"Write data: {{{', '.join(f'{name}: /data/{name}' for name in names)}}}."
+    if expected == "dict_type" and field == "data":
+        return _folders(given)
     if expected == "dict_type" and isinstance(given, (list, tuple)):
-        pairs = dict(_pairs(given))
-        return (
-            f"Write {field}: {{{', '.join(f'{key}: {_flow(item)}' for key, item in pairs.items())}}}."
-            if pairs
-            else ""
-        )
+        found = dict(pairs(given))
+        return f"Write {field}: {flow(found)}." if found else _folders(given) if field == "volumes" else ""
     if expected.startswith("model") and isinstance(given, (str, int)) and not isinstance(given, bool):
         if field == "gpu" and isinstance(given, int):
             return f"Write gpus: {given} for the GPUs of each worker; gpu: {{model: ...}} only chooses the model."
         if field in _MAIN and isinstance(given, str):
-            value = f'"{given}"' if field == "schedule" else as_written or given  # '*' and '@' want quotes
-            return f"Write {field}: {{{_MAIN[str(field)]}: {value}}}."
+            return f"Write {field}: {flow({_MAIN[str(field)]: given})}."
     return ""
 
 
-def _pairs(entries: list[Any] | tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
-    """Entries as Kubernetes (`name`, `value`) and docker (`A=b`) write them, or of one key each."""
-    for entry in entries:
-        if isinstance(entry, str) and "=" in entry:
-            name, _, value = entry.partition("=")
-            yield name, value
-        elif isinstance(entry, dict) and set(entry) == {"name", "value"}:
-            yield str(entry["name"]), entry["value"]
-        elif isinstance(entry, dict) and len(entry) == 1:
-            yield from (
-                (str(key), value) for key, value in entry.items() if not isinstance(value, (dict, list))
-            )
+def _folders(given: Any) -> str:
+    """The help for data written as other tools mount folders."""
+    if found := mounts(given):
+        return f"Write data: {flow(found)}."
+    if re.search(r"(s3|gs|azureml|wasbs|abfss)://", str(given)):
+        return (
+            "Write data: {NAME: env}, with NAME a connection to that bucket in team.yaml; gangplan list connections has"
+            " them."
+        )
+    return "Write data: {CLAIM: /data}, with a claim from team.yaml: pods see no folders of their node."
 
 
 def paths_of(block: type[BaseModel], inner: Callable[[Any], type[BaseModel] | None]) -> list[str]:

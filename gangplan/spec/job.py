@@ -55,7 +55,7 @@ def _secret_key(reference: str) -> str:
         raise helpful(
             "secret-reference",
             f"'{reference}' is not SECRET/KEY",
-            "Write the secret's name, a slash and its key: huggingface/token.",
+            f"Write the secret's name, a slash and the key in it, such as {name or 'huggingface'}/token.",
         )
     return reference
 
@@ -470,7 +470,9 @@ class TrainingJob(Strict):
         examples=[["onprem-a100"]],
     )
     profile: Literal["small", "medium", "large"] | None = Field(
-        None, description="Preset of workers, GPUs, CPU, memory and timeout.", examples=["small"]
+        None,
+        description="Preset of workers, and of GPUs, CPU and memory for each, and of the timeout. small: 2 workers, 1 GPU, 8 CPU, 64Gi, 4h. medium: 8 workers, 4 GPUs, 16 CPU, 128Gi, 12h. large: 32 workers, 4 GPUs, 32 CPU, 256Gi, 72h.",
+        examples=["small"],
     )
     framework: Framework | None = Field(
         None,

@@ -42,9 +42,9 @@ def list_specs(
     for name in sorted(os.listdir(root / specs)):
         if _is_yaml(name) and not (root / specs / name).is_dir():
             message = "the file is not in a team's folder and would be ignored"
-            findings.append(
-                Finding(SPEC_TEAM, Location(f"{specs}/{name}"), message, "Move it to specs/<team>/.")
-            )
+            there = ", ".join(folders(root / specs)[:4])
+            help = f"Move it to specs/<team>/{f' (there are {there})' if there else ''}."
+            findings.append(Finding(SPEC_TEAM, Location(f"{specs}/{name}"), message, help))
     return sorted(files)
 
 

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import re
-import types
 from dataclasses import replace
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from gangplan.findings import Finding, Fix
+from gangplan.rules.commands import COMMAND_SHELL
 from gangplan.rules.core import SPEC_MISSING_FIELD, SPEC_TYPE, SPEC_UNKNOWN_FIELD, SPEC_VALUE
 from gangplan.source import Document, Path
 from gangplan.spec.base import ENV_NAME
+from gangplan.spec.blocks import TEXT_PARENTS, block_of, fields_at, fits, model_at
+from gangplan.spec.flow import flow
 from gangplan.spec.guess import paths_of, unknown_field, wrong_shape, wrong_word
 from gangplan.spec.nodes import ONE, SEVERAL
-from gangplan.spec.phrases import dotted, kind_of, plain
+from gangplan.spec.phrases import as_name, dotted, kind_of, plain
 from gangplan.spec.repair import repair
-from gangplan.spec.words import FORMS
+from gangplan.spec.words import DNS_LABEL, FORMS
 
 M = TypeVar("M", bound=BaseModel)
-
-# Where a number may stand for its own text: `1e-4` must reach the program as written.
-TEXT_PARENTS: frozenset[Path] = frozenset(
-    {("command",), ("env",), ("labels",), ("defaults", "env"), ("mpi", "flags"), ("model",)}
-)
 
 
 def parse(model: type[M], document: Document) -> tuple[M | None, list[Finding]]:
@@ -49,19 +46,42 @@ def parse(model: type[M], document: Document) -> tuple[M | None, list[Finding]]:
         return None, _without_followers(found)
 
 
+_GUESSED = re.compile(
+    r"unknown field '.*?'(?: in (?P<place>[^ ,;]+))?.*?(?:did you mean '|^Write )(?P<name>[^'?:]+)",
+    re.DOTALL | re.MULTILINE,
+)
+
+
 def _without_followers(found: list[Finding]) -> list[Finding]:
     """Findings without those on a missing field that stands there under another name."""
-    named = {one.message.rpartition("did you mean ")[2] for one in found if one.rule == SPEC_UNKNOWN_FIELD}
+    named = set()
+    for one in found:
+        if one.rule == SPEC_UNKNOWN_FIELD and (guess := _GUESSED.match(f"{one.message}\n{one.help}")):
+            named.add(".".join(filter(None, (guess["place"], guess["name"]))))
     return [
         one
         for one in found
-        if one.rule != SPEC_MISSING_FIELD or f"{one.message.removesuffix(' is missing')}?" not in named
+        if one.rule != SPEC_MISSING_FIELD or one.message.removesuffix(" is missing").strip("'") not in named
     ]
 
 
 def _repair(model: type[BaseModel], document: Document, item: Any) -> Fix | None:
     path = _path(document, item["loc"])
-    return repair(document, path, item, lambda: _fields(model, path[:-1]))
+    block = model_at(model, path[:-1])
+    return repair(
+        document,
+        path,
+        item,
+        fields_at(model, path[:-1]),
+        lambda name, given: block is None or fits(block, name, given),
+    )
+
+
+def _at(document: Document, path: Path) -> Any:
+    value: Any = document.value
+    for step in path:
+        value = value[step]
+    return value
 
 
 def _causes(raised: ValidationError) -> list[Any]:
@@ -72,9 +92,13 @@ def _causes(raised: ValidationError) -> list[Any]:
     if other:
         return other
     places = [item["loc"] for item in items]
+    swapped = {
+        loc[:-1] for loc in places if loc[:1] == ("data",) and loc[-1] == "[key]" and str(loc[1])[:1] == "/"
+    }
     return [
         item
         for item in items
+        if item["loc"] not in swapped
         if item["type"] != "too_short"
         or not any(
             len(place) > len(item["loc"]) and place[: len(item["loc"])] == item["loc"] for place in places
@@ -107,7 +131,7 @@ def _finding(model: type[BaseModel], document: Document, item: Any) -> Finding:
     kind, path = item["type"], _path(document, item["loc"])
     context = item.get("ctx", {})
     if item["loc"] and item["loc"][-1] == "[key]":
-        return Finding(SPEC_VALUE, document.where(path, key=True), *_bad_key(path, item))
+        return Finding(SPEC_VALUE, document.where(path, key=True), *_bad_key(path, item, _at(document, path)))
     if kind == "extra_forbidden":
         return _unknown(model, document, path)
     if kind == "missing":
@@ -121,15 +145,30 @@ def _finding(model: type[BaseModel], document: Document, item: Any) -> Finding:
         where = _inside(document, path, context["message"])
         is_whole = context["message"].startswith(("the command", "word "))  # it names the field itself
         message = context["message"] if is_whole else f"{dotted(path)}: {context['message']}"
-        return Finding(SPEC_VALUE, where, message, context["help"])
+        return Finding(COMMAND_SHELL if kind == "shell" else SPEC_VALUE, where, message, context["help"])
     if kind == "literal_error":
         return _choice(model, document, path, item)
     message, help = plain(kind, context, item["input"], path)
     if help.startswith("Quote it"):
         help = f'Quote it: "{document.text(path)}".'  # as written: 007, not 7
     rule = SPEC_TYPE if kind.endswith("_type") else SPEC_VALUE
-    help = help or wrong_shape(path, kind, item["input"], document.text(path)) or _example(model, path)
+    shaped = wrong_shape(path, kind, item["input"], document.text(path)) or _shares(document, path)
+    help = help or shaped or _example(model, path)
     return Finding(rule, document.where(path), message, help)
+
+
+def _shares(document: Document, path: Path) -> str:
+    """The help for a number where shares of pools stand: the cluster's pools that have such a thing."""
+    if len(path) < 2 or path[-2] not in ("quota", "borrow", "lend") or not isinstance(document.value, dict):
+        return ""
+    pools, what = document.value.get("nodePools"), path[-1]
+    if what not in ("gpus", "cpu", "memory") or not isinstance(pools, dict):
+        return ""
+    fitting = [
+        name for name, pool in pools.items() if what != "gpus" or (isinstance(pool, dict) and "gpu" in pool)
+    ]
+    given = _at(document, path)
+    return f"Write {path[-2]}: {flow({name: {what: given} for name in fitting[:1]})}." if fitting else ""
 
 
 def _inside(document: Document, path: Path, message: str) -> Any:
@@ -162,28 +201,29 @@ def _path(document: Document, loc: tuple[Any, ...]) -> Path:
 
 def _unknown(model: type[BaseModel], document: Document, path: Path) -> Finding:
     """An unknown field, with the one that was probably meant."""
-    block = _model_at(model, path[:-1])
+    block = model_at(model, path[:-1])
     fields = {field.alias or name: field for name, field in block.model_fields.items()} if block else {}
     nested = paths_of(block, block_of) if block else []
     value: Any = document.value
     for step in path[:-1]:
         value = value[step]
-    problem = unknown_field(model.__name__, path, fields, nested, value)
+    problem = unknown_field(
+        model.__name__,
+        path,
+        fields,
+        nested,
+        value,
+        lambda name, given: block is None or fits(block, name, given),
+    )
     if model.__name__ == "Sweep" and path[:-1] == ("parameters",) and problem.help.startswith("Known"):
         from gangplan.spec.sweep_words import parameters_help  # few specs are sweeps
 
         problem = problem._replace(help=parameters_help(document))
-    if len(path) > 1 and "did you mean" not in problem.message and path[-1] in _fields(model, ()):
+    if len(path) > 1 and "did you mean" not in problem.message and path[-1] in fields_at(model, ()):
         problem = problem._replace(
             help=f"Move {path[-1]}: out of {dotted(path[:-1])}, to the top level of the file."
         )
     return Finding(SPEC_UNKNOWN_FIELD, document.where(path, key=True), problem.message, problem.help)
-
-
-def block_of(annotation: Any) -> type[BaseModel] | None:
-    """The model of a field that is a block of its own, neither a list nor a map of blocks."""
-    found = _bare(annotation)
-    return found if isinstance(found, type) and issubclass(found, BaseModel) else None
 
 
 def _choice(model: type[BaseModel], document: Document, path: Path, item: Any) -> Finding:
@@ -193,12 +233,33 @@ def _choice(model: type[BaseModel], document: Document, path: Path, item: Any) -
     return Finding(SPEC_VALUE, document.where(path), problem.message, problem.help)
 
 
-def _bad_key(path: Path, item: Any) -> tuple[str, str]:
+def _bad_claim(key: str, message: str, given: Any) -> tuple[str, str]:
+    """A key of data that is no name: a folder, which stands on the other side; a bucket's address; another spelling."""
+    if key.startswith("/") and isinstance(given, str) and re.fullmatch(DNS_LABEL, given):
+        return (
+            f"'{key}' is a folder; data names a claim first, then its folder",
+            f"Swap them: data: {{{given}: {key}}}.",
+        )
+    if "://" in key:
+        help = "Write the name of a connection to it: gangplan list connections has those of the team, team.yaml declares them."
+        return f"'{key}' is an address; data names claims and connections of the team", help
+    name = as_name(DNS_LABEL, key)
+    return (
+        message,
+        f"Write {name}:."
+        if name
+        else "Write the name of a claim of the team; gangplan list claims has them.",
+    )
+
+
+def _bad_key(path: Path, item: Any, given: Any) -> tuple[str, str]:
     """A key of a map that cannot be a name there, and a name like it."""
     key, context = str(path[-1]) if path else "", item.get("ctx", {})
     form = FORMS.get(context.get("pattern", ""), "")
     like = re.sub(r"[^A-Za-z0-9_]", "_", key) if context.get("pattern") == ENV_NAME else ""
     message = f"'{key}' cannot be a name in {dotted(path[:-1])}{f' ({form})' if form else ''}"
+    if path[:1] == ("data",) and key:
+        return _bad_claim(key, message, given)
     if path[:1] == ("files",) and "/" in key and not key.startswith(("/", "../")) and key[-1:] != "/":
         return message, f"Write ./{key.removeprefix('./')}: for a file beside the spec."
     if path[:1] == ("files",) and "/" in key:
@@ -210,66 +271,10 @@ def _example(model: type[BaseModel], path: Path) -> str:
     """A help line from the field's own documented example."""
     if not path:
         return ""
-    parent = _model_at(model, path[:-1])
+    parent = model_at(model, path[:-1])
     if parent is None:
         return _example(model, path[:-1])  # an entry of a map or a list: the whole field's example
     for name, field in parent.model_fields.items():
         if (field.alias or name) == path[-1] and field.examples:
-            return f"For example {path[-1]}: {_flow(field.examples[0])}."
+            return f"For example {path[-1]}: {flow(field.examples[0])}."
     return ""
-
-
-def _flow(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_flow(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(_flow(item) for item in value) + "]"
-    return ("true" if value else "false") if isinstance(value, bool) else str(value)
-
-
-def _fields(model: type[BaseModel], path: Path) -> set[str]:
-    parent = _model_at(model, path)
-    if parent is None:
-        return set()
-    return {field.alias or name for name, field in parent.model_fields.items()}
-
-
-def _model_at(model: type[BaseModel], path: Path) -> type[BaseModel] | None:
-    """The model that describes the value at `path`, or None for free-form maps and scalars."""
-    annotation: Any = model
-    for step in path:
-        annotation = _step(_bare(annotation), step)
-        if annotation is None:
-            return None
-    found = _bare(annotation)
-    return found if isinstance(found, type) and issubclass(found, BaseModel) else None
-
-
-def _step(annotation: Any, step: str | int) -> Any:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        if isinstance(step, int):
-            return annotation  # a block, or a list of such
-        for name, field in annotation.model_fields.items():
-            if (field.alias or name) == step:
-                return field.annotation
-        return None
-    origin, args = get_origin(annotation), get_args(annotation)
-    if origin is dict:
-        return args[1]
-    if origin in (tuple, list) and args:
-        return args[0]
-    return None
-
-
-def _bare(annotation: Any) -> Any:
-    """Without Annotated and without None."""
-    while True:
-        if hasattr(annotation, "__metadata__"):
-            annotation = annotation.__origin__
-            continue
-        if get_origin(annotation) in (Union, types.UnionType):
-            rest = [arg for arg in get_args(annotation) if arg is not type(None)]
-            blocks = [arg for arg in rest if block_of(arg)]  # a block, or a list of such
-            annotation = rest[0] if len(rest) == 1 else blocks[0] if blocks else Literal
-            continue
-        return annotation

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+# One slip apart, and never meant for each other.
+_OTHERS = ({"cpu", "gpu"}, {"cpus", "gpus"})
 
 
 def closest(word: str, known: Iterable[str]) -> str:
@@ -17,6 +21,7 @@ def closest(word: str, known: Iterable[str]) -> str:
     if word in names:
         return ""
     allowed = 0 if len(small) <= 2 else 1 if len(small) <= 4 else 2 if len(small) <= 8 else 3
+    names = [name for name in names if {small, name.lower()} not in _OTHERS]
     ranked = sorted((distance(small, name.lower(), allowed), name) for name in names)
     if ranked and ranked[0][0] <= min(allowed, max(len(ranked[0][1]) // 2, 1)):
         return ranked[0][1]
@@ -53,3 +58,16 @@ def nearest(word: str, known: Iterable[str]) -> str:
     if not names:
         return "None is declared."
     return f"Known: {', '.join(names[:8])}" + (", ..." if len(names) > 8 else ".")
+
+
+def nearest_file(written: str, files: Iterable[str]) -> str:
+    """The file that is meant: by its path, by its name alone, with or without its ending; empty for none."""
+    there = sorted(set(files))
+    by_stem: dict[str, list[str]] = {}
+    for file in there:
+        by_stem.setdefault(PurePosixPath(file).stem, []).append(file)
+    stem = PurePosixPath(written).name.removesuffix(".yaml").removesuffix(".yml")
+    meant = by_stem.get(stem, []) or [closest(written, there)]
+    if not meant[0]:
+        meant = by_stem.get(closest(stem, by_stem), [])
+    return meant[0] if len(meant) == 1 else ""

@@ -68,12 +68,15 @@ def _unquoted(kind: str, given: Any, path: Path) -> str:
     return ""
 
 
-def _as_name(pattern: str, given: str, path: Path) -> str:
-    """The text made a name of Kubernetes, where that is what is asked for and what is left is one."""
+def as_name(pattern: str, given: str) -> str:
+    """The text made a name of Kubernetes, where that is what is asked for and what is left is one; empty else."""
     name = re.sub(r"[^a-z0-9]+", "-", given.lower()).strip("-").lstrip("-0123456789")
-    return (
-        f"Write {_set(path, name)}." if pattern == DNS_LABEL and re.fullmatch(pattern, name) and path else ""
-    )
+    return name if pattern == DNS_LABEL and re.fullmatch(pattern, name) else ""
+
+
+def _as_name(pattern: str, given: str, path: Path) -> str:
+    name = as_name(pattern, given)
+    return f"Write {_set(path, name)}." if name and path else ""
 
 
 def _set(path: Path, value: str) -> str:

@@ -29,13 +29,16 @@ _PROPOSED = re.compile(r"Did you mean ([^ ?]+)\?")
 _WHOLE = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 
 
-def repair(document: Document, path: Path, item: Any, known: Callable[[], Collection[str]]) -> Fix | None:
-    """The repair for one of pydantic's errors at `path`; `known` gives the fields that may stand there."""
+def repair(
+    document: Document, path: Path, item: Any, known: Collection[str], fits: Callable[[str, Any], bool]
+) -> Fix | None:
+    """The repair for one of pydantic's errors at `path`; `known` are the fields that may stand there, and `fits`
+    tells whether one of them may have a value."""
     kind, context = item["type"], item.get("ctx", {})
     if not path or "[key]" in item["loc"]:
         return None
     if kind == "extra_forbidden":
-        return _rename(document, path, known())
+        return _rename(document, path, known, fits)
     if kind == "string_type":
         return _quote(document, path, item["input"])
     if kind in ("int_type", "bool_type"):
@@ -47,7 +50,9 @@ def repair(document: Document, path: Path, item: Any, known: Callable[[], Collec
     return None
 
 
-def _rename(document: Document, path: Path, known: Collection[str]) -> Fix | None:
+def _rename(
+    document: Document, path: Path, known: Collection[str], fits: Callable[[str, Any], bool]
+) -> Fix | None:
     """The only field that differs from the word by its case, dashes and underscores, that another tool calls so,
     or that is one slip away."""
     word = str(path[-1])
@@ -60,8 +65,8 @@ def _rename(document: Document, path: Path, known: Collection[str]) -> Fix | Non
     if len(meant) != 1 or not isinstance(siblings, dict):
         return None
     (name,) = meant
-    if name in siblings:
-        return None  # then both would be there
+    if name in siblings or not fits(name, siblings[word]):
+        return None  # then both would be there, or another thing was meant
     return document.fix(path, name, f"the field is called {name}, not {word}", key=True)
 
 

@@ -267,11 +267,12 @@ class Team(Strict):
     )
 
     @property
-    def named_clusters(self) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-        """Where the file names clusters, and which."""
-        yield ("clusters",), self.clusters or ()
+    def named_clusters(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """The clusters that the file names, each with its path."""
+        blocks: list[tuple[tuple[str, ...], tuple[str, ...] | None]] = [(("clusters",), self.clusters)]
         for block, entries in (("claims", self.claims), ("connections", self.connections)):
-            for name, one in entries.items():
-                yield (block, name, "clusters"), one.clusters or ()
-        for name, listed in self.only_on.items():
-            yield ("onlyOn", name), listed
+            blocks += [((block, name, "clusters"), one.clusters) for name, one in entries.items()]
+        blocks += [(("onlyOn", name), listed) for name, listed in self.only_on.items()]
+        for path, listed in blocks:
+            for index, cluster in enumerate(listed or ()):
+                yield (*path, index), cluster

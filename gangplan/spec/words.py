@@ -28,9 +28,9 @@ SYNONYMS = _by_name(
         " accelerator_count nvidia.com/gpu amd.com/gpu",
         "gpu.model": "gpu_type gpu_model accelerator accelerator_type device_type",
         "gpu.mig": "mig_profile mig_slice",
-        "cpu": "cpus cores num_cpus cpus_per_task cpus_per_worker cpu_count vcpus ncpus",
-        "memory": "mem ram mem_per_node memory_per_worker memory_gb mem_gb memory_limit",
-        "disk": "ephemeral_storage ephemeral-storage disk_size disk_gb tmp tmp_size volume_size_in_gb",
+        "cpu": "cpus cores n_cpus num_cpus cpus_per_task cpus_per_worker cpu_count vcpus ncpus",
+        "memory": "mem ram mem_per_node memory_per_worker memory_gb mem_gb memory_limit memory_mb mem_mb memory_in_gb memory_in_mb",
+        "disk": "ephemeral_storage ephemeral-storage disk_size disk_size_gb volume_size disk_gb tmp tmp_size volume_size_in_gb",
         "scratch": "scratch_size scratch_dir empty_dir emptyDir temp_dir tmp_dir local_scratch scratch_space",
         "hugePages": "hugepages huge_page hugepages-2Mi hugepages-1Gi",
         "devices": "device extended_resources custom_resources",
@@ -50,10 +50,10 @@ SYNONYMS = _by_name(
         "queue": "queue_name local_queue kueue.x-k8s.io/queue-name queue_label",
         "priority": "priority_class priority_class_name qos",
         "timeout": "time time_limit walltime wall_time max_run max_runtime max_run_time max_runtime_in_seconds"
-        " activeDeadlineSeconds deadline duration timeout_seconds max_duration",
+        " activeDeadlineSeconds deadline duration timeout_seconds timeout_minutes timeout_hours max_duration",
         "gracePeriod": "terminationGracePeriodSeconds grace_period_seconds grace_time termination_grace_period",
         "exitCodes": "exit_codes exit_code on_exit_codes podFailurePolicy pod_failure_policy",
-        "retries": "backoffLimit max_retries restarts max_restarts retry restart_policy requeue",
+        "retries": "backoffLimit max_retries restarts max_restarts retry restart restart_policy restartPolicy requeue",
         "clusters": "cluster target targets",
         "placement.nodePool": "partition node_pool pool node_selector constraint node_group nodepools",
         "placement.near": "pod_affinity podAffinity colocate co_locate",
@@ -113,13 +113,19 @@ _ABSENT = {
     _LAUNCH: "master_addr master_port rdzv_backend rdzv_endpoint node_rank rendezvous port ports ssh ssh_port hostnames",
     _PLATFORM: "securityContext privileged hostNetwork"
     " runtimeClassName schedulerName imagePullSecrets image_pull_secrets imagePullPolicy shm shm_size shared_memory"
-    " livenessProbe ttl ttlSecondsAfterFinished restartPolicy user uid runAsUser dns"
+    " livenessProbe ttl ttlSecondsAfterFinished user uid runAsUser dns"
     " podLabels networkPolicy managedBy runPolicy",
     _SWEEP: "sweep array matrix grid search trials experiments job_array",
     "Remove it; gangplan sends no messages. Alerts are set in the cluster's cluster.yaml.": "email mail mail_user"
     " mail_type notify notifications slack alerts",
 }  # fmt: skip
 ABSENT = {bare(name): help for help, names in _ABSENT.items() for name in names.split()}
+# The same for fields inside of a field of any file.
+_NO_HOSTS = "Write cidr: with the addresses behind the name, such as 10.20.0.0/16: a NetworkPolicy knows no host names."
+_ABSENT_INSIDE = {("egress", _NO_HOSTS): "host hosts hostname fqdn dns domain domains url name"}
+ABSENT_INSIDE = {
+    (field, bare(name)): help for (field, help), names in _ABSENT_INSIDE.items() for name in names.split()
+}
 
 RESERVED = {
     "suspend": "Kueue owns suspend; set state: stopped to end a run",

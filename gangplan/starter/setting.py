@@ -14,7 +14,8 @@ from gangplan.rules.core import SPEC_UNKNOWN_FIELD
 from gangplan.rules.model import Rule
 from gangplan.source import Document, load
 from gangplan.spec.base import Strict
-from gangplan.spec.load import block_of, parse
+from gangplan.spec.blocks import block_of
+from gangplan.spec.load import parse
 
 # Text that is in quotes already, so that whoever typed it means text.
 _QUOTED = re.compile(r"\"[^\"\\]*\"|'[^']*'")

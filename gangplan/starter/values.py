@@ -11,7 +11,7 @@ from gangplan.errors import UserError
 from gangplan.records import dataclass
 from gangplan.source import ManifestError, load_objects
 from gangplan.source.scalars import NotFiniteError, plain
-from gangplan.spec.load import TEXT_PARENTS
+from gangplan.spec.blocks import TEXT_PARENTS
 from gangplan.starter.fields import NewField
 
 Values = dict[str, Any]

@@ -136,7 +136,7 @@ CASES = {
     ),
     "neither command nor image": ("setup: [{env: {A: b}}]\n", "spec-value", 9, "needs a command"),
     "the job's image by name, which starts its own": ("sidecars: [{image: openmpi}]\n", "", 0, ""),
-    "a command for a shell": ("setup: [{command: a && b}]\n", "spec-value", 19, "only a shell"),
+    "a command for a shell": ("setup: [{command: a && b}]\n", "command-shell", 19, "only a shell"),
     "as much as a node": ("sidecars: [{command: [y], cpu: 116, memory: 1868Gi}]\n", "", 0, ""),
     "more than a node": (
         "sidecars: [{command: [y], cpu: 117}]\n", "pool-no-fit", 11, "with its sidecars needs 125"

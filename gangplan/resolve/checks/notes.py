@@ -9,7 +9,8 @@ from gangplan.findings import Finding, Location
 from gangplan.records import dataclass
 from gangplan.rules.model import Rule
 from gangplan.spec.cluster import Cluster
-from gangplan.workspace import ClusterFile, nearest
+from gangplan.spec.declare import known_or_new
+from gangplan.workspace import ClusterFile
 
 Path = tuple[str | int, ...]
 
@@ -38,4 +39,10 @@ class Notes:
         self, rule: Rule, path: Path, what: str, name: str, known: Iterable[str], key: bool = False
     ) -> None:
         """Record that a name is not among those declared, with the nearest one."""
-        self.report(rule, path, f"{what} '{name}' is not declared here", nearest(name, known), key)
+        self.report(
+            rule,
+            path,
+            f"{what} '{name}' is not declared here",
+            known_or_new(what, name, known, self.cluster.document.file),
+            key,
+        )

@@ -1,0 +1,53 @@
+"""The largest worker that fits on a node: what to write where the one that is asked for is too large."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from gangplan.model.amounts import written
+from gangplan.model.quantity import Quantity
+from gangplan.resolve.misfit import WorkerShape, misfit
+from gangplan.spec.nodes import NodePool
+
+
+def less(pools: Mapping[str, NodePool], shape: WorkerShape, workers: int, otherwise: str) -> str:
+    """A help with the largest amounts that fit: of the pool where the fewest have to change. `workers` are those of
+    the run; fewer GPUs each may be as many together."""
+    found = [
+        (len(changes), -rank, changes)
+        for rank, pool in enumerate(pools.values())
+        if (changes := _changes(pool, shape))
+    ]
+    if not found:
+        return otherwise
+    changes = min(found, key=lambda one: (one[0], -one[1]))[2]
+    texts = [f"{field}: {written(field, amount)}" for field, amount in changes.items()]
+    same = ""
+    if list(changes) == ["gpus"]:
+        all_gpus, each = shape.gpus * workers, int(changes["gpus"].value())
+        if all_gpus % each == 0:
+            same = f", with workers: {all_gpus // each} for the same {all_gpus} GPUs"
+    return f"Write {' and '.join(texts)}, the most that fits there{same}; or {otherwise[0].lower()}{otherwise[1:]}"
+
+
+def _changes(pool: NodePool, shape: WorkerShape) -> dict[str, Quantity]:
+    """What has to shrink, and to how much, for a worker to fit on a node of the pool; empty where that is not all."""
+    if shape.containers:
+        return {}
+    has = {
+        "gpus": Quantity.of(pool.gpu.count) if pool.gpu else Quantity.of(0),
+        "cpu": pool.cpu,
+        "memory": pool.memory,
+    }
+    asked = {"gpus": Quantity.of(shape.gpus), "cpu": shape.cpu, "memory": shape.memory}
+    changes = {field: has[field] for field, amount in asked.items() if amount > has[field]}
+    if "gpus" in changes and not pool.gpu:
+        return {}
+    smaller = replace(
+        shape,
+        gpus=pool.gpu.count if "gpus" in changes and pool.gpu else shape.gpus,
+        cpu=changes.get("cpu", shape.cpu),
+        memory=changes.get("memory", shape.memory),
+    )
+    return changes if not misfit(pool, smaller)[1] else {}

@@ -1,0 +1,93 @@
+"""The models behind the blocks of a file: which fields stand at a path, and whether a value may stand there."""
+
+from __future__ import annotations
+
+import types
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from gangplan.source import Path
+
+# Where a number may stand for its own text: `1e-4` must reach the program as written.
+TEXT_PARENTS: frozenset[Path] = frozenset(
+    {("command",), ("env",), ("labels",), ("defaults", "env"), ("mpi", "flags"), ("model",)}
+)
+
+# What a value may lack without being meant for another field.
+_ONLY_SPELLING = frozenset({"quantity", "duration", "literal_error", "int_type", "bool_type", "missing"})
+
+
+def fits(block: type[BaseModel], name: str, given: Any) -> bool:
+    """Whether a field of a block may have a value, but for how that is spelled."""
+    value = _tuples(given, (name,) in TEXT_PARENTS)
+    try:
+        block.model_validate({name: value})
+    except ValidationError as raised:
+        own = [item for item in raised.errors(include_url=False) if item["loc"] and item["loc"][0] == name]
+        return all(item["type"] in _ONLY_SPELLING for item in own)
+    return True
+
+
+def _tuples(value: Any, in_text: bool) -> Any:
+    """Lists as tuples, and texts for numbers where a text is wanted, as in a document."""
+    if isinstance(value, dict):
+        return {key: _tuples(item, in_text) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return tuple(_tuples(item, in_text) for item in value)
+    return str(value) if in_text and isinstance(value, (int, float)) else value
+
+
+def block_of(annotation: Any) -> type[BaseModel] | None:
+    """The model of a field that is a block of its own, neither a list nor a map of blocks."""
+    found = _bare(annotation)
+    return found if isinstance(found, type) and issubclass(found, BaseModel) else None
+
+
+def fields_at(model: type[BaseModel], path: Path) -> set[str]:
+    """The fields that may stand in the block at a path."""
+    parent = model_at(model, path)
+    if parent is None:
+        return set()
+    return {field.alias or name for name, field in parent.model_fields.items()}
+
+
+def model_at(model: type[BaseModel], path: Path) -> type[BaseModel] | None:
+    """The model that describes the value at `path`, or None for free-form maps and scalars."""
+    annotation: Any = model
+    for step in path:
+        annotation = _step(_bare(annotation), step)
+        if annotation is None:
+            return None
+    found = _bare(annotation)
+    return found if isinstance(found, type) and issubclass(found, BaseModel) else None
+
+
+def _step(annotation: Any, step: str | int) -> Any:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        if isinstance(step, int):
+            return annotation  # a block, or a list of such
+        for name, field in annotation.model_fields.items():
+            if (field.alias or name) == step:
+                return field.annotation
+        return None
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin is dict:
+        return args[1]
+    if origin in (tuple, list) and args:
+        return args[0]
+    return None
+
+
+def _bare(annotation: Any) -> Any:
+    """Without Annotated and without None."""
+    while True:
+        if hasattr(annotation, "__metadata__"):
+            annotation = annotation.__origin__
+            continue
+        if get_origin(annotation) in (Union, types.UnionType):
+            rest = [arg for arg in get_args(annotation) if arg is not type(None)]
+            blocks = [arg for arg in rest if block_of(arg)]  # a block, or a list of such
+            annotation = rest[0] if len(rest) == 1 else blocks[0] if blocks else Literal
+            continue
+        return annotation

@@ -1,0 +1,152 @@
+"""A value as another tool writes it in, the same as our field takes it out."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from gangplan.model.duration import DurationError, format_duration, parse_duration
+from gangplan.spec.words import bare
+
+# Our field -> the unit of a number alone -> the foreign fields that count in it.
+_UNITS = {
+    "memory": {"Gi": "memory_gb mem_gb memory_in_gb ram_gb memory_gib", "M": "memory_mb mem_mb memory_in_mb"},
+    "disk": {"Gi": "disk_gb disk_size_gb volume_size_in_gb volume_size disk_size"},
+    "timeout": {
+        "s": "max_runtime_in_seconds max_run max_run_time timeout_seconds activeDeadlineSeconds max_runtime",
+        "m": "timeout_minutes time time_limit walltime",
+        "h": "timeout_hours",
+    },
+    "gracePeriod": {"s": "terminationGracePeriodSeconds grace_period_seconds termination_grace_period"},
+}
+_UNIT = {
+    (field, bare(name)): unit
+    for field, units in _UNITS.items()
+    for unit, names in units.items()
+    for name in names.split()
+}
+# Slurm counts --mem in megabytes; nobody means a thousand gigabytes by a small number.
+_SLURM_LEAST_MB = 1024
+_GRES = re.compile(r"(?:gpu:)?(?:[A-Za-z][\w.-]*[:=])?([0-9]+)")
+_MEANT = re.compile(r"Did you mean (\S+)\?")
+
+
+def converted(word: str, field: str, given: Any) -> Any:
+    """The value for `field` that stands under another tool's `word`; what is not known to differ stays."""
+    convert = _CONVERT.get(field)
+    return convert(bare(word), given) if convert else given
+
+
+def _number(word: str, given: Any) -> Any:
+    """`"4"`, `4 nodes`, Slurm's `gpu:a100:4`."""
+    text = given.strip() if isinstance(given, str) else ""
+    found = _GRES.fullmatch(text)
+    return int(found[1]) if found else given
+
+
+def _with_unit(field: str) -> Callable[[str, Any], Any]:
+    def convert(word: str, given: Any) -> Any:
+        text = str(given).strip()
+        if isinstance(given, bool) or not re.fullmatch(r"[0-9]+(\.[0-9]+)?", text, re.ASCII):
+            return _nearest_time(given) if field in ("timeout", "gracePeriod") else given
+        unit = _UNIT.get((field, word), "")
+        if field == "memory" and not unit and word in ("mem", "mempernode"):
+            unit = "M" if float(text) >= _SLURM_LEAST_MB else ""
+        if unit and field in ("timeout", "gracePeriod") and text.isdecimal() and int(text):
+            return format_duration(int(text) * parse_duration(f"1{unit}"))
+        return f"{text}{unit}" if unit else given
+
+    return convert
+
+
+def _nearest_time(given: Any) -> Any:
+    """Slurm's `1-12:00:00` and words such as `4 hours`."""
+    try:
+        parse_duration(given)
+    except DurationError as error:
+        found = _MEANT.fullmatch(error.help)
+        return found[1] if found else given
+    return given
+
+
+def _words(word: str, given: Any) -> Any:
+    """A program alone is started by its interpreter."""
+    words = (
+        shlex.split(given)
+        if isinstance(given, str) and given.count("'") % 2 == given.count('"') % 2 == 0
+        else given
+    )
+    if isinstance(words, (list, tuple)) and words and str(words[0]).endswith(".py"):
+        return ["python", *map(str, words)]
+    return given
+
+
+def _env(word: str, given: Any) -> Any:
+    """Lists as Kubernetes and docker write them."""
+    if isinstance(given, (list, tuple)):
+        return {name: str(value) for name, value in pairs(given)} or given
+    return given
+
+
+def _checkpoint(word: str, given: Any) -> Any:
+    """A folder is where checkpoints are mounted; which claim that is, only the team knows."""
+    if isinstance(given, str) and given.startswith("/"):
+        return {"to": "CLAIM", "path": given.rstrip("/") or "/checkpoints"}
+    return given
+
+
+def _retries(word: str, given: Any) -> Any:
+    """docker's `restart: on-failure:3` and Kubernetes' restartPolicy."""
+    if isinstance(given, bool):
+        return int(given)
+    number = re.search(r"[0-9]+$", str(given))
+    never = str(given).lower() in ("never", "no", "false")
+    return int(number[0]) if number else 0 if never else 1 if isinstance(given, str) else given
+
+
+_CONVERT: dict[str, Callable[[str, Any], Any]] = {
+    **dict.fromkeys(("workers", "gpus", "slots"), _number),
+    **{field: _with_unit(field) for field in _UNITS},
+    "cpu": _number,
+    "command": _words,
+    "env": _env,
+    "checkpoint": _checkpoint,
+    "retries": _retries,
+}
+
+
+def pairs(entries: list[Any] | tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
+    """Entries as Kubernetes (`name`, `value`) and docker (`A=b`) write them, or of one key each."""
+    for entry in entries:
+        if isinstance(entry, str) and "=" in entry:
+            name, _, value = entry.partition("=")
+            yield name, value
+        elif isinstance(entry, dict) and set(entry) == {"name", "value"}:
+            yield str(entry["name"]), entry["value"]
+        elif isinstance(entry, dict) and len(entry) == 1:
+            yield from (
+                (str(key), value) for key, value in entry.items() if not isinstance(value, (dict, list))
+            )
+
+
+def mounts(given: Any) -> dict[str, str]:
+    """Claims and folders as docker (`NAME:/PATH`), Kubernetes (name and mountPath) and hurried people write them;
+    empty where one of them is no name."""
+    found: dict[str, str] = {}
+    for entry in (
+        [given] if isinstance(given, (str, dict)) else given if isinstance(given, (list, tuple)) else []
+    ):
+        if isinstance(entry, dict):
+            name = next((entry[key] for key in ("name", "claim", "claimName", "source") if key in entry), "")
+            path = next((entry[key] for key in ("mountPath", "path", "target") if key in entry), "")
+            if not name and len(entry) == 1:
+                name, path = next(iter(entry.items()))
+        else:
+            name, _, path = re.sub(r":(ro|rw|z|Z)$", "", str(entry)).partition(":")
+            path = path or f"/data/{name}"
+        if not re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", str(name)) or not str(path).startswith("/"):
+            return {}
+        found[str(name)] = str(path)
+    return found

@@ -1,0 +1,40 @@
+"""How to declare a name that nobody has declared: a line to paste, and the file that it goes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gangplan.spec.near import nearest
+
+# What a name is the name of -> how a new one comes into being. {file} is that of the team or of the cluster.
+_NEW = {
+    "claim": "add {name}: {{accessModes: [ReadWriteMany]}} under claims: in {file}",
+    "connection": "add {name}: {{endpoint: https://s3.example.com, bucket: BUCKET, secret: SECRET}} under connections: in {file}",
+    "secret": "add {name} to secrets: in {file}",
+    "service account": "its owner adds {name} to serviceAccounts: of the team in {file}",
+    "volume": "its owner adds {name} to volumes: in {file}",
+    "configMap": "add {name} to configMaps: in {file}",
+    "endpoint": "its owner adds {name}: [{{cidr: 10.20.0.0/16, ports: [443]}}] under egress: in {file}",
+    "node pool": "its owner adds {name}: {{count: 4, cpu: 60, memory: 240Gi}} under nodePools: in {file}",
+    "GPU model": "its owner adds a pool with gpu: {{model: {name}, count: 8}} under nodePools: in {file}",
+    "cohort": "add {name}: {{}} under cohorts: in {file}",
+    "topology level": "its owner adds {{name: {name}, label: LABEL}} to topology: in {file}",
+    "image": "its owner adds it to images/catalog.yaml: gangplan new image {name}",
+    "team": "create it: gangplan new team {name}",
+    "cluster": "create it: gangplan new cluster {name}",
+    "job": "create it: gangplan new job {name}",
+}
+
+
+def known_or_new(what: str, name: str, known: Iterable[str], file: str = "") -> str:
+    """A help that names the closest known name; where none is close, all of them and how to add one."""
+    help = nearest(name, known)
+    if help.startswith("Did you mean") or what not in _NEW:
+        return help
+    return f"{help if help.endswith('...') else help.removesuffix('.')}; or {_NEW[what].format(name=name, file=file)}."
+
+
+def new(what: str, name: str, file: str) -> str:
+    """A help that says how to add a name where there is none yet."""
+    how = _NEW[what].format(name=name, file=file)
+    return f"{how[0].upper()}{how[1:]}."

@@ -1,0 +1,42 @@
+"""Values as they can be pasted into a file: on one line, with quotes where YAML would read something else."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gangplan.source.scalars import plain
+
+# Words that YAML reads as this text in a list between brackets.
+_PLAIN = re.compile(r"(?:[A-Za-z0-9_./+=^]|-(?=[^\s,]))(?:[A-Za-z0-9_./+=@%^~*$-]|:(?=[^\s,\]]))*")
+_NOT_TEXT = frozenset({"yes", "no", "on", "off", "true", "false", "null", "y", "n", "=", "<<"})
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words as a list that can be pasted into a spec."""
+    return f"[{', '.join(_scalar(word) for word in words)}]"
+
+
+def flow(value: Any) -> str:
+    """Any value on one line. A text stays a text, whatever it looks like."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{flow(key)}: {flow(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(flow(item) for item in value) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return '""'
+    if isinstance(value, str):
+        return _scalar(value) if isinstance(plain(value), str) else f'"{value}"'
+    return str(value)
+
+
+def _scalar(word: str) -> str:
+    if _PLAIN.fullmatch(word) and word.lower() not in _NOT_TEXT:
+        return word
+    if "\n" in word or "\t" in word or not word.isprintable():
+        return json.dumps(word, ensure_ascii=False)
+    return "'" + word.replace("'", "''") + "'"
