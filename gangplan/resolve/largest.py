@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gangplan.model.amounts import written
 from gangplan.model.quantity import Quantity
-from gangplan.resolve.misfit import WorkerShape, misfit
+from gangplan.resolve.misfit import WorkerShape, misfit, room_of
 from gangplan.spec.nodes import NodePool
 
 
@@ -35,18 +35,14 @@ def _changes(pool: NodePool, shape: WorkerShape) -> dict[str, Quantity]:
     """What has to shrink, and to how much, for a worker to fit on a node of the pool; empty where that is not all."""
     if shape.containers:
         return {}
-    has = {
-        "gpus": Quantity.of(pool.gpu.count) if pool.gpu else Quantity.of(0),
-        "cpu": pool.cpu,
-        "memory": pool.memory,
-    }
+    has = room_of(pool, shape.cpu)
     asked = {"gpus": Quantity.of(shape.gpus), "cpu": shape.cpu, "memory": shape.memory}
     changes = {field: has[field] for field, amount in asked.items() if amount > has[field]}
     if "gpus" in changes and not pool.gpu:
         return {}
     smaller = replace(
         shape,
-        gpus=pool.gpu.count if "gpus" in changes and pool.gpu else shape.gpus,
+        gpus=int(changes["gpus"].value()) if "gpus" in changes else shape.gpus,
         cpu=changes.get("cpu", shape.cpu),
         memory=changes.get("memory", shape.memory),
     )

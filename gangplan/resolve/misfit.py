@@ -120,25 +120,34 @@ def misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
     return "", ""
 
 
-def _off_numa(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
-    """Why no NUMA node has what a worker needs, where the kubelet takes all of it from one.
+def room_of(pool: NodePool, cpu: Quantity) -> dict[str, Quantity]:
+    """What a worker with so many cores can have of GPUs, CPU and memory on a node of the pool: of one NUMA node,
+    where the kubelet takes it from one.
 
     The CPU manager pins whole cores alone (Kubernetes v1.34, pkg/kubelet/cm/cpumanager/policy_static.go).
     """
-    numa = pool.numa
-    if numa is None or numa.policy != "single-numa-node":
-        return "", ""
-    begin = "single-numa-node gives a worker what one NUMA node has, which is"
-    gpus = -(-pool.gpu.count // numa.nodes) if pool.gpu else 0
-    if "gpus" in numa.aligns and shape.gpus > gpus:
-        return "gpus", f"{begin} {gpus} GPU{'' if gpus == 1 else 's'}, and a worker needs {shape.gpus}"
-    for field, of_node in (("cpu", pool.cpu), ("memory", pool.memory)):
-        has = Quantity(of_node.nano // numa.nodes, of_node.format)
-        if field in numa.aligns and getattr(shape, field) > has and shape.cpu.nano % 10**9 == 0:
-            return (
-                field,
-                f"{begin} {say(field, has)}, and a worker needs {bare(field, getattr(shape, field))}",
-            )
+    count = pool.gpu.count if pool.gpu else 0
+    room = {"gpus": Quantity.of(count), "cpu": pool.cpu, "memory": pool.memory}
+    if pool.numa is None or pool.numa.policy != "single-numa-node":
+        return room
+    nodes, is_pinned = pool.numa.nodes, cpu.nano % 10**9 == 0
+    parts = {
+        "gpus": Quantity.of(-(-count // nodes)),
+        "cpu": Quantity(pool.cpu.nano // nodes, pool.cpu.format),
+        "memory": Quantity(pool.memory.nano // nodes, pool.memory.format),
+    }
+    return room | {field: parts[field] for field in pool.numa.aligns if field == "gpus" or is_pinned}
+
+
+def _off_numa(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
+    """Why no NUMA node has what a worker needs."""
+    asked = {"gpus": Quantity.of(shape.gpus), "cpu": shape.cpu, "memory": shape.memory}
+    for field, has in room_of(pool, shape.cpu).items():
+        if asked[field] > has and (field != "gpus" or pool.gpu):
+            what = say("nvidia.com/gpu" if field == "gpus" else field, has)
+            wants = bare(field, asked[field])
+            begin = "single-numa-node gives a worker what one NUMA node has, which is"
+            return field, f"{begin} {what}, and a worker needs {wants}"
     return "", ""
 
 

@@ -124,3 +124,8 @@ def test_the_kubelets_own_name_is_understood(field: str, tmp_path: Path) -> None
     root = workspaces.write(workspaces.stock(tmp_path), {"overlays/lab/cluster.yaml": cluster})
     (found,) = gangplan("validate", "-C", root).findings
     assert (found.rule, found.help) == ("spec-unknown-field", "Write numa: {policy: single-numa-node}.")
+
+
+def test_the_help_names_what_a_numa_node_has(tmp_path: Path) -> None:
+    (found,) = check(tmp_path, SINGLE, "workers: 2\ngpus: 8\ncpu: 124\nmemory: 900Gi\n").findings
+    assert found.help.startswith("Write gpus: 4 and cpu: 62, the most that fits there; or ")
