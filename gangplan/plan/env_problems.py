@@ -9,7 +9,7 @@ from gangplan.plan.flags import family_of, flags_of
 from gangplan.plan.launchers import FAMILIES, FoundLauncher
 from gangplan.plan.problems import CommandProblem
 from gangplan.plan.reach import broken_by, component_of
-from gangplan.plan.words import VARIABLE
+from gangplan.plan.words import TEMPLATE, VARIABLE
 from gangplan.rules.pods import ENV_OWN_VALUE
 from gangplan.rules.specs import ENV_LITERAL, ENV_RESERVED
 
@@ -27,7 +27,7 @@ def env_problems(job: Job) -> Iterator[CommandProblem]:
             message = "PATH has neither /usr/bin nor /bin: the launch script would not find its own tools"
             help = f"Write the full PATH, such as {_path(variable.value)}; or leave it out to use the image's PATH."
             yield CommandProblem(ENV_RESERVED, path, message, help)
-        elif found := VARIABLE.search(variable.value):
+        elif found := (VARIABLE.search(variable.value) or TEMPLATE.search(variable.value)):
             yield _literal(path, variable, found[0].rstrip(":"))
         if (what := _broken(job, variable)) != "":
             yield CommandProblem(ENV_RESERVED, path, f"{variable.name} {what}", "Remove it.")
@@ -61,6 +61,12 @@ def own_problems(job: Job, found: Sequence[FoundLauncher]) -> Iterator[CommandPr
 
 def _literal(path: tuple[str, ...], variable: EnvVar, what: str) -> CommandProblem:
     message = f"{variable.name} keeps {what} as written: no shell reads env, so nothing expands it"
+    if "{{" in what:
+        message = f"{variable.name} keeps {what} as written: nothing fills it in"
+        help = (
+            f"Write the value itself; one from a secret is secrets: {{env: {{{variable.name}: SECRET/KEY}}}}."
+        )
+        return CommandProblem(ENV_LITERAL, path, message, help)
     help = f"Write the value itself, or set it in the command: [bash, -c, 'export {variable.name}=...; python train.py']."
     return CommandProblem(ENV_LITERAL, path, message, help)
 

@@ -41,7 +41,7 @@ _NEAR = {
     ),
 }
 _BRACES = re.compile(r"\{(\w+)\}")
-_TEMPLATE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+TEMPLATE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _ANGLES = re.compile(r"(?:^|=)<([A-Za-z][A-Za-z0-9 _.-]{2,40})>$")
 # Tokens of tokenizers and filters that look like a placeholder.
 _TOKENS = frozenset(
@@ -199,7 +199,7 @@ def _variable(job: Job, index: int, word: str, is_sound: Sound | None) -> Iterat
 
 def _placeholder(index: int, word: str) -> Iterator[CommandProblem]:
     near = next((name for name in _BRACES.findall(word) if name.lower() in _NEAR), "")
-    what = _TEMPLATE.search(word) or _ANGLES.search(word)
+    what = TEMPLATE.search(word) or _ANGLES.search(word)
     if what is not None and what[0].strip("=<>").lower() not in _TOKENS:
         message = f"'{_short(word)}' looks like a placeholder, but nothing fills it in"
         help = "Write the value itself; only {ranks}, {workers} and {slots} are filled in."

@@ -60,9 +60,9 @@ class JobResolution:
             known_or_new(what, name, known, self.cluster.document.file),
         )
 
-    def near(self, name: str, known: Iterable[str], *blocks: str) -> str:
+    def near(self, name: str, known: Iterable[str], *blocks: str, key: str = "") -> str:
         """A help line for an unknown name: whose it is, when another team declares it in one of the blocks of
-        its file, and the nearest one of this team."""
+        its file, and the nearest one of this team; with the `key` in it, where one is written behind it."""
         owners = [
             team.name
             for team in self.teams.values()
@@ -71,7 +71,8 @@ class JobResolution:
         if not owners:
             names, file = [*known], self.team.document.file
             what = to_camel(blocks[0]).removesuffix("s")
-            return known_or_new(what, name, names, file) if names else new(what, name, file)
+            help = known_or_new(what, name, names, file) if names else new(what, name, file)
+            return help.replace("'?", f"/{key}'?") if key and help.startswith("Did you mean") else help
         return f"Team {owners[0]} declares it, but a run can use only what its own team declares. {nearest(name, known)}"
 
     def choose(self, name: str, built_in: Any) -> Any:

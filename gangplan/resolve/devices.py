@@ -47,6 +47,6 @@ def _is_other(context: JobResolution, resource: str, count: int) -> bool:
         DEVICE_HAS_FIELD,
         context.where("devices", resource, key=True),
         f"{resource} are {what} of cluster {context.cluster.name}, which {field} asks for",
-        f"Write {help}, and remove it here.",
+        f"Write {help} at the top level, and remove it here.",
     )
     return False

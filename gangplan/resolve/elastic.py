@@ -13,6 +13,7 @@ from gangplan.model.frameworks import ELASTIC
 from gangplan.model.job import Elastic, Origin, PulledImage
 from gangplan.model.version import parse_version
 from gangplan.resolve.context import JobResolution
+from gangplan.resolve.losses import where_to
 from gangplan.rules.elastic import ELASTIC_CHECKPOINT, ELASTIC_UNUSABLE
 from gangplan.rules.specs import ENV_RESERVED
 from gangplan.spec.job import Elastic as Asked
@@ -45,7 +46,7 @@ def resolve_elastic(context: JobResolution, image: PulledImage | None) -> Elasti
             ELASTIC_CHECKPOINT,
             context.where("elastic"),
             "whenever a worker goes or comes back, all ranks start again, and without a checkpoint from the beginning",
-            "Add checkpoint: {to: CLAIM}, and load CHECKPOINT_DIR when the program starts.",
+            f"Add checkpoint: {{to: {where_to(context)}}}, and load CHECKPOINT_DIR when the program starts.",
         )
     return Elastic(asked.min, asked.max, asked.restarts)
 

@@ -158,7 +158,9 @@ def check_labels(context: JobResolution) -> None:
                 LABEL_RESERVED,
                 where,
                 f"labels of {prefix} belong to the platform: a run with '{key}' could be mistaken for something else",
-                f"Use a prefix of your own, such as example.com/{name}.",
+                "Remove it; queue: names one of the team's queues, where it is not the first."
+                if name == "queue-name"
+                else f"Use a prefix of your own, such as example.com/{name}.",
             )
         elif key in RESERVED_PLAIN:
             context.report(

@@ -50,7 +50,8 @@ def _check(context: JobResolution, field: str, index: int, name: str, own: str) 
     assert asked is not None
     where = context.where("placement", field, index)
     if name == own:
-        help = f"Write spread: {'pack' if field == 'near' else 'spread'}, and remove it here."
+        spread = "pack" if field == "near" else "spread"
+        help = f"Write placement: {{spread: {spread}}} in its place."
         context.report(NEIGHBOUR_UNUSABLE, where, f"'{name}' is this job itself", help)
     elif field == "apart" and name in asked.near:
         context.report(

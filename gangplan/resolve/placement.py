@@ -184,7 +184,7 @@ def _fitting(
     models = {pool.gpu.model for pool in pools.values() if pool.gpu}
     if shape.gpus and shape.model and shape.model not in models:
         message = f"no pool that team {context.team.name} may use on cluster {context.cluster.name} has GPUs called '{shape.model}'"
-        help = models_like(shape.model, filter(None, models))
+        help = models_like(shape.model, filter(None, models), context.cluster.document.file)
         context.report(GPU_MODEL_UNKNOWN, context.where("gpu", "model"), message, help)
         return []
     reasons = "; ".join(
@@ -194,7 +194,10 @@ def _fitting(
     fields = [misfit(pools[name], shape)[0] for name in names]
     blamed = max(fields, key=lambda field: FIELDS.index(field) if field else -1) or "gpus"
     room = {name: pools[name] for name in offered}
-    otherwise = less(room, shape, workers, "Run it on another cluster.")
+    elsewhere = "Run it on another cluster."
+    if blamed in ("disk", "scratch", "hugePages", "devices"):
+        elsewhere = f"Remove {blamed}, or run it on another cluster."
+    otherwise = less(room, shape, workers, elsewhere)
     rule, help = _told_by(blamed, otherwise, pools, shape)
     blamed = blamed if rule is POOL_NO_FIT else "image"
     where = context.where("gpu", "mig") if blamed == "mig" and shape.mig else None

@@ -49,7 +49,7 @@ def resolve_secrets(context: JobResolution, plan: DataPlan) -> None:
                 SECRET_UNKNOWN,
                 context.where("secrets", "env", name),
                 f"secret '{secret}' is not declared by team {context.team.name}",
-                context.near(secret, declared, "secrets"),
+                context.near(secret, declared, "secrets", key=key),
             )
         if name in context.spec.spec.env:
             context.report(

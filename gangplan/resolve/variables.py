@@ -45,6 +45,6 @@ def _from(context: JobResolution, name: str, source: EnvSource, at: Path) -> Env
             CONFIG_MAP_UNKNOWN,
             context.where(*at, name, "configMap"),
             f"ConfigMap '{config_map}' is not declared by team {context.team.name}",
-            context.near(config_map, declared, "config_maps"),
+            context.near(config_map, declared, "config_maps", key=key),
         )
     return EnvVar(name, config_map=config_map, key=key)

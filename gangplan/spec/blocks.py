@@ -18,15 +18,24 @@ TEXT_PARENTS: frozenset[Path] = frozenset(
 _ONLY_SPELLING = frozenset({"quantity", "duration", "literal_error", "int_type", "bool_type", "missing"})
 
 
-def fits(block: type[BaseModel], name: str, given: Any) -> bool:
-    """Whether a field of a block may have a value, but for how that is spelled."""
-    value = _tuples(given, (name,) in TEXT_PARENTS)
+def wrong(block: type[BaseModel] | None, name: str, given: Any) -> list[tuple[str, str]]:
+    """What is wrong with a value in a field of a block: pydantic's kinds of error, each with its help if it has one."""
+    if block is None:
+        return []
     try:
-        block.model_validate({name: value})
+        block.model_validate({name: _tuples(given, (name,) in TEXT_PARENTS)})
     except ValidationError as raised:
-        own = [item for item in raised.errors(include_url=False) if item["loc"] and item["loc"][0] == name]
-        return all(item["type"] in _ONLY_SPELLING for item in own)
-    return True
+        return [
+            (item["type"], str(item.get("ctx", {}).get("help", "")))
+            for item in raised.errors(include_url=False)
+            if item["loc"] and item["loc"][0] == name
+        ]
+    return []
+
+
+def fits(block: type[BaseModel] | None, name: str, given: Any) -> bool:
+    """Whether a field of a block may have a value, but for how that is spelled."""
+    return all(kind in _ONLY_SPELLING for kind, _ in wrong(block, name, given))
 
 
 def _tuples(value: Any, in_text: bool) -> Any:

@@ -15,6 +15,7 @@ from gangplan.spec.lookalikes import as_typed, as_typed_line, typeset
 # A line that goes on in the next one.
 _CONTINUED = re.compile(r"\s*\\\n\s*")
 _LONGEST = 400
+_DIRECTIVE = re.compile(r"^\s*#(SBATCH|PBS)\b", re.MULTILINE)
 _SHELL = ("&&", "||", "|", ";", ">", "<", "$(", "`", "&")
 
 
@@ -40,11 +41,11 @@ def _from_list(words: list[Any]) -> tuple[str, ...]:
             raise helpful(
                 "command",
                 f"word {index + 1} of the command is not text",
-                "Quote it, or write the list on one level.",
+                f"Write command: {listed(_flat(words))}.",
             )
         if "\0" in word:
             raise helpful("command", f"word {index + 1} of the command holds a zero byte", "Remove it.")
-        if what := typeset(word):
+        if what := _typeset(words, index):
             raise helpful(
                 "command",
                 f"word {index + 1} of the command has {what}, as word processors write: the program would get it",
@@ -56,7 +57,18 @@ def _from_list(words: list[Any]) -> tuple[str, ...]:
 
 
 def _from_line(line: str) -> tuple[str, ...]:
+    if _DIRECTIVE.search(line):
+        tool = "pbs" if "#PBS" in line else "slurm"
+        help = f"gangplan import {tool} FILE reads such a script as a whole; command is the program alone."
+        raise helpful(
+            "shell", f"the command is a batch script of {tool.title()}, whose options nobody reads here", help
+        )
     line = _CONTINUED.sub(" ", line.strip())
+    if line.endswith("&") and not any(mark in line.rstrip("& ") for mark in _SHELL):
+        help = (
+            f"Write command: {listed(shlex.split(line.rstrip('& ')))}; the run lasts as long as its program."
+        )
+        raise helpful("shell", "the command has '&', which only a shell understands", help)
     found = next((mark for mark in _SHELL if mark in line), None)
     if found or "\n" in line:
         what = f"'{found}'" if found else "a line break"
@@ -78,6 +90,35 @@ def _from_line(line: str) -> tuple[str, ...]:
     return _from_list(words)
 
 
+def _typeset(words: Sequence[Any], index: int) -> str:
+    """What of a word a word processor has changed. Of a script each word counts; a text of several words that
+    is for the program may have such quotes inside."""
+    word = words[index]
+    if word.isascii():
+        return ""
+    if _is_script(words, index):
+        return next(filter(None, map(typeset, word.split())), "")
+    return "" if " " in word and as_typed(word) != word[1:-1] else typeset(word)
+
+
+def _is_script(words: Sequence[Any], index: int) -> bool:
+    return index > 0 and str(words[index - 1]) in ("-c", "-lc", "-ec") and " " in str(words[index])
+
+
 def _typed(words: Sequence[Any]) -> str:
-    """The words as they were before a word processor changed them; quotes that held several make one."""
-    return listed([as_typed(str(word)) for word in words])
+    """The words as they were before a word processor changed them."""
+    typed: list[str] = []
+    for index, word in enumerate(map(str, words)):
+        if _is_script(words, index):
+            typed.append(as_typed_line(word))
+        elif "\u00a0" in word:
+            typed += as_typed(word).split()
+        else:
+            typed.append(as_typed(word) if not word.isascii() and _typeset(words, index) else word)
+    return listed(typed)
+
+
+def _flat(words: Sequence[Any]) -> list[str]:
+    return [
+        one for word in words for one in (_flat(word) if isinstance(word, (list, tuple)) else [str(word)])
+    ]

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gangplan.model.duration import DurationError, format_duration, parse_duration
-from gangplan.spec.words import bare
+from gangplan.spec.phrases import as_name
+from gangplan.spec.words import DNS_LABEL, SYNONYMS, bare
 
 # Our field -> the unit of a number alone -> the foreign fields that count in it.
 _UNITS = {
@@ -29,7 +30,13 @@ _UNIT = {
 }
 # Slurm counts --mem in megabytes; nobody means a thousand gigabytes by a small number.
 _SLURM_LEAST_MB = 1024
-_GRES = re.compile(r"(?:gpu:)?(?:[A-Za-z][\w.-]*[:=])?([0-9]+)")
+_GRES = re.compile(r"(?:gpu[:=])?(?:([A-Za-z][\w.-]*)[:=])?([0-9]+)")
+_NUMBERS = {
+    word: number
+    for number, word in enumerate(
+        ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 1
+    )
+}
 _MEANT = re.compile(r"Did you mean (\S+)\?")
 
 
@@ -41,9 +48,8 @@ def converted(word: str, field: str, given: Any) -> Any:
 
 def _number(word: str, given: Any) -> Any:
     """`"4"`, `4 nodes`, Slurm's `gpu:a100:4`."""
-    text = given.strip() if isinstance(given, str) else ""
-    found = _GRES.fullmatch(text)
-    return int(found[1]) if found else given
+    number = whole(given)
+    return given if number is None else number
 
 
 def _with_unit(field: str) -> Callable[[str, Any], Any]:
@@ -80,7 +86,7 @@ def _words(word: str, given: Any) -> Any:
     )
     if isinstance(words, (list, tuple)) and words and str(words[0]).endswith(".py"):
         return ["python", *map(str, words)]
-    return given
+    return words if isinstance(words, list) and words and not set(given) & set("&|;<>$`\n") else given
 
 
 def _env(word: str, given: Any) -> Any:
@@ -106,10 +112,24 @@ def _retries(word: str, given: Any) -> Any:
     return int(number[0]) if number else 0 if never else 1 if isinstance(given, str) else given
 
 
+def _name(word: str, given: Any) -> Any:
+    return as_name(DNS_LABEL, given) or given if isinstance(given, str) else given
+
+
+def _elastic(word: str, given: Any) -> Any:
+    """Kubeflow's minReplicas and maxReplicas."""
+    if not isinstance(given, dict):
+        return given
+    known = {bare(str(key)).removesuffix("replicas"): value for key, value in given.items()}
+    return {key: known[key] for key in ("min", "max") if key in known}
+
+
 _CONVERT: dict[str, Callable[[str, Any], Any]] = {
     **dict.fromkeys(("workers", "gpus", "slots"), _number),
     **{field: _with_unit(field) for field in _UNITS},
     "cpu": _number,
+    "name": _name,
+    "elastic": _elastic,
     "command": _words,
     "env": _env,
     "checkpoint": _checkpoint,
@@ -146,7 +166,58 @@ def mounts(given: Any) -> dict[str, str]:
         else:
             name, _, path = re.sub(r":(ro|rw|z|Z)$", "", str(entry)).partition(":")
             path = path or f"/data/{name}"
-        if not re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", str(name)) or not str(path).startswith("/"):
+        if not re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", str(name)) or not re.match(r"/[^/]", str(path)):
             return {}
         found[str(name)] = str(path)
     return found
+
+
+def whole(given: Any) -> int | None:
+    """The whole number that a text, a list or a block of another tool comes to; None where that is not sure."""
+    if isinstance(given, dict):
+        given = next((given[key] for key in ("replicas", "count", "number", "value") if key in given), None)
+    if isinstance(given, (list, tuple)):
+        given = given[0] if len(given) == 1 else None
+    if isinstance(given, int) and not isinstance(given, bool):
+        return given
+    text = given.strip().lower() if isinstance(given, str) else ""
+    if found := re.fullmatch(r"[0-9]+-([0-9]+)", text) or re.fullmatch(r"([0-9]{1,3}(,[0-9]{3})+)", text):
+        return int(found[1].replace(",", ""))
+    if found := _GRES.fullmatch(text):
+        return int(found[2])
+    return _NUMBERS.get(text)
+
+
+def model_in(given: Any) -> str:
+    """The GPU model in Slurm's `gpu:a100:4`."""
+    found = _GRES.fullmatch(given) if isinstance(given, str) else None
+    return found[1] or "" if found and found[1] != "gpu" else ""
+
+
+def secret_refs(given: Any) -> dict[str, str]:
+    """Variables from secrets as Kubernetes writes them, in env or envFrom; empty for anything else."""
+    found = {}
+    for entry in given if isinstance(given, (list, tuple)) else []:
+        if not isinstance(entry, dict):
+            continue
+        ref = entry.get("valueFrom", {})
+        ref = ref.get("secretKeyRef", {}) if isinstance(ref, dict) else {}
+        if isinstance(ref, dict) and {"name", "key"} <= set(ref) and "name" in entry:
+            found[str(entry["name"])] = f"{ref['name']}/{ref['key']}"
+        whole = entry.get("secretRef", {})
+        if isinstance(whole, dict) and "name" in whole:
+            found["NAME"] = f"{whole['name']}/KEY"
+    return found
+
+
+def resources(given: Any) -> str:
+    """Fields for the amounts in a block of resources, whatever tool wrote it; empty for none."""
+    found: dict[str, Any] = {}
+    for key, value in given.items() if isinstance(given, dict) else ():
+        if isinstance(value, dict):
+            found |= dict(part.split(": ", 1) for part in resources(value).split(" and ") if ": " in part)
+            continue
+        field = "gpus" if bare(str(key)) in ("gpu", "gpus") else SYNONYMS.get(bare(str(key)), str(key))
+        if field in ("workers", "gpus", "cpu", "memory", "disk"):
+            found[field] = converted(str(key), field, value)
+    return " and ".join(f"{field}: {value}" for field, value in found.items())

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
 from gangplan.source.scalars import plain as plain_value
-from gangplan.spec.convert import converted, mounts, pairs
+from gangplan.spec.convert import converted, model_in, resources, secret_refs
 from gangplan.spec.flow import flow, listed
 from gangplan.spec.lookalikes import in_latin
 from gangplan.spec.near import closest
 from gangplan.spec.phrases import dotted, show
+from gangplan.spec.repair import is_one_slip
+from gangplan.spec.shapes import MAIN, split_words, wrong_shape
 from gangplan.spec.words import (
     ABSENT,
     ABSENT_INSIDE,
+    IMPORTED,
     KINDS,
     MEANINGS,
     OTHER_MPI,
     PLACES,
     RESERVED,
     SYNONYMS,
+    SYNONYMS_INSIDE,
     VALUES,
     bare,
 )
@@ -39,8 +42,8 @@ class FieldProblem(NamedTuple):
     help: str
 
 
-# Whether a field of a block may have a value.
-Fits = Callable[[str, Any], bool]
+# What is wrong with a value in a field of a block: kinds of error, and helps.
+Wrong = Callable[[str, Any], list[tuple[str, str]]]
 # Letters of a value that a help repeats.
 _LONGEST = 300
 
@@ -51,13 +54,13 @@ def unknown_field(
     fields: Mapping[str, Any],
     nested: Collection[str],
     value: Any,
-    fits: Fits,
+    wrong: Wrong,
 ) -> FieldProblem:
     """A field that the block at `path` has not.
 
     `kind` is the kind of the file; `fields` are those of the block; `nested` the paths of fields in its blocks,
-    and of the file's own fields where the block is not the file; `value` is what stands in the block; `fits` tells
-    whether a field of the block may have a value.
+    and of the file's own fields where the block is not the file; `value` is what stands in the block; `wrong` tells
+    what is wrong with a value in a field of the block.
     """
     word, known = str(path[-1]), sorted(fields)
     place = f" in {dotted(path[:-1])}" if len(path) > 1 else ""
@@ -70,27 +73,35 @@ def unknown_field(
     if is_job and bare(word) == "environment" and isinstance(given, str):
         help = "Keep image: and remove environment:." if "image" in block else _AZURE_IMAGE
         return FieldProblem(f"{message}; '{given}' is an environment of Azure ML, here an image", help)
-    if guess := _meant(word, known, nested):
+    home = kind if len(path) == 1 else str(path[0])
+    absent = ABSENT.get(bare(word), "") if is_job else ""
+    near = closest(in_latin(word), known)
+    if absent and not (is_one_slip(word.lower(), near) and not wrong(near, converted(word, near, given))):
+        near = ""
+    if guess := SYNONYMS_INSIDE.get((home, bare(word))) or _meant(word, known, nested) or near:
         latin = in_latin(word)
         message += f", which has letters that only look like those of {latin}" if latin != word else ""
         if guess in block:
-            return FieldProblem(f"{message}; '{guess}' is set as well", _beside(word, guess, block, fits))
+            return FieldProblem(f"{message}; '{guess}' is set as well", _beside(word, guess, block, wrong))
         if "," in guess:
-            return FieldProblem(
-                f"{message}; did you mean {guess}?", f"Write {guess} at the top level, each as a field."
-            )
-        return FieldProblem(f"{message}; did you mean '{guess}'?", _instead(word, guess, given, fits))
-    if is_job and bare(word) in ABSENT:
-        return FieldProblem(f"'{word}' is not a field of a job", ABSENT[bare(word)])
-    if elsewhere := ABSENT_INSIDE.get((str(path[0]), bare(word))):
-        return FieldProblem(message, elsewhere)
+            help = f"Write {resources(given) or guess} at the top level."
+            return FieldProblem(f"{message}; did you mean {guess}?", help)
+        help = _instead((*path[:-1], word), guess, given, wrong, fields)
+        return FieldProblem(f"{message}; did you mean '{guess}'?", help)
+    if absent:
+        return FieldProblem(f"'{word}' is not a field of a job", absent)
+    return FieldProblem(message, ABSENT_INSIDE.get((home, bare(word))) or _listed(kind, path, known, given))
+
+
+def _listed(kind: str, path: tuple[str | int, ...], known: list[str], given: Any) -> str:
+    """The help for a word of nobody: what may stand there."""
     if not known:
-        return FieldProblem(message, "")
+        return ""
     if path[:-1] == ("secrets",) and isinstance(given, str):
-        return FieldProblem(message, f"Write secrets: {{env: {{{word}: {given}}}}}.")
+        return f"Write secrets: {{env: {{{path[-1]}: {given}}}}}."
     if len(known) <= 8:
-        return FieldProblem(message, f"Known fields: {', '.join(known)}.")
-    return FieldProblem(message, f"Remove it; gangplan explain {kind} lists the fields.")
+        return f"Known fields: {', '.join(known)}."
+    return f"Remove it; gangplan explain {kind} lists the fields."
 
 
 _AZURE_IMAGE = (
@@ -98,24 +109,18 @@ _AZURE_IMAGE = (
 )
 
 
-def _beside(word: str, guess: str, block: Mapping[str, Any], fits: Fits) -> str:
+def _beside(word: str, guess: str, block: Mapping[str, Any], wrong: Wrong) -> str:
     """What to do about a field that stands there under both names. Arguments belong behind the program."""
     own, more = block[guess], block[word]
     if guess == "command" and bare(word) in ("args", "arguments") and isinstance(own, (str, list)):
-        both = [*_split(own), *_split(more)]
-        if both and fits(guess, both):
+        both = [*split_words(own), *split_words(more)]
+        if both and not wrong(guess, both):
             return f"Write command: {listed(both)}, and remove {word}:."
     return f"Keep {guess}: and remove {word}:."
 
 
-def _split(words: Any) -> list[str]:
-    if isinstance(words, str):
-        return shlex.split(words) if words.count("'") % 2 == words.count('"') % 2 == 0 else []
-    return [str(word) for word in words] if isinstance(words, list) else []
-
-
 def _meant(word: str, known: Collection[str], nested: Collection[str]) -> str:
-    """By spelling, by another tool's name, by the block that has it, by a slip; in this order."""
+    """By spelling, by another tool's name, by the block that has it; in this order."""
     word = in_latin(word)
     same = [name for name in known if bare(name) == bare(word)]
     if same:
@@ -126,27 +131,46 @@ def _meant(word: str, known: Collection[str], nested: Collection[str]) -> str:
     inside = [path for path in nested if bare(path.rpartition(".")[2]) == bare(word)]
     if len(inside) == 1:
         return inside[0]
-    return closest(word, known)
+    return ""
 
 
-def _instead(word: str, guess: str, given: Any, fits: Fits) -> str:
+def _instead(
+    path: tuple[str | int, ...], guess: str, given: Any, wrong: Wrong, fields: Mapping[str, Any]
+) -> str:
     """What to write: the field with the value that was given, or what it comes to there, where that is known."""
+    word = str(path[-1])
+    if guess == "secrets.env" and (found := secret_refs(given)):
+        return f"Write secrets: {{env: {flow(found)}}}."
     if "." not in guess:
         value = converted(word, guess, given)
-        text = flow(value)
-        if given is not None and len(text) <= _LONGEST and ("CLAIM" in text or fits(guess, value)):
-            return f"Write {guess}: {text}."
-        kinds = ("dict_type", "model_type", "tuple_type")
-        shaped = (wrong_shape((guess,), kind, given, None) for kind in kinds if not fits(guess, given))
-        return next(filter(None, shaped), f"Write {guess}: instead.")
+        text, problems = flow(value), wrong(guess, value)
+        if given is not None and len(text) <= _LONGEST and ("CLAIM" in text or not problems):
+            model = model_in(given) if guess == "gpus" else ""
+            return f"Write {guess}: {text}{f' and gpu: {{model: {model}}}' if model else ''}."
+        for kind, help in problems:
+            if said := _PROPOSED.fullmatch(help):
+                return f"Write {guess}: {said[1]}."
+            if help.startswith(f"Write {guess}: "):
+                return help
+            if shaped := wrong_shape((*path[:-1], guess), kind, given, None):
+                return shaped
+        if guess == "data":
+            return wrong_shape(("data",), "dict_type", given, None)
+        if guess == "image":
+            return "Write image: with the name of its entry in images/catalog.yaml."
+        examples = getattr(fields.get(guess), "examples", None)
+        return f"Write {guess}: instead{f', such as {guess}: {flow(examples[0])}' if examples else ''}."
     value = "..." if isinstance(given, (dict, list)) or given is None else given
     outer, *inner = guess.split(".")
     if inner[-1] == "capacity" and isinstance(given, bool):
         value = "spot" if given else "on-demand"
-    if inner[-1] in _MAIN and isinstance(given, str):
-        inner.append(_MAIN[inner[-1]])
+    if inner[-1] in MAIN and isinstance(given, str):
+        inner.append(MAIN[inner[-1]])
     text = ": {".join(inner) + f": {value if value == '...' else flow(value)}" + "}" * (len(inner) - 1)
     return f"Write {outer}: {{{text}}}."
+
+
+_PROPOSED = re.compile(r"Did you mean (.*)\?")
 
 
 def wrong_word(kind: str, path: tuple[str | int, ...], allowed: list[str], given: Any) -> FieldProblem:
@@ -194,6 +218,9 @@ def _wrong_kind(wanted: str, given: Any) -> FieldProblem:
             f"kind is {shown}, but this file is read as a {wanted}", f"Move it to {PLACES[given]}."
         )
     near = closest(str(given), [wanted])
+    if wanted == "TrainingJob" and isinstance(given, str) and given in IMPORTED:
+        help = f"gangplan import {given.lower()} FILE writes specs from it; a spec says kind: TrainingJob."
+        return FieldProblem(f"{given} is a Kubernetes manifest, not a spec", help)
     if near or not isinstance(given, str) or not _KIND.fullmatch(given):
         return FieldProblem(f"kind is {shown}, but must be {wanted}", f"Write kind: {wanted}.")
     message = f"{given} is a Kubernetes manifest, not a file of gangplan"
@@ -213,57 +240,6 @@ def _or(words: list[str]) -> str:
 def _written(word: str) -> str:
     """A word as YAML reads it as a text: "off" needs quotes."""
     return word if isinstance(plain_value(word), str) else f'"{word}"'
-
-
-# A plain value where a block is wanted -> the field of the block that it stands for.
-_MAIN = {
-    "gpu": "model",
-    "checkpoint": "to",
-    "schedule": "cron",
-    "mpi": "implementation",
-    "network": "posture",
-    "placement": "nodePool",
-    "topology": "required",
-}
-
-
-def wrong_shape(path: tuple[str | int, ...], expected: str, given: Any, as_written: str | None) -> str:
-    """The help for a value of another shape than wanted, from the value itself; empty where nothing is sure.
-
-    `expected` is pydantic's kind of error; `as_written` the scalar as the file has it.
-    """
-    field = path[-1] if path else ""
-    if (
-        expected in ("tuple_type", "list_type")
-        and isinstance(given, (str, int))
-        and not isinstance(given, bool)
-    ):
-        text = as_written or str(given)
-        words = shlex.split(text) if field in ("flags", "command") and text.count("'") % 2 == 0 else [text]
-        return f"Write {field}: [{', '.join(words)}]."
-    if expected == "dict_type" and field == "data":
-        return _folders(given)
-    if expected == "dict_type" and isinstance(given, (list, tuple)):
-        found = dict(pairs(given))
-        return f"Write {field}: {flow(found)}." if found else _folders(given) if field == "volumes" else ""
-    if expected.startswith("model") and isinstance(given, (str, int)) and not isinstance(given, bool):
-        if field == "gpu" and isinstance(given, int):
-            return f"Write gpus: {given} for the GPUs of each worker; gpu: {{model: ...}} only chooses the model."
-        if field in _MAIN and isinstance(given, str):
-            return f"Write {field}: {flow({_MAIN[str(field)]: given})}."
-    return ""
-
-
-def _folders(given: Any) -> str:
-    """The help for data written as other tools mount folders."""
-    if found := mounts(given):
-        return f"Write data: {flow(found)}."
-    if re.search(r"(s3|gs|azureml|wasbs|abfss)://", str(given)):
-        return (
-            "Write data: {NAME: env}, with NAME a connection to that bucket in team.yaml; gangplan list connections has"
-            " them."
-        )
-    return "Write data: {CLAIM: /data}, with a claim from team.yaml: pods see no folders of their node."
 
 
 def paths_of(block: type[BaseModel], inner: Callable[[Any], type[BaseModel] | None]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -13,12 +14,13 @@ from gangplan.rules.commands import COMMAND_SHELL
 from gangplan.rules.core import SPEC_MISSING_FIELD, SPEC_TYPE, SPEC_UNKNOWN_FIELD, SPEC_VALUE
 from gangplan.source import Document, Path
 from gangplan.spec.base import ENV_NAME
-from gangplan.spec.blocks import TEXT_PARENTS, block_of, fields_at, fits, model_at
+from gangplan.spec.blocks import TEXT_PARENTS, block_of, fields_at, fits, model_at, wrong
 from gangplan.spec.flow import flow
-from gangplan.spec.guess import paths_of, unknown_field, wrong_shape, wrong_word
+from gangplan.spec.guess import paths_of, unknown_field, wrong_word
 from gangplan.spec.nodes import ONE, SEVERAL
 from gangplan.spec.phrases import as_name, dotted, kind_of, plain
 from gangplan.spec.repair import repair
+from gangplan.spec.shapes import wrong_shape
 from gangplan.spec.words import DNS_LABEL, FORMS
 
 M = TypeVar("M", bound=BaseModel)
@@ -47,7 +49,7 @@ def parse(model: type[M], document: Document) -> tuple[M | None, list[Finding]]:
 
 
 _GUESSED = re.compile(
-    r"unknown field '.*?'(?: in (?P<place>[^ ,;]+))?.*?(?:did you mean '|^Write )(?P<name>[^'?:]+)",
+    r"unknown field '.*?'(?: in (?P<place>[^ ,;\n]+))?.*?(?:did you mean '|^Write )(?P<name>[^'?:]+)",
     re.DOTALL | re.MULTILINE,
 )
 
@@ -58,6 +60,8 @@ def _without_followers(found: list[Finding]) -> list[Finding]:
     for one in found:
         if one.rule == SPEC_UNKNOWN_FIELD and (guess := _GUESSED.match(f"{one.message}\n{one.help}")):
             named.add(".".join(filter(None, (guess["place"], guess["name"]))))
+        elif one.message.startswith("run is '"):
+            named.add("command")  # as GitHub Actions calls it
     return [
         one
         for one in found
@@ -73,7 +77,7 @@ def _repair(model: type[BaseModel], document: Document, item: Any) -> Fix | None
         path,
         item,
         fields_at(model, path[:-1]),
-        lambda name, given: block is None or fits(block, name, given),
+        partial(fits, block),
     )
 
 
@@ -157,18 +161,22 @@ def _finding(model: type[BaseModel], document: Document, item: Any) -> Finding:
     return Finding(rule, document.where(path), message, help)
 
 
+_SHARES = ("quota", "borrow", "lend")
+
+
 def _shares(document: Document, path: Path) -> str:
     """The help for a number where shares of pools stand: the cluster's pools that have such a thing."""
-    if len(path) < 2 or path[-2] not in ("quota", "borrow", "lend") or not isinstance(document.value, dict):
+    field = next((one for one in path[-2:] if one in _SHARES), "")
+    pools = document.value.get("nodePools") if isinstance(document.value, dict) else None
+    if not field or not isinstance(pools, dict) or not isinstance(_at(document, path), (int, str)):
         return ""
-    pools, what = document.value.get("nodePools"), path[-1]
-    if what not in ("gpus", "cpu", "memory") or not isinstance(pools, dict):
-        return ""
+    what = path[-1] if path[-1] in ("cpu", "memory") else "gpus"
     fitting = [
         name for name, pool in pools.items() if what != "gpus" or (isinstance(pool, dict) and "gpu" in pool)
     ]
-    given = _at(document, path)
-    return f"Write {path[-2]}: {flow({name: {what: given} for name in fitting[:1]})}." if fitting else ""
+    fitting = [path[-1]] if path[-1] in fitting else fitting[:1]
+    shares = {name: {what: _at(document, path)} for name in fitting}
+    return f"Write {field}: {flow(shares)}." if shares else ""
 
 
 def _inside(document: Document, path: Path, message: str) -> Any:
@@ -207,23 +215,22 @@ def _unknown(model: type[BaseModel], document: Document, path: Path) -> Finding:
     value: Any = document.value
     for step in path[:-1]:
         value = value[step]
-    problem = unknown_field(
-        model.__name__,
-        path,
-        fields,
-        nested,
-        value,
-        lambda name, given: block is None or fits(block, name, given),
-    )
+    problem = unknown_field(model.__name__, path, fields, nested, value, partial(wrong, block))
     if model.__name__ == "Sweep" and path[:-1] == ("parameters",) and problem.help.startswith("Known"):
         from gangplan.spec.sweep_words import parameters_help  # few specs are sweeps
 
         problem = problem._replace(help=parameters_help(document))
-    if len(path) > 1 and "did you mean" not in problem.message and path[-1] in fields_at(model, ()):
+    if len(path) > 1 and "did you mean" not in problem.message and _belongs_above(model, path, value):
         problem = problem._replace(
             help=f"Move {path[-1]}: out of {dotted(path[:-1])}, to the top level of the file."
         )
     return Finding(SPEC_UNKNOWN_FIELD, document.where(path, key=True), problem.message, problem.help)
+
+
+def _belongs_above(model: type[BaseModel], path: Path, block: Any) -> bool:
+    """Whether a field that stands too deep is one of the file's own, and could have its value there."""
+    name, given = str(path[-1]), block.get(path[-1]) if isinstance(block, dict) else None
+    return name in fields_at(model, ()) and not wrong(model, name, given)
 
 
 def _choice(model: type[BaseModel], document: Document, path: Path, item: Any) -> Finding:

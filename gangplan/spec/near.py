@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
@@ -21,7 +22,9 @@ def closest(word: str, known: Iterable[str]) -> str:
     if word in names:
         return ""
     allowed = 0 if len(small) <= 2 else 1 if len(small) <= 4 else 2 if len(small) <= 8 else 3
-    names = [name for name in names if {small, name.lower()} not in _OTHERS]
+    names = [
+        name for name in names if {small, name.lower()} not in _OTHERS and not _are_chips(small, name.lower())
+    ]
     ranked = sorted((distance(small, name.lower(), allowed), name) for name in names)
     if ranked and ranked[0][0] <= min(allowed, max(len(ranked[0][1]) // 2, 1)):
         return ranked[0][1]
@@ -49,10 +52,20 @@ def distance(one: str, other: str, most: int) -> int:
     return min(row[-1], most + 1)
 
 
+def _are_chips(one: str, other: str) -> bool:
+    """Whether two words are models of GPUs, as a100 and h100, which nobody confuses by a slip."""
+    chips = [_CHIP.match(word) for word in (one, other)]
+    return all(chips) and len({chip[1] for chip in chips if chip}) > 1
+
+
+_CHIP = re.compile(r"([abhlptv]|gb|gh|mi)[0-9]{1,3}(?![0-9])")
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """A help sentence that names the closest known word, or all of a short list."""
     names = sorted(set(known))
-    close = closest(word, names) or next(iter(difflib.get_close_matches(word, names, n=1, cutoff=0.75)), "")
+    others = [name for name in names if not _are_chips(word.lower(), name.lower())]
+    close = closest(word, names) or next(iter(difflib.get_close_matches(word, others, n=1, cutoff=0.75)), "")
     if close and close != word:
         return f"Did you mean '{close}'?"
     if not names:

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from gangplan.source import Path
+from gangplan.spec.lookalikes import in_latin
 from gangplan.spec.words import DNS_LABEL, FORMS
 
 
@@ -42,7 +43,7 @@ def plain(kind: str, context: dict[str, Any], given: Any, path: Path) -> tuple[s
         )
     if kind in ("too_short", "string_too_short"):
         return f"{name} is empty; at least {context['min_length']} is needed", ""
-    if kind == "string_pattern_mismatch" and path == ("image",) and any(sign in given for sign in "/:@"):
+    if kind == "string_pattern_mismatch" and path[-1:] == ("image",) and any(sign in given for sign in "/:@"):
         message = (
             f"image is {show(given)}, which is an image reference; a spec names an entry of images/catalog.yaml,"
             " so that every run has a digest and a registry that the cluster trusts"
@@ -70,13 +71,22 @@ def _unquoted(kind: str, given: Any, path: Path) -> str:
 
 def as_name(pattern: str, given: str) -> str:
     """The text made a name of Kubernetes, where that is what is asked for and what is left is one; empty else."""
-    name = re.sub(r"[^a-z0-9]+", "-", given.lower()).strip("-").lstrip("-0123456789")
-    return name if pattern == DNS_LABEL and re.fullmatch(pattern, name) else ""
+    name = re.sub(r"[^a-z0-9]+", "-", in_latin(given).lower()).strip("-")
+    if number := re.match(r"([0-9][a-z0-9]*)-(.*[a-z].*)", name):
+        name = f"{number[2]}-{number[1]}".lstrip("-0123456789")  # 3d-unet is unet-3d
+    elif name[:1].isdigit():
+        name = f"job-{name}"
+    return name if pattern == DNS_LABEL and not given.startswith("/") and re.fullmatch(pattern, name) else ""
 
 
 def _as_name(pattern: str, given: str, path: Path) -> str:
-    name = as_name(pattern, given)
-    return f"Write {_set(path, name)}." if name and path else ""
+    """The form that is asked for, where the text comes to it by its case, its dashes or its address."""
+    bare = re.sub(r"^[a-z0-9]+://|/+$", "", given)
+    like = (as_name(pattern, given), given.lower(), f"https://{bare}", bare, bare.replace("_", "-").lower())
+    meant = next(
+        (one for one in like if one and not given.startswith("/") and re.fullmatch(pattern, one)), ""
+    )
+    return f"Write {_set(path, meant)}." if meant and path else ""
 
 
 def _set(path: Path, value: str) -> str:

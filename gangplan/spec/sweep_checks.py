@@ -72,7 +72,7 @@ def _check_parameters(sweep: Sweep, document: Document, report: Report) -> dict[
     parameters, sources = sweep.parameters, _sources(sweep)
     at: Path = ("parameters",)
     if not sources:
-        help = "Write grid: {lr: [1e-4, 3e-4]}, list: or random:."
+        help = "Write parameters: {grid: {lr: [1e-4, 3e-4]}}; list or random in place of grid."
         report(PARAMETER_VALUES, at, "there is nothing to try", help)
         return {}
     if count_of(sweep) > MOST_TRIALS:

@@ -19,7 +19,7 @@ from gangplan.spec.filled_document import FilledDocument, Layer
 from gangplan.spec.job import TrainingJob
 from gangplan.spec.job_template import JobTemplate
 from gangplan.spec.load import parse
-from gangplan.spec.near import nearest
+from gangplan.spec.near import closest, nearest
 from gangplan.spec.placeholders import PARAMETERS, compiled, placeholders
 from gangplan.spec.template_arguments import declared, defaults_of, wrong_value
 from gangplan.spec.template_file import TemplateFile
@@ -176,9 +176,10 @@ def _nameless(name: str, known: Collection[str]) -> tuple[str, str]:
         return "'${{' is never closed", "Write ${{ parameters.NAME }}, in quotes inside a list in brackets."
     if name.startswith(PARAMETERS):
         bare = name[len(PARAMETERS) :]
-        return f"there is no parameter '{bare}'", nearest(
-            bare, known
-        ) if known else f"Add {bare}: under parameters:."
+        message, near = f"there is no parameter '{bare}'", closest(bare, known)
+        if near:
+            return message, f"Write ${{{{ parameters.{near} }}}}."
+        return message, nearest(bare, known) if known else f"Add {bare}: under parameters:."
     if name in known:
         return f"'{name}' names nothing", f"Write ${{{{ parameters.{name} }}}}."
     return f"'{name}' names nothing", "Write ${{ parameters.NAME }}."

@@ -17,7 +17,7 @@ def _by_name(groups: dict[str, str]) -> dict[str, str]:
 SYNONYMS = _by_name(
     {
         "workers": "replicas num_replicas nodes num_nodes nnodes n_nodes node_count workerCount num_workers"
-        " worker_count instance_count instances num_instances parallelism completions hosts_count pods",
+        " worker_count replica_count select instance_count instances num_instances parallelism completions hosts_count pods",
         "elastic": "elasticPolicy elastic_policy elastic_config",
         "elastic.min": "min_replicas min_nodes min_workers",
         "elastic.max": "max_replicas max_nodes max_workers",
@@ -34,8 +34,8 @@ SYNONYMS = _by_name(
         "scratch": "scratch_size scratch_dir empty_dir emptyDir temp_dir tmp_dir local_scratch scratch_space",
         "hugePages": "hugepages huge_page hugepages-2Mi hugepages-1Gi",
         "devices": "device extended_resources custom_resources",
-        "cpu, memory and gpus": "resources limits requests resource resources_per_worker instance_type machine_type",
-        "command": "cmd entrypoint entry_point args arguments run_command program script",
+        "cpu, memory and gpus": "resources limits requests resource resources_per_worker scaling_config instance_type machine_type deploy",
+        "command": "cmd cmds entrypoint entry_point args arguments run_command program script",
         "image": "image_uri image_name container_image docker_image container docker training_image",
         "volumes": "csi csi_volumes ephemeral_volumes ephemeral inline_volumes",
         "data": "volume volume_mounts mounts pvc pvcs datasets dataset inputs input_data channels",
@@ -50,7 +50,7 @@ SYNONYMS = _by_name(
         "queue": "queue_name local_queue kueue.x-k8s.io/queue-name queue_label",
         "priority": "priority_class priority_class_name qos",
         "timeout": "time time_limit walltime wall_time max_run max_runtime max_run_time max_runtime_in_seconds"
-        " activeDeadlineSeconds deadline duration timeout_seconds timeout_minutes timeout_hours max_duration",
+        " activeDeadlineSeconds deadline duration execution_timeout timeout_seconds timeout_minutes timeout_hours max_duration",
         "gracePeriod": "terminationGracePeriodSeconds grace_period_seconds grace_time termination_grace_period",
         "exitCodes": "exit_codes exit_code on_exit_codes podFailurePolicy pod_failure_policy",
         "retries": "backoffLimit max_retries restarts max_restarts retry restart restart_policy restartPolicy requeue",
@@ -58,7 +58,7 @@ SYNONYMS = _by_name(
         "placement.nodePool": "partition node_pool pool node_selector constraint node_group nodepools",
         "placement.near": "pod_affinity podAffinity colocate co_locate",
         "placement.apart": "pod_anti_affinity podAntiAffinity anti_affinity",
-        "placement.capacity": "spot use_spot preemptible interruptible",
+        "placement.capacity": "spot use_spot use_spot_instances preemptible interruptible",
         "placement.topology": "topology_request",
         "numa.policy": "topologyManager topology_manager topologyManagerPolicy topology_manager_policy numaPolicy",
         "checkpoint": "checkpoints checkpointing checkpoint_config checkpoint_dir output_dir",
@@ -68,7 +68,7 @@ SYNONYMS = _by_name(
         "network.transport": "fabric",
         "network.rdma": "rdma infiniband ib roce efa",
         "team": "project account owner group",
-        "name": "job_name jobname title run_name",
+        "name": "job_name jobname title run_name dag_id task_id experiment_name display_name",
         "description": "comment notes",
         "labels": "annotations tags metadata_labels",
         "compliance": "regime regimes regulations",
@@ -101,28 +101,59 @@ _ABSENT = {
     "Remove it; the namespace is set in specs/<team>/team.yaml.": "namespace ns",
     "Write workers, and slots where a worker runs more than one rank: ranks are workers x slots.": "ntasks np nprocs"
     " num_processes n_procs world_size ranks num_ranks tasks",
-    _LOGS: "logs log logging log_dir stdout stderr output error logfile tensorboard",
+    "Write memory: for the whole worker: what each CPU gets, times cpu.": "mem_per_cpu memory_per_cpu",
+    "Write memory: for the whole worker: what each GPU gets, times gpus.": "mem_per_gpu memory_per_gpu",
+    "Write gpus: with the number for each worker.": "use_gpu use_gpus",
+    "Write gracePeriod: the program gets SIGTERM and so much time before it ends.": "signal stop_signal",
+    "Write its options as fields here; gangplan import slurm FILE does so for a whole script.": "sbatch slurm",
+    "Write variables in env: {NAME: value}, and those of secrets in secrets: {env: {NAME: SECRET/KEY}}.": "env_file envfile",
+    "Remove it; a run that failed starts again at once: retries says how often.": "retry_delay backoff",
+    "Remove it; whom a run is for other systems, the team's file says (identity) and its owner grants.": "role role_arn iam_role",
+    "Remove it; the program saves to a claim that data mounts, or below CHECKPOINT_DIR with checkpoint: {to: CLAIM}.": "output_path"
+    " outputs model_dir s3_output_path checkpoint_s3_uri checkpoint_uri",
+    "Remove it; placement: {nodePool: ...} and clusters: [...] say where a run goes.": "compute compute_target runs_on job_tier",
+    "Remove it; a file is one job, and its kind is TrainingJob.": "type $schema services jobs version on",
+    _LOGS: "metric_definitions logs log logging log_dir stdout stderr output error logfile tensorboard",
     _ORDER: "depends_on dependency dependencies needs dag pipeline stages steps before then",
     _NODES: "nodelist node_list nodename node_name hosts hostfile exclude exclusive affinity tolerations",
     _MANIFEST: "template pod_template spec containers metadata worker master launcher_spec ps chief pytorchReplicaSpecs"
     " mpiReplicaSpecs trainer runtimeRef",
-    _IN_IMAGE: "git repo repository code source source_dir dockerfile build requirements"
+    _IN_IMAGE: "runtime_env git repo repository code source source_dir dockerfile build requirements"
     " pip conda packages modules module_load pre_script conda_env venv",
     _IN_COMMAND: "hyperparameters epochs batch_size lr learning_rate seed config config_file deepspeed_config fp16"
     " mixed_precision precision model_name parameters params",
-    _LAUNCH: "master_addr master_port rdzv_backend rdzv_endpoint node_rank rendezvous port ports ssh ssh_port hostnames",
+    _LAUNCH: "distribution master_addr master_port rdzv_backend rdzv_endpoint node_rank rendezvous port ports ssh ssh_port hostnames",
     _PLATFORM: "securityContext privileged hostNetwork"
     " runtimeClassName schedulerName imagePullSecrets image_pull_secrets imagePullPolicy shm shm_size shared_memory"
-    " livenessProbe ttl ttlSecondsAfterFinished user uid runAsUser dns"
+    " livenessProbe ulimits runtime cleanPodPolicy subnets security_group_ids vpc ttl ttlSecondsAfterFinished user uid runAsUser dns"
     " podLabels networkPolicy managedBy runPolicy",
-    _SWEEP: "sweep array matrix grid search trials experiments job_array",
+    _SWEEP: "sweep array matrix strategy grid search trials experiments job_array",
     "Remove it; gangplan sends no messages. Alerts are set in the cluster's cluster.yaml.": "email mail mail_user"
     " mail_type notify notifications slack alerts",
 }  # fmt: skip
 ABSENT = {bare(name): help for help, names in _ABSENT.items() for name in names.split()}
 # The same for fields inside of a field of any file.
 _NO_HOSTS = "Write cidr: with the addresses behind the name, such as 10.20.0.0/16: a NetworkPolicy knows no host names."
-_ABSENT_INSIDE = {("egress", _NO_HOSTS): "host hosts hostname fqdn dns domain domains url name"}
+_ABSENT_INSIDE = {
+    ("egress", _NO_HOSTS): "host hosts hostname fqdn dns domain domains url name",
+    (
+        "Team",
+        "Remove it; its owner gives each team its quota in overlays/<cluster>/cluster.yaml, below teams.",
+    ): "quota quotas limits",
+    (
+        "Team",
+        "Write groups: {dataScientists: [GROUP]}: the identity provider says who is in a group.",
+    ): "members users people",
+}
+# Further names of fields in a kind of file, or below one of its fields: those that mean another field elsewhere.
+_SYNONYMS_INSIDE = {
+    ("steps", "command"): "run script bash_command",
+    ("nodePools", "count"): "nodes size replicas num_nodes instances",
+    ("Cluster", "nodePools"): "pools nodes",
+}
+SYNONYMS_INSIDE = {
+    (place, bare(name)): field for (place, field), names in _SYNONYMS_INSIDE.items() for name in names.split()
+}
 ABSENT_INSIDE = {
     (field, bare(name)): help for (field, help), names in _ABSENT_INSIDE.items() for name in names.split()
 }
@@ -133,6 +164,10 @@ RESERVED = {
     "preempt": "a run preempts others by its priority alone; write priority: high where the team may",
     "expert": "raw patches are not part of this version; use overlays/<cluster>/kustomization.yaml",
 }
+# Kinds that `gangplan import` reads.
+IMPORTED = frozenset(
+    ("MPIJob", "PyTorchJob", "TrainJob", "JobSet", "Job", "TFJob", "XGBoostJob", "JAXJob", "PaddleJob")
+)
 KINDS: dict[str, str] = {}
 # Kinds of files of this format, and where they stand.
 PLACES = {
@@ -176,6 +211,8 @@ VALUES = {
         "mpi": "openmpi mpirun mpich intelmpi mpijob hpc",
     },
     "implementation": {"OpenMPI": "ompi open", "IntelMPI": "intel impi", "MPICH": "mpich3 mpich4 hydra"},
+    "accessModes": {"ReadWriteMany": "rwx", "ReadWriteOnce": "rwo", "ReadOnlyMany": "rox", "ReadWriteOncePod": "rwop"},
+    "environment": {"prod": "production live prd", "dev": "development test staging qa"},
     "posture": {
         "default": "open none off public normal unrestricted",
         "restricted": "private limited",

@@ -24,7 +24,7 @@ TYPOS = {
     "connection": (SPEC, "data: {lidr: env}\n", "claim-unknown", "'lidar'"),
     "checkpoint": (SPEC, "checkpoint: {to: filing}\n", "claim-unknown", "'filings'"),
     "claim of a connection": (TEAM, ("claim: lidar-files", "claim: lidar-file"), "claim-unknown", "'lidar-files'"),
-    "secret": (SPEC, "secrets: {env: {T: hugingface/token}}\n", "secret-unknown", "'huggingface'"),
+    "secret": (SPEC, "secrets: {env: {T: hugingface/token}}\n", "secret-unknown", "'huggingface/token'"),
     "secret as files": (SPEC, "secrets: {files: {hugingface: /s}}\n", "secret-unknown", "'huggingface'"),
     "cluster of a spec": (SPEC, "clusters: [labs]\n", "cluster-unknown", "'lab'"),
     "cluster of a team": (TEAM, ("clusters: [lab]", "clusters: [labb]"), "cluster-unknown", "'lab'"),

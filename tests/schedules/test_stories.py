@@ -104,15 +104,15 @@ def test_what_creates_runs_is_judged_and_has_room(root: Path) -> None:
 FIRST_TRIES = {
     "a schedule as a text": (
         HEAD + 'workers: 2\nschedule: "0 2 * * *"\n',
-        'Write schedule: {cron: "0 2 * * *"}.',
+        "Write schedule: {cron: '0 2 * * *'}.",
     ),
     "a claim of a team that has none": (
         HEAD + "workers: 2\ndata: {lidar: /data}\n",
-        "Declare it in specs/nlp/team.yaml, below claims or connections.",
+        "Add lidar: {accessModes: [ReadWriteMany]} under claims: in specs/nlp/team.yaml.",
     ),
     "a secret of a team that has none": (
         HEAD + "workers: 2\nsecrets: {env: {TOKEN: huggingface/token}}\n",
-        "Declare it in specs/nlp/team.yaml, below secrets.",
+        "Add huggingface to secrets: in specs/nlp/team.yaml.",
     ),
 }
 

@@ -158,8 +158,8 @@ def test_a_name_that_leaves_no_room_for_trials_is_told_with_one_that_does(tmp_pa
     assert (found.place, found.rule) == (f"{FILE}:3:7", "name-too-long")
     assert "sweep name 'learning-rates-and-batch-sizes' has 30 characters" in found.message
     assert "at most 26 fit" in found.message
-    assert found.help == "Shorten it, for example to 'learning-rates-and-batch-s'."
-    write(tmp_path, {FILE: text.replace("learning-rates-and-batch-sizes", "learning-rates-and-batch-s")})
+    assert found.help == "Shorten it, for example to 'learning-rates-and-batch'."
+    write(tmp_path, {FILE: text.replace("learning-rates-and-batch-sizes", "learning-rates-and-batch")})
     render(tmp_path)
 
 

@@ -188,7 +188,7 @@ def test_a_new_value_adds_trials_and_renames_none(
             "{lr: {min: 1e-5, max: 1e-2}}",
             "{random: {samples: 20, seed: 1, of: {lr: {min: 1e-5, max: 1e-2}}}}.",
         ),
-        ("{gird: {lr: [1]}}", "Write grid: instead."),
+        ("{gird: {lr: [1]}}", "Write grid: {lr: [1]}."),
         ("{grid: {lr: [1]}, batch: [64]}", "Write parameters: {grid: {lr: [1], batch: [64]}}."),
     ],
 )

@@ -31,7 +31,7 @@ def check(notes: Notes) -> None:
                 FABRIC_UNUSED,
                 ("fabrics", name),
                 message,
-                f"Write fabric: {name} at the pools that have it.",
+                f"Name it at the pools that have it (fabric: {name}), or remove it.",
                 key=True,
             )
         if fabric.host_network and not fabric.node_addresses:

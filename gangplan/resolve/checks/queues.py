@@ -60,7 +60,7 @@ def _check_usage(notes: Notes, path: Path, team: TeamQueue) -> None:
                 USAGE_SHARING_OFF,
                 (*path, "admissionMode"),
                 "Kueue's manager shares nothing by usage on this cluster, so priority and time alone decide",
-                "Add kueue: {admissionFairSharing: {usageHalfLifeTime: 7d}}, and configure the manager as"
+                "Add kueue: {admissionFairSharing: {usageHalfLifeTime: 7d}} at the top level, and configure the manager as"
                 " `gangplan cluster kueue-config` prints it; or remove admissionMode.",
             )
         return

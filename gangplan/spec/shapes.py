@@ -1,0 +1,110 @@
+"""A value of another shape than wanted in; what to write instead out, where that follows from the value."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Any
+
+from gangplan.spec.convert import mounts, pairs, secret_refs, whole
+from gangplan.spec.flow import flow, listed
+
+# A plain value where a block is wanted -> the field of the block that it stands for.
+MAIN = {
+    "gpu": "model",
+    "checkpoint": "to",
+    "schedule": "cron",
+    "mpi": "implementation",
+    "network": "posture",
+    "placement": "nodePool",
+    "topology": "required",
+}
+
+
+# Lists of blocks -> the field that a plain text there is meant for, and what else an entry needs.
+_ENTRIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "egress": ("cidr", {"ports": [443]}),
+    "taints": ("key", {"effect": "NoSchedule"}),
+}
+# Lists of names; other lists hold blocks.
+_NAMES = frozenset({"secrets", "configMaps", "clusters", "packs", "pullSecrets"})
+# Blocks by name -> the least that each must say.
+_NAMED: dict[str, dict[str, Any]] = {
+    "claims": {"accessModes": ["ReadWriteMany"]},
+    "teams": {"queue": "training"},
+}
+
+
+def _listed(path: tuple[str | int, ...], given: Any) -> str:
+    """A list of blocks or names in place of one text or block."""
+    field = path[-1]
+    entry = _ENTRIES.get("egress" if path[0] == "egress" and len(path) == 2 else str(field))
+    if isinstance(given, str) and entry and "." in given:
+        return f"Write {field}: {flow([{entry[0]: given, **entry[1]}])}."
+    if isinstance(given, dict) and given and field in _NAMES:
+        return f"Write {field}: {flow(list(given))}."
+    if isinstance(given, dict) and entry and entry[0] in given:
+        return f"Write {field}: {flow([given])}."
+    return ""
+
+
+def wrong_shape(path: tuple[str | int, ...], expected: str, given: Any, as_written: str | None) -> str:
+    """The help for a value of another shape than wanted, from the value itself; empty where nothing is sure.
+
+    `expected` is pydantic's kind of error; `as_written` the scalar as the file has it.
+    """
+    field = path[-1] if path else ""
+    if expected == "int_type" and field == "run" and isinstance(given, str):
+        return (
+            f"Write command: {listed(split_words(given))}, and remove run:. It counts repetitions of a job."
+        )
+    if expected in ("int_type", "int_from_float") and (number := whole(given)) is not None:
+        return f"Write {field}: {number}."
+    if expected in ("tuple_type", "list_type") and (shown := _listed(path, given)):
+        return shown
+    if (
+        expected in ("tuple_type", "list_type")
+        and isinstance(given, (str, int))
+        and not isinstance(given, bool)
+    ):
+        text = as_written or str(given)
+        words = shlex.split(text) if field in ("flags", "command") and text.count("'") % 2 == 0 else [text]
+        return f"Write {field}: [{', '.join(words)}]."
+    names = [name for name in given if isinstance(name, str)] if isinstance(given, (list, tuple)) else []
+    if expected == "dict_type" and field in _NAMED and names:
+        return f"Write {field}: {flow(dict.fromkeys(names, _NAMED[str(field)]))}."
+    if expected == "dict_type" and field == "data":
+        return _folders(given)
+    if field == "env" and (secrets := secret_refs(given)):
+        return f"Write secrets: {{env: {flow(secrets)}}}."
+    if expected == "dict_type" and isinstance(given, (list, tuple)):
+        found = dict(pairs(given))
+        return f"Write {field}: {flow(found)}." if found else _folders(given) if field == "volumes" else ""
+    if expected.startswith("model") and isinstance(given, (str, int)) and not isinstance(given, bool):
+        if field == "gpu" and path[0] == "nodePools":
+            model, count = (given, 8) if isinstance(given, str) else ("MODEL", given)
+            return f"Write gpu: {{model: {model}, count: {count}}}."
+        if field == "gpu" and isinstance(given, int):
+            return f"Write gpus: {given}; gpu: {{model: ...}} only chooses the model."
+        if field in MAIN and isinstance(given, str):
+            return f"Write {field}: {flow({MAIN[str(field)]: given})}."
+    return ""
+
+
+def _folders(given: Any) -> str:
+    """The help for data written as other tools mount folders."""
+    if found := mounts(given):
+        return f"Write data: {flow(found)}."
+    if re.search(r"(s3|gs|azureml|wasbs|abfss)://", str(given)):
+        return (
+            "Write data: {NAME: env}, with NAME a connection to that bucket in team.yaml; gangplan list connections has"
+            " them."
+        )
+    return "Write data: {CLAIM: /data}, with a claim from team.yaml: pods see no folders of their node."
+
+
+def split_words(words: Any) -> list[str]:
+    """Words of a command, as a list or as one line; none where its quotes do not match."""
+    if isinstance(words, str):
+        return shlex.split(words) if words.count("'") % 2 == words.count('"') % 2 == 0 else []
+    return [str(word) for word in words] if isinstance(words, list) else []
