@@ -11,11 +11,11 @@ from gangplan.spec.base import helpful
 from gangplan.spec.flow import listed
 from gangplan.spec.lookalikes import as_typed, as_typed_line, typeset
 
-# Characters that only a shell understands; gangplan starts programs without one.
 # A line that goes on in the next one.
 _CONTINUED = re.compile(r"\s*\\\n\s*")
 _LONGEST = 400
 _DIRECTIVE = re.compile(r"^\s*#(SBATCH|PBS)\b", re.MULTILINE)
+# Characters that only a shell understands; gangplan starts programs without one.
 _SHELL = ("&&", "||", "|", ";", ">", "<", "$(", "`", "&")
 
 

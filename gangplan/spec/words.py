@@ -60,7 +60,7 @@ SYNONYMS = _by_name(
         "placement.apart": "pod_anti_affinity podAntiAffinity anti_affinity",
         "placement.capacity": "spot use_spot use_spot_instances preemptible interruptible",
         "placement.topology": "topology_request",
-        "numa.policy": "topologyManager topology_manager topologyManagerPolicy topology_manager_policy numaPolicy",
+        "numa.policy": "topologyManager topology_manager topologyManagerPolicy topology_manager_policy",
         "checkpoint": "checkpoints checkpointing checkpoint_config checkpoint_dir output_dir",
         "mpi.implementation": "mpi_implementation mpi_type mpi_family",
         "mpi.flags": "mpi_flags mpi_args mpi_options mpirun_args",
@@ -69,8 +69,7 @@ SYNONYMS = _by_name(
         "network.rdma": "rdma infiniband ib roce efa",
         "team": "project account owner group",
         "name": "job_name jobname title run_name dag_id task_id experiment_name display_name",
-        "description": "comment notes",
-        "labels": "annotations tags metadata_labels",
+        "description": "comment notes", "labels": "annotations tags metadata_labels",
         "compliance": "regime regimes regulations",
     }
 )  # fmt: skip

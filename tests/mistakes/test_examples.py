@@ -34,6 +34,8 @@ EXCUSED = {
     "jobset-pair": "the line of versions is one mapping, and the finding stands at its key",
     "device-class-unusable": "topology is the pool's, and the finding stands beside it",
     "policy-obstructs": "the policy of the example is a text inside a patch",
+    "policies-none": "the packs ask for owners, which the file of this team does not name",
+    "team-not-on-cluster": "the line belongs to a file of some cluster, and the finding stands at the team",
     "multikueue-self": "the example lists no other cluster, and a list cannot be empty",
     "command-reserved": "an option and its values are several words, and the finding stands at the first",
 }
