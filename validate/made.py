@@ -68,7 +68,9 @@ def _sketched(body: Body, bodies: Sequence[Body], index: int) -> Iterator[MadeOb
     if kind == "TrainJob":
         reference = body["spec"]["runtimeRef"]["name"]
         policies = [
-            one["spec"].get("mlPolicy") or {} for one in bodies if one["metadata"]["name"] == reference
+            (one.get("spec") or {}).get("mlPolicy") or {}
+            for one in bodies
+            if one["metadata"]["name"] == reference
         ]
         is_mpi = any("mpi" in policy for policy in policies)
         config = f"{name}-{'mpi-hostfile' if is_mpi else 'runtime-snapshot'}"
@@ -100,7 +102,7 @@ def _of(body: Body, index: int, prefix: Path) -> Iterator[MadeObject]:
             labels |= {"batch.kubernetes.io/controller-uid": UID, "controller-uid": UID}
             labels["batch.kubernetes.io/job-completion-index"] = "0"
             at = (*prefix, "spec", "template")
-            made = _made("v1", "Pod", f"{name}-0-aaaaa", body, body["spec"]["template"], labels)
+            made = _made("v1", "Pod", f"{name}-0-aaaaa", body, body["spec"].get("template") or {}, labels)
             yield MadeObject(made, JOB, index, at)
 
 
@@ -110,7 +112,7 @@ def _of_train_job(job: Body, bodies: Sequence[Body]) -> Iterator[MadeObject]:
     for index, runtime in enumerate(bodies):
         if runtime["kind"] == "TrainingRuntime" and runtime["metadata"]["name"] == name:
             at: Path = ("spec", "template")
-            template = runtime["spec"]["template"]
+            template = runtime["spec"].get("template") or {}
             made = _made("jobset.x-k8s.io/v1alpha2", "JobSet", job["metadata"]["name"], job, template, {})
             yield MadeObject(made, TRAINER, index, at)
             yield from _of(made, index, at)
@@ -145,7 +147,7 @@ def _job(
     template: Body, name: str, owner: Body, user: str, index: int, prefix: Path, labels: Mapping[str, str]
 ) -> Iterator[MadeObject]:
     """A Job and its pod; `labels` are those that both get."""
-    spec = template["spec"]
+    spec = template.get("spec") or {}
     pod = dict(spec.get("template") or {})
     metadata = pod.get("metadata") or {}
     pod["metadata"] = {**metadata, "labels": {**(metadata.get("labels") or {}), **labels}}
