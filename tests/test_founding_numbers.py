@@ -21,7 +21,6 @@ CLUSTER = f"""\
 apiVersion: gangplan.dev/v1
 kind: Cluster
 versions: {{kubernetes: "1.34.4", trainer: "2.3.0", kueue: "0.19.2", gpuOperator: "25.10.0"}}
-environment: prod
 region: eu-central
 location: on-prem
 currency: USD

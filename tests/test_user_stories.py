@@ -20,7 +20,6 @@ CLUSTER = """\
 apiVersion: gangplan.dev/v1
 kind: Cluster
 versions: {kubernetes: "1.34.4", trainer: "2.3.0", kueue: "0.19.2", gpuOperator: "25.10.0"}
-environment: prod
 region: eu-central
 location: on-prem
 nodePools:
@@ -270,7 +269,7 @@ CASES = [
         job("openmpi", *SHAPE_4x2, 'schedule: "0 2 * * *"'),
         7,
         "spec-type",
-        ("schedule", 'cron: "0 2 * * *"'),
+        ("schedule", "cron: '0 2 * * *'"),
     ),
     Refused(
         "US-12 65 x 2",

@@ -60,7 +60,7 @@ def may_read(proof: str, body: Body, namespace: str) -> bool:
 def prove(world: World, run: BuiltRun) -> dict[str, list[tuple[int, Problem]]]:
     """What each proof finds, in the order of the table; proofs that find nothing are not there."""
     found = {name: list(proof(world, run)) for name, proof in PROOFS.items()}
-    is_followed = found["fit"] and any(_follows(one) for each in found.values() for _, one in each)
+    is_followed = found.get("fit") and any(_follows(one) for each in found.values() for _, one in each)
     if is_followed and lacks_gpus(world, run):
         found = {name: [one for one in each if not _follows(one[1])] for name, each in found.items()}
     return {name: problems for name, problems in found.items() if problems}

@@ -16,7 +16,6 @@ from pathlib import Path
 from gangplan.emit import conflict_line, source_of
 from gangplan.findings import Finding, Location
 from gangplan.objects import Ref, ref_of
-from gangplan.pipeline.past import is_part, is_past_file, is_past_object
 from gangplan.records import dataclass
 from gangplan.rules.grants import RENDERED_FOREIGN
 from gangplan.rules.merges import MERGE_CONFLICT
@@ -117,6 +116,8 @@ def _ours(tree: Path, today: Today, path: str, source: str) -> Iterator[Finding]
     except (OSError, ManifestError):
         yield _error(path, "it is not YAML as gangplan writes it", "Run gangplan render.")
         return
+    from gangplan.pipeline.past import is_past_file, is_past_object  # most files are as they were rendered
+
     if new.is_file():
         past = {ref_of(body) for body in bodies if is_past_object(path, body, wanted)}
         for ref in (one for one in refs - wanted if one not in past or refs[one] > 1):
@@ -135,6 +136,8 @@ def _taken(today: Today, path: str) -> set[str]:
 
 def _earlier_run(refs: Counter[Ref], path: str, name: str, home: str) -> Iterator[Finding]:
     """A run that the next render removes: what may be in one, under its name, in its team's namespace."""
+    from gangplan.pipeline.past import is_part
+
     for ref, count in refs.items():
         if not is_part(ref, name) or ref.namespace != home or count > 1:
             yield _error(path, f"it holds {ref}, which is not part of run {name}", _HELP)

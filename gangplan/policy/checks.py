@@ -74,6 +74,11 @@ class PolicyChecker:
         return bool(self.evaluator.policies)
 
     @property
+    def has_own(self) -> bool:
+        """Whether any of them is the workspace's own."""
+        return any(not one.policy.written.is_shipped for one in self.evaluator.policies)
+
+    @property
     def names(self) -> frozenset[str]:
         """The policies that judge."""
         return self.evaluator.names

@@ -72,7 +72,7 @@ LEVELS: dict[str, tuple[Level, ...]] = {
         _level(
             "what its jobs may name",
             "",
-            "claims connections secrets configMaps pullSecrets defaults",
+            "claims connections secrets configMaps onlyOn pullSecrets defaults",
         ),
         _level(
             "rights and rules",

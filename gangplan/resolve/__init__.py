@@ -1,7 +1,9 @@
 """Specs and workspace in, jobs out: defaults applied, names looked up, every value's origin kept."""
 
+from collections.abc import Sequence
+
+from gangplan.findings import Finding
 from gangplan.model.site import Site, Tenant
-from gangplan.resolve.advice import advised
 from gangplan.resolve.job import resolve, target_clusters
 from gangplan.resolve.site import resolve_site as _resolve_site
 from gangplan.resolve.tenant import resolve_tenants as _resolve_tenants
@@ -28,3 +30,12 @@ def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
     from gangplan.resolve.sweeps import with_sweep_queues  # few workspaces have sweeps
 
     return with_sweep_queues(tenants, workspace, cluster_name)
+
+
+def advised(findings: Sequence[Finding], workspace: Workspace, team: str) -> Sequence[Finding]:
+    """The findings about a spec of a team, with helps that name what the workspace has."""
+    if not findings:
+        return findings
+    from gangplan.resolve.advice import with_names  # few specs have any
+
+    return with_names(findings, workspace, team)

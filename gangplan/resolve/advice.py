@@ -24,7 +24,7 @@ _SAID = re.compile(
 )
 
 
-def advised(findings: Sequence[Finding], workspace: Workspace, team: str) -> list[Finding]:
+def with_names(findings: Sequence[Finding], workspace: Workspace, team: str) -> list[Finding]:
     """The findings about a spec of a team, with helps that name what there is."""
     return [_advised(one, workspace, team) for one in findings]
 

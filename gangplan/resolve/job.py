@@ -47,7 +47,6 @@ from gangplan.resolve.sense import check_sense
 from gangplan.resolve.slots import resolve_slots
 from gangplan.resolve.targets import entry
 from gangplan.resolve.targets import target_clusters as target_clusters
-from gangplan.resolve.there import check_there
 from gangplan.resolve.zones import check_zones
 from gangplan.rules.specs import TEAM_NOT_ON_CLUSTER
 from gangplan.spec.job import Mpi
@@ -73,7 +72,10 @@ def resolve(workspace: Workspace, spec: Spec, cluster_name: str) -> tuple[Job | 
         )
         context.report(TEAM_NOT_ON_CLUSTER, context.where("clusters"), message, help)
         return None, context.findings
-    check_there(context)
+    if team.spec.is_limited:
+        from gangplan.resolve.there import check_there  # few teams are
+
+        check_there(context)
     job = _resolve(context)
     if job is None:
         return None, context.findings

@@ -5,9 +5,7 @@ from __future__ import annotations
 from gangplan.model.fabric import Fabric
 from gangplan.model.job import Origin, PulledImage, TargetPool, Toleration
 from gangplan.records import dataclass
-from gangplan.resolve.advice import models_like
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.largest import less
 from gangplan.resolve.misfit import FIELDS, WorkerShape, misfit
 from gangplan.resolve.quota import team_pools
 from gangplan.resolve.rdma import rdma
@@ -114,6 +112,8 @@ def _is_taken(
         return False
     field, reason = misfit(pools[name], shape)
     if reason:
+        from gangplan.resolve.largest import less  # few runs do not fit
+
         otherwise = less({name: pools[name]}, shape, workers, "Name another pool.")
         rule, help = _told_by(field, otherwise, pools, shape)
         context.report(
@@ -184,6 +184,8 @@ def _fitting(
     models = {pool.gpu.model for pool in pools.values() if pool.gpu}
     if shape.gpus and shape.model and shape.model not in models:
         message = f"no pool that team {context.team.name} may use on cluster {context.cluster.name} has GPUs called '{shape.model}'"
+        from gangplan.resolve.advice import models_like
+
         help = models_like(shape.model, filter(None, models), context.cluster.document.file)
         context.report(GPU_MODEL_UNKNOWN, context.where("gpu", "model"), message, help)
         return []
@@ -197,6 +199,8 @@ def _fitting(
     elsewhere = "Run it on another cluster."
     if blamed in ("disk", "scratch", "hugePages", "devices"):
         elsewhere = f"Remove {blamed}, or run it on another cluster."
+    from gangplan.resolve.largest import less
+
     otherwise = less(room, shape, workers, elsewhere)
     rule, help = _told_by(blamed, otherwise, pools, shape)
     blamed = blamed if rule is POOL_NO_FIT else "image"

@@ -10,7 +10,6 @@ from gangplan.findings import Finding
 from gangplan.resolve import cloud
 from gangplan.resolve.grants import check_namespaces, check_pins
 from gangplan.resolve.tenant import default_class
-from gangplan.resolve.there import undeclared
 from gangplan.rules.teams import (
     CLAIM_TWICE,
     CLAIM_WITHOUT_SIZE,
@@ -48,7 +47,11 @@ def check_tenants(workspace: Workspace) -> list[Finding]:
             findings += raised_levels(cluster)
     for team in workspace.teams.values():
         clusters = [one for one in workspace.clusters.values() if team.name in one.spec.teams]
-        findings += [*_claims(team, clusters), *_grants_in_prod(team, clusters), *undeclared(team)]
+        findings += [*_claims(team, clusters), *_grants_in_prod(team, clusters)]
+        if team.spec.only_on:
+            from gangplan.resolve.there import undeclared  # few teams have any
+
+            findings += undeclared(team)
         findings += [
             *cloud.check_team(team, clusters, workspace.unread),
             *_connections(team, clusters, workspace.unread),

@@ -14,18 +14,9 @@ from gangplan.workspace import TeamFile
 Path = tuple[str | int, ...]
 
 
-def is_limited(team: Team) -> bool:
-    """Whether anything of the team is on some of its clusters only."""
-    return bool(team.only_on) or any(
-        one.clusters for entries in (team.claims, team.connections) for one in entries.values()
-    )
-
-
 def check_there(context: JobResolution) -> None:
     """Claims, connections, secrets and ConfigMaps that are on other clusters only, each where the spec names it."""
     team, cluster = context.team.spec, context.cluster.name
-    if not is_limited(team):
-        return
     told: set[tuple[Location, str]] = set()
     for kind, name, where in _used(context):
         for what, listed in _where(team, kind, name):

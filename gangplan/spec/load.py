@@ -16,11 +16,9 @@ from gangplan.source import Document, Path
 from gangplan.spec.base import ENV_NAME
 from gangplan.spec.blocks import TEXT_PARENTS, block_of, fields_at, fits, model_at, wrong
 from gangplan.spec.flow import flow
-from gangplan.spec.guess import paths_of, unknown_field, wrong_word
 from gangplan.spec.nodes import ONE, SEVERAL
 from gangplan.spec.phrases import as_name, dotted, kind_of, plain
 from gangplan.spec.repair import repair
-from gangplan.spec.shapes import wrong_shape
 from gangplan.spec.words import DNS_LABEL, FORMS
 
 M = TypeVar("M", bound=BaseModel)
@@ -156,6 +154,8 @@ def _finding(model: type[BaseModel], document: Document, item: Any) -> Finding:
     if help.startswith("Quote it"):
         help = f'Quote it: "{document.text(path)}".'  # as written: 007, not 7
     rule = SPEC_TYPE if kind.endswith("_type") else SPEC_VALUE
+    from gangplan.spec.shapes import wrong_shape  # few files are wrong
+
     shaped = wrong_shape(path, kind, item["input"], document.text(path)) or _shares(document, path)
     help = help or shaped or _example(model, path)
     return Finding(rule, document.where(path), message, help)
@@ -211,6 +211,8 @@ def _unknown(model: type[BaseModel], document: Document, path: Path) -> Finding:
     """An unknown field, with the one that was probably meant."""
     block = model_at(model, path[:-1])
     fields = {field.alias or name: field for name, field in block.model_fields.items()} if block else {}
+    from gangplan.spec.guess import paths_of, unknown_field  # few files are wrong
+
     nested = paths_of(block, block_of) if block else []
     value: Any = document.value
     for step in path[:-1]:
@@ -236,6 +238,8 @@ def _belongs_above(model: type[BaseModel], path: Path, block: Any) -> bool:
 def _choice(model: type[BaseModel], document: Document, path: Path, item: Any) -> Finding:
     """A value outside a fixed set, with the member that was probably meant."""
     allowed = re.findall(r"'([^']*)'", str(item["ctx"]["expected"]))
+    from gangplan.spec.guess import wrong_word
+
     problem = wrong_word(model.__name__, path, allowed, item["input"])
     return Finding(SPEC_VALUE, document.where(path), problem.message, problem.help)
 

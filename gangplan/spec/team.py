@@ -267,6 +267,13 @@ class Team(Strict):
     )
 
     @property
+    def is_limited(self) -> bool:
+        """Whether anything of the team is on some of its clusters only."""
+        listed = [one.clusters for one in self.claims.values()]
+        listed += [one.clusters for one in self.connections.values()]
+        return bool(self.only_on) or any(listed)
+
+    @property
     def named_clusters(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
         """The clusters that the file names, each with its path."""
         blocks: list[tuple[tuple[str, ...], tuple[str, ...] | None]] = [(("clusters",), self.clusters)]

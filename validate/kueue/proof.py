@@ -27,7 +27,6 @@ from gangplan.validate.kueue.model import (
 )
 from gangplan.validate.kueue.podsets import COUNTS, job_of, pod_sets, with_replicas
 from gangplan.validate.kueue.refusals import QUEUE
-from gangplan.validate.kueue.refused import refused
 from gangplan.validate.kueue.solver import judge, verdict_of
 from gangplan.validate.kueue.standing import read
 from gangplan.validate.problems import Problem
@@ -58,6 +57,8 @@ def admission(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     if verdict.cause not in (EXCEEDS, NO_MATCHING_FLAVOR, TOPOLOGY) or (
         verdict.cause == EXCEEDS and not verdict.shortages
     ):
+        from gangplan.validate.kueue.refused import refused  # few runs are
+
         yield refused(world, run, found[0], verdict)
         return
     verdict = aimed(world, run.bodies, verdict)
