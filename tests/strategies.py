@@ -7,6 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from gangplan.spec.lookalikes import typeset
+
 IMAGES = {"openmpi": "mpi", "openmpi4": "mpi", "mpich": "mpi", "horovod": "horovod", "deepspeed": "deepspeed"}
 # Words that a shell, YAML, jinja or a number reader would like to change.
 NASTY = (
@@ -15,10 +17,15 @@ NASTY = (
     "é", "東京", "checkpoint-00000000", "a\tb", "a\nb\n", "gp0x1x0gp", "filings-00000000", "\u2028", "🚀",
 )  # fmt: skip
 NETWORKS = ({"posture": "restricted"}, {"posture": "isolated"}, {"egress": ["s3"]}, {"transport": "tcp"})
-# Other words than those that gangplan takes for a shell's: $HOME, `date`, ~/data, <path>, {rank}, | and &&.
+# Other words than those that gangplan takes for a shell's ($HOME, `date`, ~/data, <path>, {rank}, |, &&) or
+# for a word processor's («train.py»).
 words = st.sampled_from(NASTY) | st.text(
     st.characters(min_codepoint=32, max_codepoint=0x2FF, exclude_categories=("Cs", "Cc")), max_size=12
-).filter(lambda word: not re.search(r"\$[A-Z_{(]|`.*`|^~/|[<{]|^[0-9&]*[|&;>]+[0-9&]*$", word))
+).filter(
+    lambda word: (
+        not typeset(word) and not re.search(r"\$[A-Z_{(]|`.*`|^~/|[<{]|^[0-9&]*[|&;>]+[0-9&]*$", word)
+    )
+)
 names = st.from_regex(r"[a-z]([-a-z0-9]{0,20}[a-z0-9])?", fullmatch=True)
 env_names = st.from_regex(r"[A-Z][A-Z0-9_]{0,12}", fullmatch=True).map(lambda name: f"MY_{name}")
 

@@ -28,12 +28,15 @@ def in_latin(word: str) -> str:
 def typeset(word: str) -> str:
     """What of a word a word processor has changed, in words; empty for a word that may be meant as it is.
 
-    Quotes count at the ends of a word, or behind a `=`; a dash where an option begins.
+    Quotes count at the ends of a word, or behind a `=`; a dash where an option begins; a blank that is none where
+    it keeps an option or a script from being a word.
     """
-    if word.isascii():
+    if word.isascii() or not as_typed(word):
         return ""
     if any(sign in word for sign in _BLANKS):
-        return "a blank that no shell splits at"
+        parts = word.split()
+        is_split = any(part.startswith("-") or part.endswith((".py", ".sh")) for part in parts)
+        return "a blank that no shell splits at" if is_split and len(parts) > 1 else ""
     head = word.partition("=")[2] or word
     if {word[0], word[-1], head[0]} & set(_QUOTES):
         return "typographic quotes"
