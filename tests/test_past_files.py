@@ -175,6 +175,18 @@ FOREIGN: dict[str, tuple[Change, ...]] = {
     "a binding in a tenant": (more(TENANT, "RoleBinding", RBAC, "cv"),),
     "a claim in another tenant": (more(TENANT, "PersistentVolumeClaim", "v1", "nlp"),),
     "of a team that is off, a binding elsewhere": (OFF, more(TENANT, "RoleBinding", RBAC, "nlp")),
+    "of a team that is off, a role that is not ours": (
+        OFF,
+        edit(TENANT, "kind: ClusterRole\n  name: gangplan-scheduler", "kind: ClusterRole\n  name: admin"),
+    ),
+    "of a team that is off, a namespace that admits all": (
+        OFF,
+        edit(
+            TENANT,
+            "pod-security.kubernetes.io/enforce: restricted",
+            "pod-security.kubernetes.io/enforce: privileged",
+        ),
+    ),
     "of a team that is off, a role of the cluster": (OFF, more(TENANT, "ClusterRole", RBAC)),
     "of a team that is off, a binding without our label": (
         OFF,

@@ -33,7 +33,7 @@ _YES, _NO = frozenset({"enabled", "true", "yes"}), frozenset({"disabled", "false
 class Injector:
     """Who reads a label or annotation. `on` are values that ask for it, `off` those by which a pod stays out;
     `of_namespace` is the key on namespaces (none: it is asked for by pods alone), `out` how a pod says no.
-    An empty `on_namespace` means any value.
+    An empty `on_namespace` means any value. With `harmless: "true"` on a pod, nothing outlives the program.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Injector:
     off: frozenset[str] = _NO
     on_namespace: frozenset[str] = _YES
     where: str = "annotations"
+    harmless: str = ""
 
 
 _ISTIO_OUT = "sidecar.istio.io/inject"
@@ -68,10 +69,11 @@ INJECTORS = (
     ),
     Injector("Consul", "consul.hashicorp.com/connect-inject", '"false"', _PROXY),
     Injector("Dapr", "dapr.io/enabled", '"false"', _SIDECAR),
-    Injector("Vault's agent", "vault.hashicorp.com/agent-inject", '"false"', _SIDECAR),
+    Injector(
+        *("Vault's agent", "vault.hashicorp.com/agent-inject", '"false"', _SIDECAR),
+        harmless="vault.hashicorp.com/agent-pre-populate-only",
+    ),
 )
-# With it the agent only runs before the program.
-_ONLY_BEFORE = "vault.hashicorp.com/agent-pre-populate-only"
 
 
 def joined(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
@@ -82,11 +84,11 @@ def joined(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
         name = body["metadata"].get("namespace", "")
         namespace = _marks((world.find("Namespace", name) or {}).get("metadata") or {})
         for at, pod in templates_of(body):
-            own = _marks(pod.get("metadata") or {})
+            own, told = _marks(pod.get("metadata") or {}), set[str]()
             for one in INJECTORS:
-                if said := _asked(one, own, namespace, name):
+                if one.name not in told and (said := _asked(one, own, namespace, name)):
+                    told.add(one.name)
                     yield index, _problem(one, at, said)
-                    break
 
 
 def _marks(metadata: Body) -> dict[str, str]:
@@ -97,7 +99,7 @@ def _marks(metadata: Body) -> dict[str, str]:
 def _asked(one: Injector, own: Mapping[str, str], namespace: Mapping[str, str], name: str) -> str:
     """What lets an injector in: the pod's own word, or the namespace's where the pod says nothing."""
     stated = own.get(one.key, "")
-    if stated in one.off or own.get(_ONLY_BEFORE) == "true":
+    if stated in one.off or own.get(one.harmless) == "true":
         return ""
     if stated in one.on:
         return f"{one.key}: {stated} on the pods"
@@ -109,7 +111,7 @@ def _asked(one: Injector, own: Mapping[str, str], namespace: Mapping[str, str], 
 
 def _problem(one: Injector, at: Path, said: str) -> Problem:
     return Problem(
-        at,
+        (*at, "metadata", one.where, one.key),
         f"{one.name} takes these pods in ({said}): {one.then}",
         f"Remove that, or add {one.key}: {one.out} to the {one.where} of the pod templates by a patch.",
         MESH_JOINED,

@@ -11,8 +11,10 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 
+from gangplan.generators.access import DEBUGGER, ROLE_OF
 from gangplan.gitops.argocd import PLATFORM_KINDS, POLICY_KINDS, TENANT_KINDS
 from gangplan.model.backend import BY_KIND
+from gangplan.model.schedule import ACCOUNT
 from gangplan.objects import Body, Ref, ref_of
 from gangplan.spec.namespaces import RESERVED
 
@@ -26,6 +28,10 @@ _KINDS = {
     "policies": {"ConfigMap", "Namespace", *(kind for _, kind in POLICY_KINDS)},
     "tenant": _TENANT,
 }
+# The roles that bindings of a tenant name.
+_ROLES = frozenset(
+    {*ROLE_OF.values(), DEBUGGER, "mpijob-creator", ACCOUNT, "system:openshift:scc:nonroot-v2"}
+)
 # What grants rights is applied at once, and never little harm in a file that is rendered.
 _RIGHTS = ("ClusterRole", "RoleBinding", "ServiceAccount", "Namespace")
 _PLACE = re.compile(
@@ -48,7 +54,16 @@ def is_past_file(path: str, source: str, bodies: Sequence[Body], taken: Collecti
         is_known = all(is_part(ref, place["run"]) for ref in refs) and len(own) == 1
     else:
         is_known = all(ref.kind in _KINDS[place["platform"] or place["tenant"]] for ref in refs)
-    return is_known and all(map(_is_marked, bodies))
+    return is_known and all(_is_marked(body) and _grants_little(body) for body in bodies)
+
+
+def _grants_little(body: Body) -> bool:
+    """Whether it gives no more than a render does: a role of gangplan, a namespace of restricted pods."""
+    if body["kind"] == "RoleBinding":
+        return (body.get("roleRef") or {}).get("name") in _ROLES
+    if body["kind"] == "Namespace":
+        return bool(body["metadata"]["labels"].get("pod-security.kubernetes.io/enforce") == "restricted")
+    return True
 
 
 def is_part(ref: Ref, run: str) -> bool:

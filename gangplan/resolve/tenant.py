@@ -50,7 +50,9 @@ def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
                 source=team.document.file,
                 platform=platform,
                 service_account=SERVICE_ACCOUNT,
-                pull_secrets=team.spec.pull_secrets,
+                pull_secrets=tuple(
+                    one for one in team.spec.pull_secrets if _is_there(team.spec, one, cluster_name)
+                ),
                 queues=_queues(queue) if platform.kueue else (),
                 cluster_queue=queue.cluster_queue or name,
                 contact=team.spec.contact or "",
@@ -156,14 +158,19 @@ def _store(cluster: Cluster, cluster_name: str, team: Team, name: str) -> Store 
         return None
     namespace = namespace_of(cluster, name, team)
     plain = {*team.secrets, *(one.secret for one in team.connections.values() if one.secret)}
-    elsewhere = {secret for secret, listed in team.only_on.items() if cluster_name not in listed}
     stored = tuple(
         StoredSecret(
             secret,
             store.path.format(team=name, namespace=namespace, secret=secret),
             secret in team.pull_secrets,
         )
-        for secret in sorted({*plain, *team.pull_secrets} - elsewhere)
+        for secret in sorted({*plain, *team.pull_secrets})
+        if _is_there(team, secret, cluster_name)
     )
     version = cluster.versions.external_secrets
     return Store(store.name, store.kind, store.refresh, stored, parse_version(version) if version else None)
+
+
+def _is_there(team: Team, secret: str, cluster_name: str) -> bool:
+    """Whether the cluster has a secret of the team."""
+    return cluster_name in team.only_on.get(secret, (cluster_name,))

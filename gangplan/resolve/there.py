@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gangplan.findings import Finding, Location
 from gangplan.resolve.context import JobResolution
@@ -45,12 +45,25 @@ def _used(context: JobResolution) -> Iterator[tuple[str, str, Location]]:
         yield "secret", name, where("secrets", "files", name, key=True)
     for name in spec.files:
         yield "ConfigMap", name, where("files", name, key=True)
-    for name, value in spec.env.items():
-        if isinstance(value, EnvSource) and value.config_map:
-            yield "ConfigMap", value.config_map.partition("/")[0], where("env", name, "configMap")
+    for at, env in _environments(context):
+        for name, value in env.items():
+            if isinstance(value, EnvSource) and value.config_map:
+                yield "ConfigMap", value.config_map.partition("/")[0], where(*at, name, "configMap")
     for index, step in enumerate(spec.steps):
         if step.secret:
             yield "secret", step.secret.partition("/")[0], where("steps", index, "secret")
+        if step.fetch and not step.fetch.startswith("hf://"):
+            yield "data", step.fetch.partition("/")[0], where("steps", index, "fetch")
+
+
+def _environments(context: JobResolution) -> Iterator[tuple[Path, Mapping[str, str | EnvSource]]]:
+    """Every env of the spec, with its path."""
+    spec = context.spec.spec
+    yield ("env",), spec.env
+    yield from ((("setup", index, "env"), one.env) for index, one in enumerate(spec.setup))
+    yield from ((("sidecars", index, "env"), one.env) for index, one in enumerate(spec.sidecars))
+    yield from ((("steps", index, "env"), one.env) for index, one in enumerate(spec.steps))
+    yield from ((("roles", name, "env"), one.env) for name, one in spec.roles.items())
 
 
 def _where(team: Team, kind: str, name: str) -> Iterator[tuple[str, tuple[str, ...] | None]]:

@@ -53,13 +53,26 @@ LINES = workspaces.SPEC.count("\n") + 2
         ("secrets: {files: {huggingface: /hf}}\n", [only("huggingface", "lab")], "secret 'huggingface'", 19),
         ("files: {tuning: /etc/tuning}\n", [only("tuning", "lab")], "ConfigMap 'tuning'", 9),
         ("env: {A: {configMap: tuning/a}}\n", [only("tuning", "lab")], "ConfigMap 'tuning'", 22),
+        (
+            "setup: [{command: [ls], env: {A: {configMap: tuning/a}}}]\n",
+            [only("tuning", "lab")],
+            "ConfigMap 'tuning'",
+            46,
+        ),
+        (
+            "data: {filings: /data}\nsteps: [{fetch: lidar/x, to: /data}]\n",
+            [(LIDAR, LIDAR + "clusters: [lab], ")],
+            "connection 'lidar'",
+            17,
+        ),
     ],
 )
 def test_what_is_elsewhere(
     lines: str, edits: list[tuple[str, str]], what: str, column: int, tmp_path: Path
 ) -> None:
     told = [one for one in check(tmp_path / "a", lines, *edits) if one[1] == "not-there"]
-    assert told == [(f"{SPEC}:{LINES}:{column}", "not-there", f"{what} is on lab, and this run goes to far")]
+    line = LINES + lines.count("\n") - 1
+    assert told == [(f"{SPEC}:{line}:{column}", "not-there", f"{what} is on lab, and this run goes to far")]
     near = workspaces.SPEC + "clusters: [lab]\n"
     assert [one for one in check(tmp_path / "b", lines, *edits, spec=near) if one[1] == "not-there"] == []
     everywhere = [(old, new.replace("[lab]", "[lab, far]")) for old, new in edits]
@@ -132,3 +145,18 @@ def test_a_production_cluster_has_policies(line: str, is_told: bool, tmp_path: P
     assert [(one.severity, one.place) for one in found] == (
         [("warning", "overlays/lab/cluster.yaml:4:14")] if is_told else []
     )
+
+
+def test_a_secret_is_for_the_clusters_where_it_is(tmp_path: Path) -> None:
+    """Neither the service account nor the store of another cluster speaks of it."""
+    store = 'secretStore: {name: vault, path: "training/{team}/{secret}"}\n'
+    team = workspaces.TEAM.replace("secrets:", "pullSecrets: [pull]\nonlyOn: {pull: [far]}\nsecrets:")
+    files = dict.fromkeys(("overlays/lab/cluster.yaml", *FAR), workspaces.CLUSTER + store)
+    workspaces.write(workspaces.stock(tmp_path), {**files, TEAM: team, SPEC: BOTH})
+    outcome = gangplan("render", "-C", tmp_path)
+    assert outcome.code == 0, outcome.err
+    named = {
+        cluster: "name: pull\n" in (tmp_path / f"rendered/{cluster}/tenants/nlp/tenant.yaml").read_text()
+        for cluster in ("lab", "far")
+    }
+    assert named == {"lab": False, "far": True}

@@ -118,3 +118,25 @@ def test_what_the_help_says_keeps_pods_out(
     ]
     assert f"add {key}: {value} to the {part} of the pod templates" in found.help
     assert told(tmp_path / "out", patch, on_pods(part, {key: value})) == []
+
+
+def test_each_is_told_and_one_excuses_no_other(tmp_path: Path) -> None:
+    """Two marks on the namespace, and an agent that is harmless: it says nothing of a mesh."""
+    kuma = on_namespace("labels", "kuma.io/sidecar-injection", "enabled")
+    agent = {
+        "vault.hashicorp.com/agent-inject": '"true"',
+        "vault.hashicorp.com/agent-pre-populate-only": '"true"',
+    }
+    found = told(tmp_path, LINKERD, kuma, on_pods("annotations", agent))
+    assert [message.partition(" takes")[0] for _, message in found] == [
+        "Namespace/nlp: Linkerd",
+        "Namespace/nlp: Kuma",
+    ]
+    assert [int(place.split(":")[1]) for place, _ in found] == [6, 9]
+
+
+def test_without_the_own_label_istio_takes_the_pods(tmp_path: Path) -> None:
+    label = POD.format(at=1) + "/labels/sidecar.istio.io~1inject"
+    without = f"- target: {{kind: TrainingRuntime}}\n  patch: |-\n    - {{op: remove, path: {label}}}\n"
+    ((_, message),) = told(tmp_path, on_namespace("labels", "istio-injection", "enabled"), without)
+    assert "Istio takes these pods in (istio-injection: enabled on namespace 'nlp')" in message
