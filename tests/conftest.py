@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 from xdist.scheduler import LoadScopeScheduling
 
 from gangplan.incremental.program import program
@@ -27,7 +28,12 @@ __all__ = ["real_kubeconform", "real_kubectl", "real_kustomize"]
 settings.register_profile(
     "same", derandomize=True, deadline=None, suppress_health_check=(HealthCheck.too_slow,)
 )
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+_PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "same")
+settings.load_profile(_PROFILE)
+if _PROFILE == "same":
+    # Hypothesis draws some values from the constants of our modules that are loaded by then (6.135 and later).
+    # Which ones those are depends on the tests that ran before in this process, so "same" goes without them.
+    providers._get_local_constants = providers.Constants
 
 _STRANGE = re.compile(r"GIT_(?!SSL_)|MAKEFLAGS$|MAKELEVEL$|MFLAGS$")
 
