@@ -31,8 +31,8 @@ settings.register_profile(
 _PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "same")
 settings.load_profile(_PROFILE)
 if _PROFILE == "same":
-    # Hypothesis draws some values from the constants of our modules that are loaded by then (6.135 and later).
-    # Which ones those are depends on the tests that ran before in this process, so "same" goes without them.
+    # Hypothesis draws some values from the constants of our modules that are loaded by then (since 6.135).
+    # Which those are depends on the tests that this process ran before, so "same" goes without.
     providers._get_local_constants = providers.Constants
 
 _STRANGE = re.compile(r"GIT_(?!SSL_)|MAKEFLAGS$|MAKELEVEL$|MFLAGS$")

@@ -6,9 +6,9 @@ import re
 
 from gangplan.imports.account import Node
 from gangplan.imports.draft import Draft, Home
-from gangplan.imports.tables import GPU_MODELS, INSTANCES
 from gangplan.imports.workload import Hint, Workload
 from gangplan.model.frameworks import BY_MPI
+from gangplan.spec.machines import GPU_MODELS, INSTANCES
 
 _QUEUE = "the team's queue and quota take the place of partitions, accounts and compute targets"
 _LONGEST_GRACE_S, _SHORTEST_GRACE_S = 3600, 30

@@ -5,8 +5,8 @@ from __future__ import annotations
 from gangplan.imports.account import Node
 from gangplan.imports.draft import Draft
 from gangplan.imports.pods import PodOf
-from gangplan.imports.tables import GPU_MODELS, INSTANCES
 from gangplan.imports.workload import Role
+from gangplan.spec.machines import GPU_MODELS, INSTANCES
 from gangplan.spec.nodes import NodePool
 
 # Labels that say the type of a machine or of its GPU: Kubernetes' own, GKE's, NVIDIA's GPU feature discovery, EKS Karpenter's.

@@ -8,9 +8,9 @@ from typing import Any
 from gangplan.imports.account import Node
 from gangplan.imports.amounts import memory_value
 from gangplan.imports.draft import Draft
-from gangplan.imports.tables import GPU_MODELS
 from gangplan.model.quantity import parse
 from gangplan.spec.cluster import Cluster
+from gangplan.spec.machines import GPU_MODELS
 from gangplan.spec.nodes import NodePool
 
 # What a node has beside a worker, for a launcher, sidecars and daemons.

@@ -6,8 +6,8 @@ from gangplan.imports.account import Node
 from gangplan.imports.amounts import GPUS, MIG, cpu_value, is_fabric, memory_value
 from gangplan.imports.draft import Draft
 from gangplan.imports.pods import ContainerOf
-from gangplan.imports.tables import GPU_MODELS
 from gangplan.imports.workload import Role
+from gangplan.spec.machines import GPU_MODELS
 
 _MOST_GPUS = 16
 _PAGES = "hugepages-"

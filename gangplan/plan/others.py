@@ -1,31 +1,51 @@
-"""What is wrong with commands of roles beside the workers, and of steps before them."""
+"""What is wrong with roles beside the workers, steps before them, and containers beside the program."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
 
-from gangplan.model.job import Job, Role
+from gangplan.model.job import EnvVar, Job, Role
 from gangplan.plan.command import final_command
-from gangplan.plan.problems import CommandProblem
+from gangplan.plan.problems import CommandProblem, Path
+from gangplan.plan.setting_problems import judged
+from gangplan.plan.settings import Setting
 from gangplan.plan.started_by import elsewhere_problems
 from gangplan.plan.words import word_problems
 
 
 def other_problems(job: Job) -> Iterator[CommandProblem]:
-    """Problems at the words of each command of its own; without one, the job's command is judged once."""
+    """Problems at the words of each command of its own, and at each variable; without a command, that of the job
+    is judged once."""
     for other in job.others:
         for one in _of(job, other) if other.argv else ():
             if one.path[0] == "command":
                 yield dataclasses.replace(one, path=(*other.place, *one.path))
+        fabric = dataclasses.replace(job.fabric, networks=(), interfaces=(), access=job.access_of(other.name))
+        alone = dataclasses.replace(job, gpus=_gpus(other), workers=1, slots=1, fabric=fabric)
+        yield from _settings(alone, other.env, other.place, "step" if other.step else other.name)
+    for container in job.containers:
+        alone = dataclasses.replace(job, gpus=0, workers=1, slots=1)
+        what = "sidecar" if container.is_sidecar else "setup container"
+        yield from _settings(alone, container.env, container.place, what)
 
 
 def _of(job: Job, other: Role) -> Iterator[CommandProblem]:
     """A role starts its command as workers do. A step is alone: a launcher may start what it likes in its pod."""
-    gpus = job.gpus if other.resources.devices else 0
-    alone = dataclasses.replace(job, command=other.argv, gpus=gpus, roles=(), steps=())
+    alone = dataclasses.replace(job, command=other.argv, gpus=_gpus(other), roles=(), steps=())
     if other.step is None:
         yield from final_command(alone).problems
     else:
         yield from word_problems(alone)
         yield from elsewhere_problems(alone)
+
+
+def _gpus(other: Role) -> int:
+    return dict(other.resources.devices).get(other.pool.gpu, 0)
+
+
+def _settings(alone: Job, env: tuple[EnvVar, ...], place: Path, pod: str) -> Iterator[CommandProblem]:
+    """Variables that contradict what is known of a pod that has no rank, as if it were a job of its own."""
+    for one in env:
+        if one.is_plain:
+            yield from judged(alone, Setting(one.name, one.value, (*place, "env", one.name), pod=pod))

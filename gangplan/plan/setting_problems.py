@@ -149,12 +149,12 @@ def _shown(job: Job, setting: Setting) -> CommandProblem | None:
 
     A container's own value wins over that of the device plugin (Kubernetes v1.34, GenerateRunContainerOptions).
     """
-    if setting.path[0] != "env":
+    if not setting.is_env:
         return None  # a program that sets it comes too late to change anything
     if setting.value in ("void", "none", ""):
         return _hidden(job, setting, 0) if job.gpus else None
     own = f"the {job.gpus} GPUs that it asks for" if job.gpus else "none, for it asks for none"
-    message = f"{setting.called} would show each container GPUs of other runs; a worker sees {own}"
+    message = f"{setting.called} would show each container GPUs of other runs; a {setting.pod} sees {own}"
     return CommandProblem(GPUS_UNASKED, setting.path, message, "Remove it.")
 
 
@@ -172,13 +172,14 @@ def _visible(job: Job, setting: Setting) -> CommandProblem | None:
         numbers.append(int(text))
     seen = len({number for number in numbers if number < job.gpus})
     if beyond := next((number for number in numbers if number >= job.gpus), None):
-        message = f"{setting.called} names GPU {beyond}, but a worker's {job.gpus} GPUs are numbered 0 to {job.gpus - 1}"
+        message = f"{setting.called} names GPU {beyond}, but a {setting.pod}'s {job.gpus} GPUs are numbered 0 to {job.gpus - 1}"
         return CommandProblem(GPUS_HIDDEN, setting.path, message, "Remove it.")
     return _hidden(job, setting, seen) if seen < job.gpus else None
 
 
 def _hidden(job: Job, setting: Setting, seen: int) -> CommandProblem:
-    message = f"{setting.called} leaves its ranks {seen or 'none'} of the worker's {job.gpus} GPUs"
+    whose = "ranks" if setting.pod == "worker" else "processes"
+    message = f"{setting.called} leaves its {whose} {seen or 'none'} of the {setting.pod}'s {job.gpus} GPUs"
     return CommandProblem(GPUS_HIDDEN, setting.path, message, "Remove it.")
 
 

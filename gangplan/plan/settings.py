@@ -12,6 +12,8 @@ from gangplan.plan.launchers.prefixes import ASSIGNMENT, peel
 from gangplan.plan.problems import Path
 from gangplan.records import dataclass
 
+# Words of a shell that only start what follows them.
+_PASSING = frozenset({"exec", "command"})
 # Words of a shell whose assignments stay.
 _KEEPING = frozenset({"export", "declare", "typeset", "readonly"})
 
@@ -22,6 +24,7 @@ class Setting:
 
     `in_rank` tells that a script of the user's sets it, which a launcher around it cannot undo. `spelled` is the
     name as it is written, `word` its place in a script: the index of the first letter and of that behind the last.
+    `pod` is what it is set in, in the words of the spec.
     """
 
     name: str
@@ -30,6 +33,12 @@ class Setting:
     in_rank: bool = False
     spelled: str = ""
     word: tuple[int, int] | None = None
+    pod: str = "worker"
+
+    @property
+    def is_env(self) -> bool:
+        """Whether the container has it from its start."""
+        return self.path[-2:-1] == ("env",)
 
     @property
     def called(self) -> str:
@@ -89,8 +98,9 @@ def _in_command(words: Sequence[str], has_launcher: bool) -> Iterator[Setting]:
         if texts[:1] and texts[0] in _KEEPING:
             assigned += command.words[1:]
         elif texts:
-            inner = peel(texts)
-            assigned += [one for one in command.words[: inner.at] if ASSIGNMENT.fullmatch(one.text)]
+            start = 1 if texts[0] in _PASSING else 0
+            end = start + peel(texts[start:]).at
+            assigned += [one for one in command.words[start:end] if ASSIGNMENT.fullmatch(one.text)]
         for word in assigned:
             found_there = ASSIGNMENT.fullmatch(word.text)
             if found_there is not None and not word.is_open:

@@ -25,6 +25,9 @@ from gangplan.rules.commands import (
 )
 from gangplan.rules.specs import COMMAND_NESTED
 
+# Programs that put a batch script into a queue; its options and launchers are read by an importer, or by people.
+_QUEUES = {"sbatch": ("Slurm", "slurm"), "qsub": ("PBS", "pbs"), "bsub": ("LSF", "")}
+
 
 def start_problems(kept: Kept) -> Iterator[WordProblem]:
     """What is wrong with a launcher before its options are looked at."""
@@ -79,6 +82,9 @@ def _image(kept: Kept) -> Iterator[WordProblem]:
         yield WordProblem(COMMAND_LAUNCHER, at, message, f"Write {mine}.", Edit(at, start.at + 1, (mine,)))
         return
     framework = job.image.framework
+    if start.name in _QUEUES:
+        yield _queued(kept, edit)
+        return
     if framework in ONE_RANK:
         message = f"image '{job.image.name}' (framework {framework}) starts the command once on every worker, and {start.name} would start ranks of its own there"
     elif start.name in OF_TORCH and is_torch:
@@ -98,6 +104,22 @@ def _image(kept: Kept) -> Iterator[WordProblem]:
     yield WordProblem(
         COMMAND_LAUNCHER, at, message, "Write only the program; gangplan starts it on every rank.", edit
     )
+
+
+def _queued(kept: Kept, edit: Edit | None) -> WordProblem:
+    """A command that hands a batch script to a scheduler. The script is no program for a rank: it has the options of
+    a job at its head, and starts the ranks by itself. With --wrap it is a program after all."""
+    start, words = kept.found.start, kept.found.reading.words
+    scheduler, importer = _QUEUES[start.name]
+    message = (
+        f"{start.name} hands a script to {scheduler}, which a run does not have; this spec takes its place"
+    )
+    help = "Write the program of the script, as one rank runs it; its options are fields here."
+    if importer:
+        is_script = edit is not None and edit.words and not any(word.startswith("--wrap") for word in words)
+        script = edit.words[0] if edit is not None and is_script else "FILE"
+        help += f" gangplan import {importer} {script} makes a spec of a script."
+    return WordProblem(COMMAND_LAUNCHER, start.begin, message, help)
 
 
 def _nested(kept: Kept) -> Iterator[WordProblem]:

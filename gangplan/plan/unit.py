@@ -104,8 +104,8 @@ def _problems(final: Final, job: Job, spec: Spec) -> list[Finding]:
 
 
 def _of_others(job: Job, spec: Spec) -> list[Finding]:
-    """What is wrong with commands of roles and steps."""
-    if not job.others:
+    """What is wrong with commands and variables of roles, steps and containers beside the program."""
+    if not (job.others or job.containers):
         return []
     from gangplan.plan.others import other_problems  # few runs have any
 

@@ -9,12 +9,12 @@ from gangplan.findings import Finding, Location
 from gangplan.records import dataclass
 from gangplan.report.model import is_waived
 from gangplan.rules.model import Severity
-from gangplan.rules.specs import RUN_RENAMED
+from gangplan.rules.specs import RUN_KEPT, RUN_RENAMED
 
 # How many are worth a line of their own.
 MOST = 5
-# What helps here is a decision of the user: the finding stays until it is made, so that no change is offered.
-_CHOICES = frozenset((RUN_RENAMED,))
+# What helps here is a decision of the user: the finding stays until it is made, or says that it was.
+_CHOICES = frozenset((RUN_KEPT, RUN_RENAMED))
 # A command is run once for all places.
 _COMMAND = re.compile(r"\bgangplan (?:render|validate)\b")
 # A list of what there is tells nobody what to write.

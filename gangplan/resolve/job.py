@@ -7,7 +7,7 @@ from typing import Any
 
 from gangplan.findings import Finding
 from gangplan.model.frameworks import BY_MPI
-from gangplan.model.job import Job, PulledImage, Resources
+from gangplan.model.job import Egress, Job, Posture, PulledImage, Resources
 from gangplan.model.profiles import (
     DEFAULT_CPU,
     DEFAULT_GPUS,
@@ -18,6 +18,7 @@ from gangplan.model.profiles import (
     DEFAULT_TIMEOUT_S,
     PLAIN_TIMEOUT_S,
 )
+from gangplan.resolve.addresses import check_addresses
 from gangplan.resolve.cloud import metadata_egress, own_identity
 from gangplan.resolve.compliance import Compliance, resolve_compliance
 from gangplan.resolve.config_maps import run_files
@@ -122,9 +123,7 @@ def _resolve(context: JobResolution) -> Job | None:
     _check_spot(context, placement, bounds)
     data = resolve_data(context, image, workers, on_pool(shape.scratch, placement))
     check_checkpoint(context, data, bounds["timeout_s"])
-    egress = resolve_egress(context, {**endpoints_of(context), **data.egress}, posture)
-    egress += metadata_egress(own_identity(context))
-    add_proxy(context, data, egress)
+    egress = _egress(context, data, posture)
     compliance = resolve_compliance(context)
     if image is None or placement is None:
         return None  # after everything that can be said without them
@@ -155,6 +154,15 @@ def _resolve(context: JobResolution) -> Job | None:
     )
     _check(context, job)
     return job
+
+
+def _egress(context: JobResolution, data: DataPlan, posture: Posture) -> tuple[Egress, ...]:
+    """Where the run may connect to, and variables that agree with it."""
+    egress = resolve_egress(context, {**endpoints_of(context), **data.egress}, posture)
+    egress += metadata_egress(own_identity(context))
+    add_proxy(context, data, egress)
+    check_addresses(context, egress, data.env.values())
+    return egress
 
 
 def _check_room(

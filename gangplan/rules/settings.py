@@ -78,3 +78,25 @@ RANK_CONSTANT = Rule(
         after='env: {RANKING: "0"}\n',
     ),
 )
+
+ENV_UNREACHABLE = Rule(
+    "env-unreachable",
+    WARNING,
+    "A variable leads to an address that the run cannot reach.",
+    why=(
+        "A run reaches what network.egress names, and nothing else: NetworkPolicy drops all other packets, also "
+        "those to services of other namespaces. Clients of MLflow, W&B or a database wait for their timeouts, "
+        "try again, and many then end the run, after its wait in the queue."
+    ),
+    fix=(
+        "Name the endpoint of the cluster that leads there in network.egress. Where the program works without "
+        "it, remove the variable or set the client's own switch, such as WANDB_MODE: offline. Waive the rule "
+        "where a policy outside this repository opens the way."
+    ),
+    waivable=True,
+    example=Example(
+        "specs/nlp/filings.yaml",
+        before="env: {MLFLOW_TRACKING_URI: 'https://mlflow.example.com'}\n",
+        after="env: {MLFLOW_TRACKING_URI: 'file:///outputs/mlruns'}\n",
+    ),
+)

@@ -84,6 +84,8 @@ def unknown_field(
         if guess in block:
             return FieldProblem(f"{message}; '{guess}' is set as well", _beside(word, guess, block, wrong))
         if "," in guess:
+            if isinstance(given, str) and (machine := _machine(given, block)):
+                return FieldProblem(f"{message}; {machine[0]}", machine[1])
             help = f"Write {resources(given) or guess} at the top level."
             return FieldProblem(f"{message}; did you mean {guess}?", help)
         help = _instead((*path[:-1], word), guess, given, wrong, fields)
@@ -91,6 +93,24 @@ def unknown_field(
     if absent:
         return FieldProblem(f"'{word}' is not a field of a job", absent)
     return FieldProblem(message, ABSENT_INSIDE.get((home, bare(word))) or _listed(kind, path, known, given))
+
+
+def _machine(name: str, block: Mapping[str, Any]) -> tuple[str, str] | None:
+    """What a machine type of a cloud has, and how a worker asks for that; None for any other text."""
+    from gangplan.spec.machines import INSTANCES  # a file of some hundred lines, for a word of few
+
+    machine = INSTANCES.get(name.strip().lower())
+    if machine is None:
+        return None
+    if not machine.gpus:
+        asks = {"cpu": machine.cpu, "memory": f"{int(machine.memory)}Gi"}
+        has = f"{machine.cpu} CPUs and {int(machine.memory)} GiB of memory"
+    else:
+        asks = {"gpus": machine.gpus}
+        has = f"{machine.gpus} {'GPU' if machine.gpus == 1 else 'GPUs'} of model {machine.model}"
+    missing = [f"{field}: {value}" for field, value in asks.items() if field not in block]
+    help = f"Write {' and '.join(missing)}." if missing else "Remove it; what a worker asks for is set."
+    return f"{name.strip()} has {has}", help
 
 
 def _listed(kind: str, path: tuple[str | int, ...], known: list[str], given: Any) -> str:

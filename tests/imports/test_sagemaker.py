@@ -205,7 +205,7 @@ OTHER_DEVICES = ("ml.p2.", "ml.trn", "ml.inf", "ml.p6e-gb200.")
 
 
 def test_the_machine_types_of_the_service_are_known() -> None:
-    from gangplan.imports.tables import INSTANCES
+    from gangplan.spec.machines import INSTANCES
 
     types = model().shape_for("TrainingInstanceType").enum
     assert [one for one in types if one not in INSTANCES and not one.startswith(OTHER_DEVICES)] == []

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-#: Odd enough that no text is drawn by chance, short enough for Hypothesis to take it up (at most 20 characters).
+#: Too odd to be drawn by chance; Hypothesis takes up texts of at most 20 characters.
 MARK = "loaded elsewhere"
 
 
@@ -26,7 +26,9 @@ def _drawn() -> list[object]:
     return found
 
 
-@pytest.mark.skipif(settings.get_current_profile_name() != "same", reason="another profile looks for new cases")
+@pytest.mark.skipif(
+    settings.get_current_profile_name() != "same", reason="another profile looks for new cases"
+)
 def test_the_cases_do_not_depend_on_the_modules_that_are_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -34,7 +36,8 @@ def test_the_cases_do_not_depend_on_the_modules_that_are_loaded(
     file = tmp_path / "elsewhere.py"
     file.write_text("TEXTS = [" + ", ".join(repr(f"{MARK} {number}") for number in range(200)) + "]\n")
     spec = importlib.util.spec_from_file_location(file.stem, file)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     monkeypatch.setitem(sys.modules, file.stem, module)

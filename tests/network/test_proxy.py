@@ -126,7 +126,7 @@ OWN = {
     "without a scheme": ("env: {ALL_PROXY: 10.1.2.3:3128}\n", ["proxy-closed"]),
     "open": ('env: {HTTPS_PROXY: "http://10.40.8.9:443"}\nnetwork: {egress: [s3]}\n', []),
     "by name": ('env: {HTTPS_PROXY: "http://proxy:3128"}\n', []),
-    "another variable": ('env: {MY_PROXY: "http://10.1.2.3:3128"}\n', []),
+    "another variable": ('env: {MY_PROXY: "http://10.1.2.3:3128"}\n', ["env-unreachable"]),
     "no address": ("env: {HTTPS_PROXY: none}\n", []),
 }
 

@@ -15,7 +15,7 @@ from gangplan.model.fabric import Fabric, FabricAccess
 from gangplan.model.job import Egress, EnvVar, Role
 from gangplan.plan.others import other_problems
 from gangplan.plan.problems import CommandProblem
-from tests import plain
+from tests import plain, workspaces
 from tests.plan.asking import job_of, problems
 
 OURS = {"interface-unknown", "gpus-unasked", "gpus-hidden", "rank-constant", "command-rendezvous",
@@ -74,6 +74,10 @@ pytorch    | env CUDA_VISIBLE_DEVICES=GPU-8932f937        |
 pytorch    | env ROCR_VISIBLE_DEVICES=1                   | gpus-hidden
 openmpi    | flags -x CUDA_VISIBLE_DEVICES=0              | gpus-hidden
 openmpi    | bash -c 'CUDA_VISIBLE_DEVICES=0 python t.py' | gpus-hidden
+openmpi    | bash -c 'exec env CUDA_VISIBLE_DEVICES=0 python t.py' | gpus-hidden
+openmpi    | bash -c 'command env CUDA_VISIBLE_DEVICES=0 python t.py' | gpus-hidden
+openmpi    | bash -c 'exec python t.py CUDA_VISIBLE_DEVICES=0' |
+openmpi    | bash -c 'exec'                               |
 openmpi    | bash -c 'CUDA_VISIBLE_DEVICES=$OMPI_COMM_WORLD_LOCAL_RANK python t.py' |
 pytorch    | env CUDA_DEVICE_MAX_CONNECTIONS=1            |
 
@@ -230,3 +234,44 @@ def test_a_role_without_gpus_hides_none(
     role = Role("loader", 1, job.image.name, argv, (), amounts, job.worker_pool)
     found = other_problems(dataclasses.replace(job, roles=(role,)))
     assert bool([one for one in found if one.rule == "gpus-hidden"]) is is_told
+
+
+# What a variable stands in, with 2 GPUs where it is a loader | the variable | rule, or nothing
+BESIDE = """
+setup: [{command: [python, a.py], env: {%s}}]    | NVIDIA_VISIBLE_DEVICES: all     | gpus-unasked
+setup: [{command: [python, a.py], env: {%s}}]    | NVIDIA_VISIBLE_DEVICES: void    |
+sidecars: [{command: [python, a.py], env: {%s}}] | NVIDIA_VISIBLE_DEVICES: "0"     | gpus-unasked
+sidecars: [{command: [python, a.py], env: {%s}}] | CUDA_VISIBLE_DEVICES: ""        |
+sidecars: [{command: [python, a.py], env: {%s}}] | GLOO_SOCKET_IFNAME: ens5        | interface-unknown
+steps: [{command: [python, a.py], env: {%s}}]    | NVIDIA_VISIBLE_DEVICES: all     | gpus-unasked
+steps: [{command: [python, a.py], env: {%s}}]    | RANK: "0"                       |
+steps: [{command: [python, a.py], env: {%s}}]    | MASTER_ADDR: localhost          |
+framework: plain, roles: {loader: {gpus: 2, env: {%s}}}            | NVIDIA_VISIBLE_DEVICES: all     | gpus-unasked
+framework: plain, roles: {loader: {gpus: 2, env: {%s}}}            | NVIDIA_VISIBLE_DEVICES: void    | gpus-hidden
+framework: plain, roles: {loader: {gpus: 2, env: {%s}}}            | CUDA_VISIBLE_DEVICES: "0"       | gpus-hidden
+framework: plain, roles: {loader: {gpus: 2, env: {%s}}}            | CUDA_VISIBLE_DEVICES: "0,1"     |
+framework: plain, roles: {loader: {gpus: 2, env: {%s}}}            | CUDA_VISIBLE_DEVICES: "0,1,2,3" | gpus-hidden
+framework: plain, roles: {loader: {gpus: 2, env: {%s}}}            | NCCL_SOCKET_IFNAME: eno1        | interface-unknown
+framework: plain, roles: {loader: {gpus: 2, env: {%s}}}            | NCCL_SOCKET_IFNAME: eth0        |
+framework: plain, roles: {loader: {env: {%s}}}                     | CUDA_VISIBLE_DEVICES: "0"       |
+framework: plain, roles: {loader: {env: {%s}}}                     | NVIDIA_VISIBLE_DEVICES: all     | gpus-unasked
+framework: plain, roles: {loader: {gpus: 2, env: {%s}}}            | LEVEL: info                     |
+"""
+BESIDE_CASES = [tuple(map(str.strip, line.split("|"))) for line in BESIDE.splitlines() if line]
+
+
+@pytest.mark.parametrize(("where", "variable", "rule"), BESIDE_CASES, ids=[" ".join(c) for c in BESIDE_CASES])
+def test_what_stands_beside_the_program_is_judged_too(
+    where: str, variable: str, rule: str, root: Path
+) -> None:
+    lines = where.replace(", roles", "\nroles") % variable + "\n"
+    text = workspaces.SPEC.replace("image: openmpi", "image: pytorch").replace("gpus: 2", "gpus: 4") + lines
+    workspaces.write(root, {"specs/nlp/filings.yaml": text})
+    outcome = workspaces.gangplan("validate", "-C", root)
+    found = [one for one in outcome.findings if one.rule in OURS]
+    assert {one.rule for one in found} == {rule} - {""}, outcome.err
+    name = variable.partition(":")[0]
+    for one in found:
+        line, column = map(int, one.place.split(":")[1:])
+        assert text.splitlines()[line - 1][column - 1 :].startswith((name, variable.partition(": ")[2]))
+        assert "worker" not in one.message

@@ -9,8 +9,8 @@ from typing import Any
 from gangplan.imports.account import Account, Node
 from gangplan.imports.made import SELF, Made, Origin
 from gangplan.imports.pods import PodOf, pod_of
-from gangplan.imports.tables import INSTANCES
 from gangplan.records import dataclass
+from gangplan.spec.machines import INSTANCES
 
 _GPU = "nvidia.com/gpu"
 # What a node keeps for the kubelet and the system, in hundredths: managed services give a job the whole machine.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gangplan.imports.tables import GPU_MODELS, INSTANCES
+from gangplan.spec.machines import GPU_MODELS, INSTANCES
 from tests import plain
 from tests.workspaces import REPOSITORY
 
-DATA = plain.load((REPOSITORY / "gangplan/imports/machines.yaml").read_text(encoding="utf-8"))
+DATA = plain.load((REPOSITORY / "gangplan/spec/machines.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("cloud", DATA)

@@ -1,0 +1,88 @@
+"""Addresses in the environment of a run that its policies do not let it reach."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from urllib.parse import SplitResult, urlsplit
+
+from gangplan.model.job import Egress, EnvVar
+from gangplan.resolve.context import JobResolution
+from gangplan.resolve.proxy import INTERNET, literal_address
+from gangplan.rules.settings import ENV_UNREACHABLE
+
+# What clients connect to; s3:// and hf:// are names of things, not of places.
+_SCHEMES = frozenset(
+    {
+        *("http", "https", "ws", "wss", "grpc", "grpcs", "tcp", "ftp"),
+        *("postgres", "postgresql", "mysql", "redis", "rediss", "amqp", "amqps", "mongodb", "kafka"),
+    }
+)
+# Variables with which programs go through a proxy, or ask nobody (Hugging Face Hub 1.0, W&B 0.22).
+_PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
+_OFFLINE = re.compile(r"(?:.*_)?OFFLINE=(?:1|true|yes|on)|WANDB_MODE=(?:offline|disabled)", re.IGNORECASE)
+_LOOPBACK = ("localhost", "127.", "::1", "0.0.0.0")  # what a user may write, not what listens
+
+
+def check_addresses(context: JobResolution, egress: Sequence[Egress], env: Iterable[EnvVar]) -> None:
+    """URLs that the spec gives to its program by name. The cluster's and the team's are for all of their runs,
+    some of which reach them.
+
+    What a named endpoint leads to is known by addresses alone: with one, only a literal address is judged.
+    """
+    own = {name: value for name, value in context.spec.spec.env.items() if isinstance(value, str)}
+    network = context.spec.spec.network
+    open_to = {one.name for one in egress} | set(network.egress if network else ())
+    known = {one.name.upper(): one.value for one in env}
+    if INTERNET in open_to or known.keys() & set(_PROXIES):
+        return
+    if any(_OFFLINE.fullmatch(f"{name}={value}") for name, value in known.items()):
+        return
+    for name, value in own.items():
+        url = _place(value)
+        if url is None or name.upper() in _PROXIES or not _is_closed(url, egress):
+            continue
+        may = f"reaches only {', '.join(sorted(open_to))}" if open_to else "reaches no address outside it"
+        context.report(
+            ENV_UNREACHABLE,
+            context.where("env", name),
+            f"{name} leads to {url.hostname}, but the run {may}: programs that ask there wait, and give up",
+            f"Name the endpoint that leads there in network.egress; {_offered(context)}.",
+        )
+
+
+def _place(value: str) -> SplitResult | None:
+    """A URL of another host, known before the run; None for anything else."""
+    try:
+        url = urlsplit(value.strip())
+        host = url.hostname or ""
+    except ValueError:
+        return None
+    if url.scheme not in _SCHEMES or ("." not in host.strip(".") and ":" not in host):
+        return None
+    return None if host.startswith(_LOOPBACK) or re.search(r"[\s$(){}]", host) else url
+
+
+def _is_closed(url: SplitResult, egress: Sequence[Egress]) -> bool:
+    if not egress:
+        return True
+    literal = literal_address(url.geturl())
+    if not literal:
+        return False
+    address = ip_network(literal)
+    return not any(
+        _holds(ip_network(one.cidr, strict=False), address)
+        and not any(_holds(ip_network(part, strict=False), address) for part in one.excluding)
+        for one in egress
+    )
+
+
+def _holds(outer: IPv4Network | IPv6Network, inner: IPv4Network | IPv6Network) -> bool:
+    return outer.version == inner.version and inner.subnet_of(outer)  # type: ignore[arg-type]  # of one version
+
+
+def _offered(context: JobResolution) -> str:
+    names, cluster = sorted(context.cluster.spec.egress), context.cluster.name
+    offers = f"offers {', '.join(names)}" if names else "offers none yet (egress in its cluster.yaml)"
+    return f"cluster {cluster} {offers}"
