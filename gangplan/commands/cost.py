@@ -47,7 +47,7 @@ def chosen(by: str, month: str | None, today: str | None) -> tuple[Month, ...]:
             raise UserError(f"'{month}' is not a month", "Write --month 2026-12, or --month 2026.") from None
     if by != "month":
         return ()
-    from gangplan.commands.validate import day_of
+    from gangplan.api.checks import day_of
 
     return year_from(day_of(today))
 

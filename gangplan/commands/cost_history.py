@@ -7,10 +7,10 @@ import json
 import sys
 from collections.abc import Sequence
 
+from gangplan.api.checks import day_of
 from gangplan.commands.cost import GROUPS
 from gangplan.commands.listing import table
 from gangplan.commands.outfile import out_file
-from gangplan.commands.validate import day_of
 from gangplan.errors import Exit, UserError
 from gangplan.model.bill import Item, sums
 from gangplan.pipeline.history import Stay, history

@@ -5,15 +5,22 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from gangplan.api.page import fields_module, python_page
 from gangplan.commands.cli_page import cli_page
 from gangplan.errors import Exit
 from gangplan.reference.pages import pages
 
+# The types of a job's fields, as seen from docs/.
+MODULE = "../gangplan/api/fields.py"
+
 
 def write_docs(folder: Path, check: bool) -> Exit:
-    """Write all pages below `folder`, or with `check` tell which are not fresh."""
+    """Write all pages below `folder`, or with `check` tell which are not fresh; a module goes with them."""
     stale = []
-    for name, text in {**pages(), "cli.md": cli_page()}.items():
+    made = {**pages(), "cli.md": cli_page(), "python.md": python_page()}
+    if (folder / MODULE).is_file():  # not in a folder for the pages alone
+        made[MODULE] = fields_module()
+    for name, text in made.items():
         path = folder / name
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue

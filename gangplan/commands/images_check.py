@@ -7,10 +7,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from gangplan.api.checks import day_of
 from gangplan.commands.common import exit_code
 from gangplan.commands.listing import table
 from gangplan.commands.reports import outputs, publish, repository_folder
-from gangplan.commands.validate import day_of, level_of
+from gangplan.commands.validate import level_of
 from gangplan.contents.files import Files, block, blocks
 from gangplan.contents.tables import Row, images, specs
 from gangplan.errors import Exit, UserError

@@ -54,7 +54,7 @@ def plan(request: Request, format: str, usage: Path | None = None, today: str | 
 def _since(today: str | None) -> int | None:
     """From when starts are told, in seconds since 1970. Raises UserError."""
     if today is not None:
-        from gangplan.commands.validate import day_of  # which is for more than this
+        from gangplan.api.checks import day_of  # which is for more than this
 
         return int(datetime.combine(day_of(today), time(), UTC).timestamp()) - 1
     return clock.now() if sys.stdout.isatty() else None

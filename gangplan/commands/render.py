@@ -5,22 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
+from gangplan.api.checks import rendered
 from gangplan.commands.common import exit_code, plural
 from gangplan.commands.reports import Outputs, outputs, publish, repository_folder
 from gangplan.commands.since import add_since, check_base, checked_tree
 from gangplan.emit import FileOutcome
 from gangplan.errors import Exit, UserError
-from gangplan.findings import in_order
 from gangplan.pipeline.render import preview
-from gangplan.pipeline.render import render as run_render
 from gangplan.pipeline.request import Request, Result
 from gangplan.report.difference import difference
 from gangplan.report.model import Report
-from gangplan.review.stale import stale_findings
-from gangplan.rules.model import Severity
 from gangplan.tools.kustomize import engine
 from gangplan.workspace import RENDERED
 
@@ -45,12 +43,8 @@ def render(
         return _print(request, wanted)
     tree = Path(output).absolute() if output else None
     request = replace(request, in_sums=wanted.is_for_people and base is None)
-    result = run_render(request, tree, check)
-    if check and not result.has_errors:
-        if base:
-            add_since(request, result, base, checked_tree(request, result))
-        stale = stale_findings(request.root, result.differences, Severity.ERROR)
-        result.findings = in_order([*result.findings, *result.strangers, *stale])
+    result, is_done = rendered(request, tree, check, partial(_since, request, base) if base else None)
+    if check and is_done:
         _publish(request, result, wanted)
         return max(exit_code(result.findings), _report_check(request, result, wanted))
     _publish(request, result, wanted)
@@ -60,6 +54,10 @@ def render(
         )
         return exit_code(result.findings)
     return _report(result, output or RENDERED, wanted.words)
+
+
+def _since(request: Request, base: str, result: Result) -> None:
+    add_since(request, result, base, checked_tree(request, result))
 
 
 def _print(request: Request, wanted: Outputs) -> Exit:

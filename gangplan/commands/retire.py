@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from gangplan.api.checks import day_of
 from gangplan.commands.common import exit_code, plural, print_findings
-from gangplan.commands.validate import day_of
 from gangplan.emit.lock import locked
 from gangplan.emit.tree import STATE
 from gangplan.errors import Exit, UserError

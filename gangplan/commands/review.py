@@ -7,9 +7,9 @@ import json
 import sys
 from collections.abc import Iterator
 
+from gangplan.api.checks import day_of
 from gangplan.commands.common import exit_code, print_findings
 from gangplan.commands.reports import repository_folder
-from gangplan.commands.validate import day_of
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding, in_order
 from gangplan.pipeline.request import Request

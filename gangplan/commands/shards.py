@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from gangplan import __version__
+from gangplan.api.checks import day_of
 from gangplan.commands.common import exit_code, plural
 from gangplan.commands.reports import outputs, publish
-from gangplan.commands.validate import day_of, level_of, report_of, validate
+from gangplan.commands.validate import level_of, report_of, validate
 from gangplan.errors import Exit, InternalError, ToolError, UserError
 from gangplan.findings import Finding, in_order
 from gangplan.incremental.program import program

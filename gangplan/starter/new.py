@@ -67,14 +67,14 @@ class New:
         return file_text("image", {"images": {self.name: self.values}}, self.root, CATALOG).encode()
 
 
-def check(wanted: New) -> None:
-    """Refuse a name that cannot be one, and one that is taken. Raises UserError."""
+def check(wanted: New, may_exist: bool = False) -> None:
+    """Refuse a name that cannot be one, and one that is taken unless it may be. Raises UserError."""
     check_name(wanted.kind, wanted.name)
     if wanted.kind == "job":
         teams = sorted(path.parent.name for path in wanted.root.glob(f"{SPECS}/*/team.yaml"))
         if wanted.team not in teams:
             raise UserError(f"there is no team '{wanted.team}'", nearest(wanted.team, teams))
-    if wanted.kind != "image" and os.path.lexists(wanted.root / wanted.file):
+    if wanted.kind != "image" and not may_exist and os.path.lexists(wanted.root / wanted.file):
         raise UserError(f"nothing was written: {wanted.file} exists", "Edit it, or take another name.")
 
 

@@ -25,10 +25,10 @@ _SCHEMAS = (".vscode/schemas", "docs/schema")
 _WIDEST = 100
 
 
-def file_text(kind: str, values: Mapping[str, Any], root: Path, file: str) -> str:
+def file_text(kind: str, values: Mapping[str, Any], root: Path | None, file: str) -> str:
     """The whole file: the schema for editors where the workspace has it, version, kind, and the values."""
     head = {"apiVersion": "gangplan.dev/v1", "kind": KINDS[kind]}
-    return modeline(kind, root, file) + block_text({**head, **values})
+    return (modeline(kind, root, file) if root else "") + block_text({**head, **values})
 
 
 def block_text(values: Mapping[str, Any], indent: str = "") -> str:

@@ -50,7 +50,7 @@ def value_of(field: NewField, given: Given) -> Any:
         return given
     texts = [given] if isinstance(given, str) else list(given or ())
     if field.path == ("command",):
-        return _words(texts[0])
+        return words_of(texts[0])
     if field.shape == "value":
         is_block = "object" in field.types and texts[0].lstrip().startswith("{")
         return (_block if is_block else _scalar)(field, texts[0])
@@ -75,7 +75,7 @@ def _parts(field: NewField, text: str) -> list[str]:
     return text.split(",") if not re.search(r"group|flags", field.flag) else [text]
 
 
-def _words(text: str) -> list[str | int] | str:
+def words_of(text: str) -> list[str | int] | str:
     """A command as a list of words, as a shell would read it; as it is where it is no such line."""
     try:
         return [_word(word) for word in shlex.split(text)]

@@ -1,0 +1,114 @@
+"""A job as a value: the fields of a spec, and the file that a person would have written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
+
+from gangplan.errors import UserError
+from gangplan.findings import Finding
+from gangplan.source import Document, load
+from gangplan.spec.job import TrainingJob as Format
+from gangplan.spec.load import parse
+from gangplan.starter.text import KINDS, file_text
+from gangplan.starter.values import Written, words_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gangplan.api.fields import JobFields
+
+# A command with one of these is left in one line: what to write instead is found.
+_FOR_A_SHELL = re.compile(r"[;&|<>$`\n]")
+_HEAD = ("apiVersion", "kind")
+# The order of a file is that of the format; what the format does not have comes last, and is found.
+_ORDER = {field.alias or name: at for at, (name, field) in enumerate(Format.model_fields.items())}
+
+
+class TrainingJob:
+    """A job by the fields of its spec, each as in a file: `TrainingJob(image="pytorch", gpus=4)`.
+
+    A job never changes. What the format has against its values is in `findings`.
+    """
+
+    __slots__ = ("_text", "fields")
+
+    fields: dict[str, Any]
+
+    def __init__(self, **fields: Unpack[JobFields]) -> None:
+        """Values are numbers, texts such as "64Gi", lists and dicts; None leaves a field out.
+
+        A command in one line is split into its words. Raises TypeError for a value of another type.
+        """
+        given = {name: _plain(name, value) for name, value in fields.items() if value is not None}
+        if isinstance(command := given.get("command"), str) and not _FOR_A_SHELL.search(command):
+            given["command"] = words_of(command)
+        self.fields = {name: given[name] for name in sorted(given, key=lambda name: _ORDER.get(name, 999))}
+        self._text = ""
+
+    @classmethod
+    def from_yaml(cls, text: str) -> TrainingJob:
+        """The job that a file describes; `to_yaml` gives the same text again.
+
+        Raises UserError where the text is not one YAML document with fields.
+        """
+        document, findings = load(text.encode(), "job")
+        if document is None or not isinstance(document.value, dict):
+            first = findings[0] if findings else parse(Format, document)[1][0] if document else None
+            raise UserError(
+                f"this is no job: {first.message if first else 'it is empty'}", first.help if first else None
+            )
+        job = cls()
+        fields = _as_typed(document, (), document.value)
+        job.fields = {name: value for name, value in fields.items() if name not in _HEAD}
+        job._text = text
+        return job
+
+    def but(self, **fields: Unpack[JobFields]) -> TrainingJob:
+        """The same job with other values; None takes a field away."""
+        return TrainingJob(**{**self.fields, **fields})
+
+    def to_yaml(self) -> str:
+        """The spec as a file: short, in the order of the format."""
+        return self._text or file_text("job", self.fields, None, "")
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What the format alone has against the job; a workspace finds more. Lines are those of `to_yaml`."""
+        document, findings = load(self.to_yaml().encode(), "job")
+        return findings if document is None else parse(Format, document)[1]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TrainingJob) and self.fields == other.fields
+
+    def __hash__(self) -> int:
+        return hash(self.to_yaml())
+
+    def __repr__(self) -> str:
+        return f"TrainingJob({', '.join(f'{name}={value!r}' for name, value in self.fields.items())})"
+
+
+def text_in(job: TrainingJob, root: Path, file: str) -> str:
+    """The file as it stands in a workspace, whose editors find the schema by its first line."""
+    return job._text or file_text("job", job.fields, root, file)
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A value as YAML has it. Raises TypeError."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(f"{name}.{key}", one) for key, one in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return [_plain(f"{name}[{index}]", one) for index, one in enumerate(value)]
+    if isinstance(value, (str, bool, int, float, Written)):
+        return value
+    raise TypeError(f"{name} is {value!r}; a {KINDS['job']} is made of numbers, texts, lists and dicts")
+
+
+def _as_typed(document: Document, path: tuple[str | int, ...], value: Any) -> Any:
+    """The value at a path with its decimal numbers as they are written: an argument 1e-4 stays what it is."""
+    if isinstance(value, dict):
+        return {key: _as_typed(document, (*path, key), one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_as_typed(document, (*path, index), one) for index, one in enumerate(value)]
+    return Written(document.text(path) or repr(value)) if isinstance(value, float) else value

@@ -1,0 +1,203 @@
+"""A workspace: its jobs, what is found in it, what it becomes; and jobs that are not in it yet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gangplan import clock
+from gangplan.api.checks import check_something, day_of, examined, rendered
+from gangplan.api.job import TrainingJob, text_in
+from gangplan.errors import UserError
+from gangplan.findings import Finding
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request, Result
+from gangplan.records import dataclass
+from gangplan.report.json import findings_part
+from gangplan.report.plan import plan_document
+from gangplan.spec.root import SPECS, root_of
+from gangplan.starter.draft import drafted
+from gangplan.starter.new import New, check
+from gangplan.starter.write import write_new
+from gangplan.workspace import Workspace as Read
+from gangplan.workspace import load_workspace
+
+
+class InvalidError(UserError):
+    """Something was to be written that has errors; `findings` are all that was found."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        errors = [one for one in findings if one.is_error]
+        first = errors[0]
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        super().__init__(f"{first.where}: {first.rule}: {first.message}{more}", first.help or None)
+        self.findings = list(findings)
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """What became of `rendered/`: the findings, and each file by its path with new, changed, same or removed.
+
+    With errors nothing is written, and there are no files.
+    """
+
+    findings: list[Finding]
+    files: dict[str, str]
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether every file is as it was."""
+        return not any(one.is_error for one in self.findings) and set(self.files.values()) <= {"same"}
+
+
+class Workspace:
+    """A folder with specs/ and overlays/, read again by each call; `render` and `Draft.write` change it."""
+
+    __slots__ = ("engine", "root")
+
+    def __init__(self, folder: str | os.PathLike[str] = ".", engine: str = "serial") -> None:
+        """The workspace that a folder is in. `engine` is serial, process, mpi or auto (docs/scale.md).
+
+        Raises UserError where there is none.
+        """
+        self.root, self.engine = root_of(Path(folder)), engine
+
+    @property
+    def teams(self) -> tuple[str, ...]:
+        """The names of the teams whose files can be read."""
+        return tuple(self._read().teams)
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """The names of the clusters whose files can be read."""
+        return tuple(self._read().clusters)
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        """The names in images/catalog.yaml."""
+        catalog = self._read().catalog
+        return tuple(catalog.images) if catalog is not None else ()
+
+    def jobs(self) -> dict[str, TrainingJob]:
+        """Every spec of a job by its file. Raises UserError for one that is not YAML."""
+        files = (path for path in sorted(self.root.glob(f"{SPECS}/*/**/*.yaml")) if path.name != "team.yaml")
+        texts = {path.relative_to(self.root).as_posix(): path.read_text(encoding="utf-8") for path in files}
+        return {
+            file: TrainingJob.from_yaml(text) for file, text in texts.items() if "kind: TrainingJob" in text
+        }
+
+    def validate(
+        self,
+        *files: str | os.PathLike[str],
+        clusters: Sequence[str] = (),
+        teams: Sequence[str] = (),
+        today: str | None = None,
+    ) -> list[Finding]:
+        """All that `gangplan validate` finds, in its order; without `files`, in the whole workspace.
+
+        `today` (2026-12-31) decides which waivers are over. Raises UserError where nothing was checked.
+        """
+        request = self._request(files, clusters, teams)
+        result, _ = examined(request, day_of(today), [])
+        check_something(request, result)
+        return list(result.findings)
+
+    def plan(
+        self, *files: str | os.PathLike[str], clusters: Sequence[str] = (), teams: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """What the specs amount to on each cluster, as `gangplan plan --format json` prints it."""
+        return _plan(preview(self._request(files, clusters, teams)))
+
+    def render(
+        self, *, clusters: Sequence[str] = (), teams: Sequence[str] = (), check: bool = False
+    ) -> Rendering:
+        """Write `rendered/`; with `check` only compare it, as `gangplan render --check` does."""
+        result, is_done = rendered(self._request((), clusters, teams), None, check)
+        files = {one.path: one.outcome.value for one in result.changes} if is_done else {}
+        return Rendering(list(result.findings), dict(sorted(files.items())))
+
+    def draft(self, team: str, name: str, job: TrainingJob) -> Draft:
+        """A job of a team as if its file stood there. Raises UserError for a name that cannot be one."""
+        return Draft(self, New("job", self.root, name, team, {}), job)
+
+    def __repr__(self) -> str:
+        return f"Workspace({os.fspath(self.root)!r})"
+
+    def _read(self) -> Read:
+        return load_workspace(self.root)
+
+    def _request(
+        self, files: Sequence[str | os.PathLike[str]], clusters: Sequence[str], teams: Sequence[str]
+    ) -> Request:
+        return Request(
+            self.root,
+            tuple(clusters),
+            tuple(teams),
+            tuple(self._file(one) for one in files),
+            engine=self.engine,
+        )
+
+    def _file(self, file: str | os.PathLike[str]) -> str:
+        """A file by its path in the workspace; other paths are taken from the current folder."""
+        inside = os.path.abspath(self.root / file)
+        path = Path(inside if os.path.lexists(inside) else os.path.abspath(file))
+        if not path.is_relative_to(self.root):
+            raise UserError(f"{file} is not in the workspace {self.root}")
+        return path.relative_to(self.root).as_posix()
+
+
+class Draft:
+    """A job of a team that is not written yet, judged as if it were."""
+
+    __slots__ = ("_new", "job", "workspace")
+
+    def __init__(self, workspace: Workspace, new: New, job: TrainingJob) -> None:
+        self.workspace, self._new, self.job = workspace, new, job
+        check(new, may_exist=True)
+
+    @property
+    def file(self) -> str:
+        """Where it would stand: specs/TEAM/NAME.yaml."""
+        return self._new.file
+
+    def to_yaml(self) -> str:
+        """The file as it would be written."""
+        return text_in(self.job, self.workspace.root, self.file)
+
+    def validate(self) -> list[Finding]:
+        """All that `gangplan validate` would find in it."""
+        return self._judged()
+
+    def plan(self) -> dict[str, Any]:
+        """What it amounts to on each cluster, as `gangplan plan --format json` would print it."""
+        with drafted(self.workspace.root, {self.file: self.to_yaml()}) as folder:
+            return _plan(preview(Request(folder, specs=(self.file,), engine="serial")))
+
+    def render(self) -> dict[str, str]:
+        """The files of its runs, by their paths in rendered/. Raises InvalidError."""
+        with drafted(self.workspace.root, {self.file: self.to_yaml()}) as folder:
+            result = preview(Request(folder, specs=(self.file,), engine="serial"))
+        if result.has_errors:
+            raise InvalidError(result.findings)
+        return dict(sorted(result.texts.items()))
+
+    def write(self) -> Path:
+        """Write the spec, unless it has errors or a file is there. Raises InvalidError and UserError."""
+        check(self._new)
+        findings = self._judged()
+        if any(one.is_error for one in findings):
+            raise InvalidError(findings)
+        write_new(self.workspace.root, {self.file: self.to_yaml()})
+        return self.workspace.root / self.file
+
+    def _judged(self) -> list[Finding]:
+        with drafted(self.workspace.root, {self.file: self.to_yaml()}) as folder:
+            request = Request(folder, specs=(self.file,), engine="serial")
+            return list(examined(request, day_of(clock.day()), [])[0].findings)
+
+
+def _plan(result: Result) -> dict[str, Any]:
+    runs = sorted(result.runs, key=lambda run: (run.unit.job.source, run.cluster))
+    return {**plan_document(runs), **findings_part(result.findings)}

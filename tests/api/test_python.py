@@ -1,0 +1,232 @@
+"""The Python API: what its page shows, and that it says what the command line says."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gangplan as package
+from gangplan import InvalidError, TrainingJob, UserError, Workspace
+from gangplan.api.page import fields_module, python_page
+from gangplan.report.json import findings_part
+from gangplan.spec.job import TrainingJob as Format
+from tests import plain
+from tests.workspaces import REPOSITORY, STOCK, gangplan, sample, tree, write
+
+SPEC = "specs/nlp/filings.yaml"
+GOOD: dict[str, Any] = {"image": "openmpi", "command": ["python", "train.py"], "workers": 2, "gpus": 2}
+
+
+def test_the_page_is_fresh_and_does_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (REPOSITORY / "docs/python.md").read_text(encoding="utf-8")
+    assert page == python_page()
+    monkeypatch.chdir(tmp_path)
+    assert gangplan("init", "jobs", "--team", "nlp", "--cluster", "lab").code == 0
+    test = doctest.DocTestParser().get_doctest(page, {}, "python.md", "docs/python.md", 0)
+    assert len(test.examples) > 20
+    said = io.StringIO()
+    failed = doctest.DocTestRunner(verbose=False).run(test, out=said.write).failed
+    assert failed == 0, said.getvalue()
+
+
+def test_every_public_name_is_there_and_on_the_page() -> None:
+    page = python_page()
+    for name in package.__all__:
+        assert getattr(package, name)
+        assert name in dir(package)
+        assert name == "__version__" or name in page
+    with pytest.raises(AttributeError, match="has no attribute 'Cluster'"):
+        package.Cluster  # noqa: B018
+
+
+def test_the_types_of_fields_are_those_of_the_format() -> None:
+    text = (REPOSITORY / "gangplan/api/fields.py").read_text(encoding="utf-8")
+    assert text == fields_module()
+    (fields,) = (one for one in ast.parse(text).body if isinstance(one, ast.ClassDef))
+    named = {ast.unparse(one.target) for one in fields.body if isinstance(one, ast.AnnAssign)}
+    assert named == {one.alias or name for name, one in Format.model_fields.items()} - {"apiVersion", "kind"}
+
+
+def test_the_package_alone_imports_next_to_nothing() -> None:
+    asked = "import sys; before = set(sys.modules); import gangplan; print(*(set(sys.modules) - before))"
+    found = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout
+    assert set(found.split()) - {"gangplan", "__future__"} == set()
+
+
+@pytest.mark.parametrize(
+    "change", ["", "gpus: 9\n", "memory: 64GB\n", "image: opnmpi\n", "nothing: 1\n", "env: {A: $B}\n"]
+)
+def test_findings_and_plans_are_those_of_the_command_line(change: str, root: Path) -> None:
+    name = change.partition(":")[0]
+    lines = [
+        line for line in STOCK[SPEC].splitlines(keepends=True) if not name or not line.startswith(f"{name}:")
+    ]
+    write(root, {SPEC: "".join(lines) + change})
+    said = json.loads(gangplan("validate", "-C", root, "--format", "json").out)
+    found = Workspace(root).validate()
+    assert findings_part(found)["findings"] == said["findings"]
+    assert bool(found) is bool(change)
+    assert Workspace(root).validate(SPEC) == found
+    planned = json.loads(gangplan("plan", "-C", root, "--format", "json").out)
+    assert json.loads(json.dumps(Workspace(root).plan())) == planned
+
+
+def test_the_sample_says_and_renders_the_same(tmp_path: Path) -> None:
+    one, other = sample(tmp_path / "one"), sample(tmp_path / "other")
+    said = json.loads(gangplan("validate", "-C", one, "--format", "json").out)
+    assert findings_part(Workspace(one).validate())["findings"] == said["findings"]
+    assert said["findings"]
+    for folder in (one, other):
+        for path in sorted((folder / "rendered").rglob("*.yaml"))[:3]:
+            path.write_text(path.read_text().replace("namespace:", "namespace: "))
+    assert not Workspace(one).render(check=True).is_fresh
+    rendering = Workspace(one).render()
+    assert sorted(set(rendering.files.values())) == ["changed", "same"]
+    assert gangplan("render", "-C", other).code == 0
+    assert tree(one / "rendered") == tree(other / "rendered")
+    assert Workspace(one).render(check=True).is_fresh
+
+
+def test_with_errors_nothing_is_rendered(root: Path) -> None:
+    write(root, {SPEC: STOCK[SPEC].replace("gpus: 2", "gpus: 99")})
+    rendering = Workspace(root).render()
+    assert (rendering.files, rendering.is_fresh) == ({}, False)
+    assert not (root / "rendered").exists()
+
+
+def test_a_draft_is_judged_as_its_file_would_be(root: Path) -> None:
+    """Also in place of a file that is there, with waivers and all that a workspace has."""
+    workspace = Workspace(root)
+    draft = workspace.draft("nlp", "other", TrainingJob(**GOOD, env={"NCCL_SOCKET_IFNAME": "eno1"}))
+    (found,) = draft.validate()
+    assert str(found.where).startswith("specs/nlp/other.yaml:")
+    with pytest.raises(InvalidError, match="interface-unknown") as raised:
+        draft.write()
+    assert raised.value.findings == [found]
+    with pytest.raises(InvalidError):
+        draft.render()
+    assert not (root / draft.file).exists()
+    (root / draft.file).write_text(draft.to_yaml())
+    assert workspace.validate(draft.file) == [found]
+    (root / draft.file).unlink()
+    again = workspace.draft("nlp", "filings", TrainingJob(**GOOD))
+    assert again.validate() == []
+    with pytest.raises(UserError, match="exists"):
+        again.write()
+
+
+def test_a_draft_becomes_what_its_file_would_become(root: Path) -> None:
+    draft = Workspace(root).draft("nlp", "other", TrainingJob(**GOOD))
+    (path, text), *_ = draft.render().items()
+    planned = draft.plan()
+    assert draft.write() == root / "specs/nlp/other.yaml"
+    assert Workspace(root).plan("specs/nlp/other.yaml") == planned
+    assert gangplan("render", "-C", root).code == 0
+    assert (root / "rendered" / path).read_text() == text
+    assert Workspace(root).jobs()["specs/nlp/other.yaml"] == draft.job
+
+
+@pytest.mark.parametrize(
+    ("team", "name"), [("nlp", "../up"), ("nlp", "Ä"), ("nlp", ""), ("no", "job"), ("..", "job")]
+)
+def test_hostile_names_are_refused(team: str, name: str, root: Path) -> None:
+    before = tree(root)
+    with pytest.raises(UserError):
+        Workspace(root).draft(team, name, TrainingJob(**GOOD))
+    assert tree(root) == before
+
+
+def test_what_is_no_workspace_or_no_file_of_it(root: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    with pytest.raises(UserError, match="not a gangplan workspace"):
+        Workspace(elsewhere)
+    with pytest.raises(UserError, match="not in the workspace"):
+        Workspace(root).validate("/etc/hostname")
+    with pytest.raises(UserError, match="nothing was checked"):
+        Workspace(root).validate(clusters=["moon"])
+    with pytest.raises(UserError, match="is not a valid date"):
+        Workspace(root).validate(today="tomorrow")
+    assert Workspace(root / "specs/nlp").root == root.resolve()
+
+
+@pytest.mark.parametrize("value", [Decimal(1), b"x", {1, 2}, object(), [object()], {"a": Decimal(1)}])
+def test_values_that_no_file_can_have(value: object) -> None:
+    with pytest.raises(TypeError, match="memory"):
+        TrainingJob(memory=value)  # type: ignore[arg-type]
+
+
+def test_jobs_are_values() -> None:
+    job = TrainingJob(**GOOD, memory=None)
+    assert job == TrainingJob(**dict(reversed(GOOD.items())))
+    assert hash(job) == hash(TrainingJob(**GOOD))
+    assert job.but(workers=4).fields["workers"] == 4
+    assert job.fields["workers"] == 2
+    assert "workers" not in job.but(workers=None).fields
+    assert eval(repr(job)) == job
+    assert job != "job"
+    assert TrainingJob(command="python train.py --lr '1 2'").fields["command"] == [
+        "python",
+        "train.py",
+        "--lr",
+        "1 2",
+    ]
+    assert TrainingJob(command="cd /a && python t.py").fields["command"] == "cd /a && python t.py"
+    assert TrainingJob(command="python 'open").fields["command"] == "python 'open"
+    assert job.findings == []
+    (found,) = job.but(gpus=-1).findings
+    assert (found.where.line, found.rule) == (6, "spec-value")
+
+
+def test_a_file_read_is_the_same_file() -> None:
+    """Comments stay, and so does 1e-4, which a float would write otherwise."""
+    head = "# mine\napiVersion: gangplan.dev/v1\nkind: TrainingJob\n"
+    text = f"{head}image: openmpi\ncommand: [python, t.py, --lr, 1e-4]\n"
+    job = TrainingJob.from_yaml(text)
+    assert job.to_yaml() == text
+    assert "1e-4" in job.but(workers=4).to_yaml()
+    assert job.but(workers=4).fields["command"][-1] == job.fields["command"][-1]
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "a: [", "a: 1\n---\nb: 2\n", "\0", "just words"])
+def test_texts_that_are_no_job(text: str) -> None:
+    with pytest.raises(UserError, match="this is no job"):
+        TrainingJob.from_yaml(text)
+
+
+VALUES = st.recursive(
+    st.text()
+    | st.integers(-(10**9), 10**9)
+    | st.booleans()
+    | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(min_size=1), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    st.fixed_dictionaries({}, optional={"command": VALUES, "env": VALUES, "memory": VALUES, "labels": VALUES})
+)
+def test_every_job_is_a_file_that_says_the_same(fields: Mapping[str, Any]) -> None:
+    """Whatever the values are: the file is YAML, and what is wrong with them is found, never raised."""
+    try:
+        text = TrainingJob(**fields).to_yaml()
+    except ValueError:  # half a surrogate pair is no text
+        return
+    read = plain.load(text)
+    given = {name: value for name, value in read.items() if name not in ("apiVersion", "kind")}
+    assert given == TrainingJob(**fields).fields
+    assert {**given, "command": 0} == {**fields, "command": 0} if "command" in fields else given == fields
+    assert all(one.message for one in TrainingJob(**fields).findings)
