@@ -100,4 +100,20 @@ def _ended(looked: Look | None) -> int:
     except SystemExit as stop:  # typer's own end, of its completion for shells
         return stop.code if isinstance(stop.code, int) else Exit.ENVIRONMENT if stop.code else Exit.CLEAN
     except Exception as bad:  # noqa: BLE001  the last door: what is left is a usage error or a bug of ours
-        return unexpected(bad)
+        return _interrupted() if _is_interrupt(bad) else unexpected(bad)
+
+
+def _is_interrupt(bad: BaseException) -> bool:
+    """Whether it came of an interrupt: one inside a function that pydantic calls to serialise becomes an error of
+    its own (pydantic-core 2.50, PydanticSerializationError)."""
+    known: set[int] = set()
+    rest: list[BaseException | None] = [bad]
+    while rest:
+        one = rest.pop()
+        if one is None or id(one) in known:
+            continue
+        if isinstance(one, KeyboardInterrupt):
+            return True
+        known.add(id(one))
+        rest += [one.__cause__, one.__context__]
+    return False

@@ -11,8 +11,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Annotated
 
 import pytest
+from pydantic import BaseModel, PlainSerializer
+from pydantic_core import PydanticSerializationError
 
 from gangplan import __version__
 from gangplan.errors import Exit
@@ -165,6 +168,22 @@ def test_an_interrupt(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("gangplan.pipeline.render.load_workspace", interrupted)
+    outcome = gangplan("render", "-C", root)
+    assert (outcome.code, outcome.err) == (Exit.INTERRUPTED, "interrupted; nothing was changed\n")
+
+
+def test_an_interrupt_inside_of_a_serializer(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pydantic makes an error of its own of it: it was told as a bug of ours."""
+
+    def interrupted(value: int) -> str:
+        raise KeyboardInterrupt
+
+    class Model(BaseModel):
+        value: Annotated[int, PlainSerializer(interrupted)] = 1
+
+    with pytest.raises(PydanticSerializationError):
+        Model().model_dump()
+    monkeypatch.setattr("gangplan.pipeline.render.load_workspace", lambda *given: Model().model_dump())
     outcome = gangplan("render", "-C", root)
     assert (outcome.code, outcome.err) == (Exit.INTERRUPTED, "interrupted; nothing was changed\n")
 

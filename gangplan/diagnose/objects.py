@@ -29,9 +29,10 @@ _TOLD = frozenset(
         "ProvisioningFailed", "FailedBinding", "InspectFailed", "FailedCreatePodContainer", "ErrImageNeverPull",
     }
 )  # fmt: skip
-# Kueue's webhook of pods looks for their owners in a cache, which may be late (v0.15.2 to v0.19.2,
+# Kueue's webhooks of pods, Jobs and JobSets look for their owners in a cache, which may be late (v0.15.2 to v0.19.2,
 # pkg/controller/jobframework, FindAncestorJobManagedByKueue): the controller tries again, and it passes.
-_UNSEEN = re.compile(r'"mpod\.kb\.io" denied the request: [-\w.]+ "[^"]+" not found')
+_CREATING = frozenset({"FailedCreate", "JobCreationFailed"})
+_UNSEEN = re.compile(r'"m(?:pod|job|jobset)\.kb\.io" denied the request: [-\w.]+ "[^"]+" not found')
 
 
 def sightings_of(things: Sequence[Thing]) -> Iterator[Sighting]:
@@ -76,7 +77,7 @@ def _event(thing: Thing, homes: Mapping[tuple[str, str], Who]) -> Iterator[Sight
         or mapped(body.get("metadata")).get("creationTimestamp")
     )
     message = f"{reason}: {body.get('message') or body.get('note') or ''}"
-    if reason == "FailedCreate" and _UNSEEN.search(message):
+    if reason in _CREATING and _UNSEEN.search(message):
         return
     otherwise = "pods-refused" if reason == "FailedCreate" else _EVENTS.get(reason, "")
     for one in said_by(thing, who, message, otherwise, at):
