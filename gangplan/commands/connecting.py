@@ -34,15 +34,22 @@ class Observing:
 
 def connected(cluster: ClusterFile, asked: Asked, purpose: str, needs: tuple[Right, ...]) -> Access:
     """A connection to a cluster. Raises ToolError, and UserError for a context that does not exist."""
+    return connected_to(cluster.name, cluster.spec.context, asked, purpose, needs)
+
+
+def connected_to(
+    name: str, context: str | None, asked: Asked, purpose: str, needs: tuple[Right, ...]
+) -> Access:
+    """The same to one that may have no file, with the context that a file would name. Raises as `connected` does."""
     from gangplan.live.access import connect
     from gangplan.live.contexts import Wanted
 
     kubeconfig = str(asked.kubeconfig) if asked.kubeconfig is not None else None
     return connect(
         Wanted(
-            cluster.name,
+            name,
             asked.context,
-            cluster.spec.context,
+            context,
             kubeconfig,
             asked.timeout_s,
             purpose,

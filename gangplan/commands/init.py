@@ -11,10 +11,12 @@ from pathlib import Path
 
 from gangplan.commands.ask import ask, is_watched
 from gangplan.commands.common import plural, print_findings
+from gangplan.commands.connecting import Asked, connected_to
+from gangplan.commands.forges import tekton
 from gangplan.commands.gitops import Argo, argocd_files, flux_files
 from gangplan.commands.gitops_run import engine_command
 from gangplan.errors import Exit, ToolError, UserError
-from gangplan.gitops.ci import check_folder
+from gangplan.gitops.ci import CiOptions, check_folder
 from gangplan.gitops.codeowners import organisation_of
 from gangplan.gitops.source import RepositorySource
 from gangplan.pipeline.render import preview
@@ -22,6 +24,7 @@ from gangplan.pipeline.request import Request
 from gangplan.records import dataclass
 from gangplan.report.escape import own_line
 from gangplan.starter.answers import (
+    ACCELERATORS,
     ENGINES,
     EXAMPLE,
     FORGES,
@@ -55,6 +58,8 @@ class Wanted:
     is_sample: bool
     keeps: bool
     is_quiet: bool
+    accelerator: str | None = None
+    observing: Asked | None = None  # where to look at the cluster
 
 
 def init(folder: Path, wanted: Wanted) -> Exit:
@@ -62,6 +67,8 @@ def init(folder: Path, wanted: Wanted) -> Exit:
     root = Path(os.path.abspath(folder))
     _check_place(root, folder)
     answers = _answers(root, wanted)
+    if wanted.observing is not None:
+        answers = _seen(answers, wanted.observing)
     files = workspace_files(answers)
     with drafted(None, files) as draft:
         files = dict(sorted((files | _sync_files(draft, answers)).items()))
@@ -96,7 +103,12 @@ def _answers(root: Path, wanted: Wanted) -> Answers:
     forge = wanted.forge or ("gitlab" if "gitlab" in there else "github")
     team, cluster = wanted.team, wanted.cluster
     answers = Answers(forge, wanted.sync or "argocd", team or "", cluster or "", there or EXAMPLE)
+    answers = replace(answers, accelerator=wanted.accelerator or "nvidia")
     if wanted.is_sample:
+        if answers.accelerator != "nvidia" or wanted.observing is not None:
+            raise UserError(
+                "--sample is an example of its own", "Leave --accelerator and --from-cluster out."
+            )
         answers = replace(
             answers, team=team or _SAMPLE_TEAM, cluster=cluster or _SAMPLE_CLUSTER, is_sample=True
         )
@@ -109,6 +121,7 @@ def _answers(root: Path, wanted: Wanted) -> Answers:
         raise UserError(f"nothing was written: {' and '.join(missing)} {verb} missing", help)
     check_choice("forge", answers.forge, FORGES)
     check_choice("sync engine", answers.sync, ENGINES)
+    check_choice("accelerator", answers.accelerator, ACCELERATORS)
     check_name("team", answers.team)
     check_name("cluster", answers.cluster)
     if answers.is_sample and (answers.team == "vision" or answers.cluster == "cloud"):
@@ -125,17 +138,45 @@ def _asked(answers: Answers, wanted: Wanted, there: str) -> Answers:
         "Forge (github, gitlab, none)", answers.forge, FORGES, lambda one: check_choice("forge", one, FORGES)
     )
     sync = wanted.sync or ask(
-        "Sync engine (argocd, flux, none)",
+        "Sync engine (argocd, flux, tekton, none)",
         answers.sync,
         ENGINES,
         lambda one: check_choice("sync engine", one, ENGINES),
     )
     repository = wanted.repository or answers.repository
-    if sync != "none" and not there:
+    if sync in ("argocd", "flux") and not there:
         repository = ask("Address of the Git repository", EXAMPLE, check=check_url)
     team = wanted.team or ask("First team", check=lambda one: check_name("team", one))
     cluster = wanted.cluster or ask("First cluster", check=lambda one: check_name("cluster", one))
-    return replace(answers, forge=forge, sync=sync, repository=repository, team=team, cluster=cluster)
+    accelerator = answers.accelerator
+    if wanted.accelerator is None and wanted.observing is None:
+        accelerator = ask(
+            "GPUs (nvidia, amd, none)",
+            accelerator,
+            ACCELERATORS,
+            lambda one: check_choice("accelerator", one, ACCELERATORS),
+        )
+    answers = replace(answers, forge=forge, sync=sync, repository=repository, accelerator=accelerator)
+    return replace(answers, team=team, cluster=cluster)
+
+
+def _seen(answers: Answers, asked: Asked) -> Answers:
+    """The answers with what the cluster itself says. Raises ToolError, and UserError for a context that is none."""
+    from gangplan.live.observe import RIGHTS
+    from gangplan.live.proposed import propose
+
+    found = propose(connected_to(answers.cluster, None, asked, "init", RIGHTS), answers.cluster)
+    for one in found.unseen:
+        sys.stderr.write(f"not seen in cluster {answers.cluster}: {own_line(one)}\n")
+    queue = found.queues.get(answers.team)
+    pools = found.fields.get("nodePools", {})
+    gpus = {str(one["gpu"].get("resource", "nvidia.com/gpu")) for one in pools.values() if "gpu" in one}
+    kind = "nvidia" if any(one.startswith("nvidia") for one in gpus) else "amd" if gpus else "none"
+    return replace(
+        answers,
+        seen={**found.fields, **({"queue": queue} if queue else {})},
+        accelerator=kind if pools else answers.accelerator,
+    )
 
 
 def _prefix(root: Path) -> str:
@@ -161,6 +202,10 @@ def _sync_files(draft: Path, answers: Answers) -> dict[str, str]:
     """What the sync engine reads, one file per cluster: as `gangplan gitops` writes it once all is rendered."""
     if answers.sync == "none":
         return {}
+    if answers.sync == "tekton":
+        options = CiOptions(branch=answers.branch, workspace=answers.prefix or ".")
+        found = tekton(Request(draft), options, answers.forge, None, "ci")
+        return found if isinstance(found, dict) else {}
     workspace = load_workspace(draft)
     clusters = list(workspace.clusters)
     if answers.sync == "flux":
@@ -193,7 +238,7 @@ def _report(folder: Path, files: Mapping[str, str], there: Sequence[str], answer
     say(
         f"then: correct overlays/{cluster}/cluster.yaml and images/catalog.yaml, whose values are examples,\n"
     )
-    if answers.sync != "none" and answers.repository == EXAMPLE:
+    if answers.sync in ("argocd", "flux") and answers.repository == EXAMPLE:
         say(
             f"      and the address in {answers.sync}/: gangplan gitops {answers.sync} --repo URL -o {answers.sync}\n"
         )

@@ -9,6 +9,7 @@ import typer
 
 from gangplan.commands import complete
 from gangplan.commands.flags import Clusters, Quiet, Teams, Workspace
+from gangplan.errors import UserError
 
 # What `list` shows, in its order (commands/listing.py; a test compares them).
 LISTS = ("specs", "runs", "templates", "images", "claims", "pools", "queues", "teams", "clusters", "policies")
@@ -32,9 +33,41 @@ Sync = Annotated[
     str | None,
     typer.Option(
         "--sync",
-        help="What applies rendered/: argocd, flux or none.",
+        help="What applies rendered/: argocd, flux or none; tekton: pipelines that check changes.",
         metavar="NAME",
-        autocompletion=complete.words("argocd", "flux", "none"),
+        autocompletion=complete.words("argocd", "flux", "tekton", "none"),
+    ),
+]
+Accelerator = Annotated[
+    str | None,
+    typer.Option(
+        "--accelerator",
+        help="GPUs of the first cluster: nvidia, amd or none.",
+        metavar="NAME",
+        autocompletion=complete.words("nvidia", "amd", "none"),
+    ),
+]
+FromCluster = Annotated[
+    bool,
+    typer.Option(
+        "--from-cluster",
+        help="Take versions, node pools and storage classes from the cluster as it is. Read-only.",
+    ),
+]
+Context = Annotated[
+    str | None,
+    typer.Option(
+        "--context",
+        help="With --from-cluster: context of the kubeconfig (default: the cluster's name).",
+        metavar="NAME",
+    ),
+]
+Kubeconfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--kubeconfig",
+        help="With --from-cluster: kubeconfig (default: KUBECONFIG, else ~/.kube/config).",
+        metavar="FILE",
     ),
 ]
 Repository = Annotated[
@@ -64,13 +97,21 @@ def init(
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave files that exist as they are, and write the others.")
     ] = False,
+    accelerator: Accelerator = None,
+    from_cluster: FromCluster = False,
+    context: Context = None,
+    kubeconfig: Kubeconfig = None,
     quiet: Quiet = False,
 ) -> None:
     """Make a new workspace: specs, cluster, images, CI, sync manifests, editor settings; overwrites nothing."""
+    from gangplan.commands.connecting import Asked
     from gangplan.commands.init import Wanted
     from gangplan.commands.init import init as command
 
-    wanted = Wanted(forge, sync, team, cluster, repo, branch, sample, keep, quiet)
+    if not from_cluster and (context or kubeconfig):
+        raise UserError("--context and --kubeconfig are for --from-cluster", "Add it, or leave them out.")
+    asked = Asked(context, kubeconfig) if from_cluster else None
+    wanted = Wanted(forge, sync, team, cluster, repo, branch, sample, keep, quiet, accelerator, asked)
     raise typer.Exit(command(folder, wanted))
 
 

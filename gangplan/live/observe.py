@@ -71,8 +71,8 @@ _KEPT = {
 }
 
 
-def observe(access: Access, name: str, spec: Cluster, observed: str) -> Snapshot:
-    """The snapshot of a cluster at a time (`observed`, RFC 3339). Raises ToolError.
+def observe(access: Access, name: str, spec: Cluster | None, observed: str) -> Snapshot:
+    """The snapshot of a cluster at a time (`observed`, RFC 3339); without its file, of no pools. Raises ToolError.
 
     What may not be read is named in `unseen`; where nothing may be, the first refusal is raised.
     """
@@ -105,8 +105,8 @@ def observe(access: Access, name: str, spec: Cluster, observed: str) -> Snapshot
         versions={"kubernetes": _version(version), **_controllers(deployments)},
         crds=crds,
         fields=fields,
-        nodes=by_pool(Nodes(nodes), spec),
-        topology=Nodes(nodes).levels([level.label for level in spec.topology]),
+        nodes=by_pool(Nodes(nodes), spec) if spec else [],
+        topology=Nodes(nodes).levels([level.label for level in spec.topology]) if spec else {},
         storage_classes={one["metadata"]["name"]: _class(one) for one in classes},
         runtime_classes=sorted(one["metadata"]["name"] for one in runtimes),
         train_jobs=_counts(runs),

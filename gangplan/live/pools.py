@@ -43,7 +43,7 @@ def by_pool(nodes: Nodes, spec: Cluster) -> list[Body]:
     members: dict[str, list[Body]] = {name: [] for name in (*spec.node_pools, "")}
     for body in nodes.bodies:
         members[pool_of(body, spec)].append(body)
-    return [_summary(name, bodies) for name, bodies in members.items() if bodies]
+    return [summary(name, bodies) for name, bodies in members.items() if bodies]
 
 
 def pool_of(body: Body, spec: Cluster) -> str:
@@ -75,7 +75,8 @@ def labels_of(body: Body) -> dict[str, str]:
     return body["metadata"].get("labels") or {}
 
 
-def _summary(name: str, bodies: Sequence[Body]) -> Body:
+def summary(name: str, bodies: Sequence[Body]) -> Body:
+    """Nodes as one pool: how many, the labels that all have, taints, and of each resource the least and the most."""
     taints: Counter[tuple[str, str, str]] = Counter()
     for body in bodies:
         for one in (body.get("spec") or {}).get("taints") or ():
@@ -85,7 +86,7 @@ def _summary(name: str, bodies: Sequence[Body]) -> Body:
     return {
         "pool": name,
         "count": len(bodies),
-        "ready": sum(map(_is_ready, bodies)),
+        "ready": sum(map(is_ready, bodies)),
         "labels": {key: value for key, value in common.items() if key != "kubernetes.io/hostname"},
         "taints": [
             {"key": key, "value": value, "effect": effect, "nodes": count}
@@ -95,7 +96,7 @@ def _summary(name: str, bodies: Sequence[Body]) -> Body:
     }
 
 
-def _is_ready(body: Body) -> bool:
+def is_ready(body: Body) -> bool:
     """Whether new pods may come: Ready and not cordoned."""
     conditions = (body.get("status") or {}).get("conditions") or ()
     ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)

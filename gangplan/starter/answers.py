@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
 
 from gangplan.errors import UserError
 from gangplan.records import dataclass
@@ -11,7 +14,8 @@ from gangplan.spec.near import nearest
 from gangplan.spec.words import DNS_LABEL
 
 FORGES = ("github", "gitlab", "none")
-ENGINES = ("argocd", "flux", "none")
+ENGINES = ("argocd", "flux", "tekton", "none")
+ACCELERATORS = ("nvidia", "amd", "none")
 # A repository that is no one's: written until the real one is known.
 EXAMPLE = "https://git.example.com/ml/jobs.git"
 _MOST = 63
@@ -24,7 +28,7 @@ _BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
 class Answers:
     """The forge that reviews changes, the engine that syncs them, the first team and cluster, and the
     repository as the engine reads it, with the folder of the workspace in it (`prefix`). With `is_sample` the workspace
-    has two teams and two clusters."""
+    has two teams and two clusters. `seen` are fields of the cluster's file, where somebody has looked."""
 
     forge: str
     sync: str
@@ -34,6 +38,8 @@ class Answers:
     branch: str = "main"
     is_sample: bool = False
     prefix: str = ""
+    accelerator: str = "nvidia"
+    seen: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def teams(self) -> tuple[str, ...]:

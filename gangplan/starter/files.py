@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from typing import Any
 
 from gangplan import __version__
 from gangplan.gitops.ci import BRANCH, CiOptions, github_files, gitlab_files
 from gangplan.gitops.codeowners import Owners, codeowners_files, organisation_of
 from gangplan.reference.schemas import editor_schema, models
 from gangplan.starter.answers import Answers
+from gangplan.starter.text import block_text
 from gangplan.template import render_yaml
 from gangplan.workspace import READ
 
@@ -23,6 +25,9 @@ _SAMPLE = {
     "specs/vision/camera.yaml": "sample/camera.yaml.j2",
     "overlays/cloud/cluster.yaml": "sample/cloud-cluster.yaml.j2",
 }
+# Examples of what is installed; what syncs a cluster is stated with it.
+_VERSIONS = {"kubernetes": "1.34.4", "trainer": "2.3.0", "kueue": "0.19.2", "gpuOperator": "25.10.0"}
+_SYNCED = {"argocd": "3.5.1", "flux": "2.9.0"}
 _EXTENSIONS = {"recommendations": ["redhat.vscode-yaml", "editorconfig.editorconfig"]}
 _EDITORCONFIG = """\
 # https://editorconfig.org
@@ -67,11 +72,12 @@ def workspace_files(answers: Answers) -> dict[str, str]:
         "sync": answers.sync,
         "branch": answers.branch,
         "is_sample": answers.is_sample,
+        "accelerator": answers.accelerator,
     }
     files = {
         f"specs/{answers.team}/quickstart.yaml": render_yaml("workspace/job.yaml.j2", values),
         f"specs/{answers.team}/team.yaml": render_yaml("workspace/team.yaml.j2", values),
-        f"overlays/{answers.cluster}/cluster.yaml": render_yaml("workspace/cluster.yaml.j2", values),
+        f"overlays/{answers.cluster}/cluster.yaml": _cluster(answers, values),
         "images/catalog.yaml": render_yaml("workspace/catalog.yaml.j2", values),
         ".pre-commit-config.yaml": _hooks(answers.prefix),
         ".editorconfig": _EDITORCONFIG,
@@ -85,6 +91,27 @@ def workspace_files(answers: Answers) -> dict[str, str]:
             files[path.format(team=answers.team)] = render_yaml(name, values)
     files |= _forge_files(answers)
     return dict(sorted((files | _editor()).items()))
+
+
+def _cluster(answers: Answers, values: dict[str, Any]) -> str:
+    """The cluster's file: an example, or what was seen of a cluster where somebody has looked."""
+    seen = answers.seen
+    versions = {**_VERSIONS, **seen.get("versions", {})}
+    if seen or answers.accelerator != "nvidia":
+        versions = {
+            name: one
+            for name, one in versions.items()
+            if name != "gpuOperator" or name in seen.get("versions", {})
+        }
+    if answers.sync in _SYNCED:
+        versions.setdefault(answers.sync, _SYNCED[answers.sync])
+    more = {"seen": list(seen), "versions": versions, "queue": seen.get("queue", "training")}
+    more |= {"region": seen.get("region", "eu-central"), "location": seen.get("location", "on-prem")}
+    text = render_yaml("workspace/cluster.yaml.j2", {**values, **more})
+    for name in ("nodePools", "storageClasses"):
+        if name in seen:
+            text = text.replace(f"  # {name}\n", block_text(seen[name], "  "))
+    return text
 
 
 def flux_url(repository: str) -> str:
@@ -156,8 +183,9 @@ def _forge_files(answers: Answers) -> dict[str, str]:
     elif answers.forge == "gitlab":
         files = gitlab_files(replace(options, branch=BRANCH))
     owners = Owners(answers.forge, organisation_of(answers.repository), {}, answers.prefix)
-    engines = () if answers.sync == "none" else (answers.sync,)
-    return files | codeowners_files(owners, sorted(answers.teams), engines)
+    engines = (answers.sync,) if answers.sync in _SYNCED else ()
+    recipes = ["/.tekton/"] if answers.sync == "tekton" else []
+    return files | codeowners_files(owners, sorted(answers.teams), engines, recipes)
 
 
 def _readme(answers: Answers) -> str:
@@ -167,7 +195,11 @@ def _readme(answers: Answers) -> str:
         ("`images/catalog.yaml`", "images that specs may name", "platform"),
         ("`rendered/`", "what is applied; written by `gangplan render`", "generated"),
     ]
-    if answers.sync != "none":
+    if answers.sync == "tekton":
+        folders.append(
+            ("`.tekton/`", "the pipelines that check changes: Pipelines as Code reads them", "platform")
+        )
+    elif answers.sync != "none":
         engine = {"argocd": "Argo CD", "flux": "Flux"}[answers.sync]
         folders.append((f"`{answers.sync}/`", f"what {engine} reads: apply it once per cluster", "platform"))
     table = "\n".join(f"| {folder} | {contents} | {owner} |" for folder, contents, owner in folders)

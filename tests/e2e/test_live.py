@@ -99,6 +99,22 @@ def test_a_snapshot_says_what_is_there(site: Site) -> None:
     assert gangplan("plan", "-C", site.root, "--usage", path).code == Exit.CLEAN
 
 
+def test_a_workspace_begins_with_what_is_there(site: Site, tmp_path: Path) -> None:
+    """`init --from-cluster` on a real server: versions, nodes and queue, and the workspace is green."""
+    root = tmp_path / "jobs"
+    flags = ("--team", "nlp", "--cluster", "lab", "--from-cluster", "--sync", "none")
+    outcome = gangplan("init", root, *flags, "--kubeconfig", site.lab.kubeconfig)
+    assert outcome.code == Exit.CLEAN, outcome.err
+    written = yaml.safe_load((root / "overlays/lab/cluster.yaml").read_text())
+    assert written["versions"]["kubernetes"] == site.lab.profile.kubernetes
+    ((name, pool),) = written["nodePools"].items()
+    assert (name, pool["count"], pool["cpu"], pool["memory"]) == ("cpu", 1, 60, "240Gi")
+    assert written["teams"] == {"nlp": {"queue": "training"}}
+    assert gangplan("render", "-C", root).code == Exit.CLEAN
+    checked = gangplan("validate", "-C", root)
+    assert checked.code == Exit.CLEAN, checked.err
+
+
 def test_a_wrong_cluster_file_is_found(site: Site, tmp_path: Path) -> None:
     """Each difference at its line, from the live cluster and from the file alike."""
     root = tmp_path / "other"

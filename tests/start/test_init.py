@@ -54,7 +54,8 @@ def begin(root: Path, *arguments: str) -> Outcome:
 
 # A new workspace in every combination, and the large sample with each forge and each engine once.
 NEW = [(forge, sync, ONE) for forge in FORGES for sync in ENGINES]
-NEW += [(forge, sync, ("--sample",)) for forge, sync in zip(FORGES, ENGINES, strict=True)]
+NEW += [(forge, sync, ("--sample",)) for forge, sync in zip((*FORGES, "none"), ENGINES, strict=True)]
+NEW += [("none", "none", (*ONE, "--accelerator", kind)) for kind in ("amd", "none")]
 
 
 @pytest.mark.parametrize(("forge", "sync", "what"), NEW)
@@ -84,9 +85,15 @@ def test_a_new_workspace_is_green_in_git(
     assert (fresh.code, fresh.err) == (Exit.CLEAN, "")
     if sync != "none":
         url = "https://git.example.com/ml/jobs.git"
-        made = gangplan("gitops", sync, "-C", root, "--repo", url, "-o", tmp_path / "made")
+        more = ("--forge", forge) if sync == "tekton" else ("--repo", url)
+        made = gangplan("gitops", sync, "-C", root, *more, "-o", tmp_path / "made")
         assert made.code == Exit.CLEAN, made.err
-        assert tree(tmp_path / "made") == tree(root / sync)
+        parts = (
+            (tmp_path / "made/.tekton", root / ".tekton")
+            if sync == "tekton"
+            else (tmp_path / "made", root / sync)
+        )
+        assert tree(parts[0]) == tree(parts[1])
 
 
 def test_the_next_step_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,6 +293,10 @@ def test_a_full_disk_leaves_nothing(failing: int, tmp_path: Path, monkeypatch: p
         (["--team", "nlp", "--cluster", "a" * 64], "cannot be the name of a cluster"),
         ([*ONE, "--forge", "githup"], "there is no forge 'githup'\n  help: Did you mean 'github'?"),
         ([*ONE, "--sync", "jenkins"], "there is no sync engine 'jenkins'"),
+        ([*ONE, "--accelerator", "nvida"], "there is no accelerator 'nvida'\n  help: Did you mean 'nvidia'?"),
+        ([*ONE, "--context", "lab"], "--context and --kubeconfig are for --from-cluster"),
+        (["--sample", "--accelerator", "amd"], "--sample is an example of its own"),
+        (["--sample", "--from-cluster"], "--sample is an example of its own"),
         ([*ONE, "--repo", "here"], "'here' is not the address of a Git repository"),
         ([*ONE, "--branch", "-x"], "'-x' is not the name of a branch"),
         (["--sample", "--team", "vision"], "the sample has a team vision"),
@@ -314,7 +325,7 @@ def test_questions_have_defaults_completion_and_checks(tmp_path: Path) -> None:
     with Terminal("init", "jobs", cwd=tmp_path) as terminal:
         terminal.expect("Forge (github, gitlab, none) [github]: ")
         terminal.type("gitl\t\r")
-        terminal.expect("Sync engine (argocd, flux, none) [argocd]: ")
+        terminal.expect("Sync engine (argocd, flux, tekton, none) [argocd]: ")
         terminal.type("\r")
         terminal.expect("Address of the Git repository")
         terminal.type("nowhere\r")
@@ -327,10 +338,13 @@ def test_questions_have_defaults_completion_and_checks(tmp_path: Path) -> None:
         terminal.type("nlp\r")
         terminal.expect("First cluster: ")
         terminal.type("lab\r")
+        terminal.expect("GPUs (nvidia, amd, none) [nvidia]: ")
+        terminal.type("a\t\r")
         terminal.expect("next: cd jobs && gangplan render && gangplan validate")
         assert terminal.end() == Exit.CLEAN
     assert (tmp_path / "jobs/.gitlab-ci.yml").is_file()
     assert "@acme/nlp" in (tmp_path / "jobs/CODEOWNERS").read_text()
+    assert "amd.com/gpu" in (tmp_path / "jobs/overlays/lab/cluster.yaml").read_text()
 
 
 def test_ctrl_c_and_ctrl_d_write_nothing(tmp_path: Path) -> None:
