@@ -277,6 +277,16 @@ def test_nothing_to_check_is_an_error(workspace: Path) -> None:
     assert outcome.err.startswith("fatal: nothing was checked: there is no spec under specs/")
 
 
+def test_a_broken_team_before_its_first_job(workspace: Path) -> None:
+    """What is wrong with it is told, not that there is no spec."""
+    (workspace / SPEC).unlink()
+    (workspace / "specs/nlp/team.yaml").write_text("apiVersion: gangplan.dev/v1\nkind: Team\nclusters: lab\n")
+    for command in ("validate", "render"):
+        outcome = gangplan(command, "-C", workspace)
+        assert outcome.code == Exit.INPUT
+        assert outcome.errors() == [("specs/nlp/team.yaml:3:11", "spec-type")]
+
+
 def test_a_platform_before_its_first_job(workspace: Path) -> None:
     """Namespaces and queues have to stand before anybody can write a spec for them."""
     (workspace / SPEC).unlink()

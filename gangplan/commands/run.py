@@ -63,7 +63,7 @@ def run(asked: Asked, folder: Path | None) -> int:
     )
     limit_s = job.timeout_s if asked.limit is None else _seconds(asked.limit)
     with _scratch(asked.keep) as root:
-        prepared, findings = prepare(job, spec, wish, root)
+        prepared, findings = prepare(job, spec, wish, root, workspace.waivers)
         if prepared is None:
             print_findings(findings)
             sys.stderr.write(

@@ -27,6 +27,7 @@ from gangplan.model.job import Job
 from gangplan.plan import Unit, plan_unit
 from gangplan.records import dataclass
 from gangplan.tools.lasting import free_port
+from gangplan.waivers import Waivers
 from gangplan.workspace import Spec
 
 # Frameworks whose workers know each other only by addresses that one machine cannot have twice.
@@ -68,7 +69,9 @@ class Prepared:
     notes: tuple[str, ...]
 
 
-def prepare(job: Job, spec: Spec, wish: Wish, root: Path) -> tuple[Prepared | None, list[Finding]]:
+def prepare(
+    job: Job, spec: Spec, wish: Wish, root: Path, waivers: Waivers = ()
+) -> tuple[Prepared | None, list[Finding]]:
     """Everything for a run in `root`, an empty folder; the findings of its plan where it cannot be.
 
     Raises UserError and ToolError for what is not on this machine.
@@ -82,7 +85,7 @@ def prepare(job: Job, spec: Spec, wish: Wish, root: Path) -> tuple[Prepared | No
     shape = shape_of(job, wish.workers, wish.ranks)
     mpi = _mpi(job, shape.workers)
     made = small(job, shape, mpi.build if mpi else None)
-    unit, findings = plan_unit(made, spec)
+    unit, findings = plan_unit(made, spec, waivers)
     if unit is None:
         return None, findings
     stage, notes = _stage(made, wish, root, mpi)

@@ -74,19 +74,19 @@ def _plan(worker: WorkerState, file: SpecFile, result: Expanded) -> Iterable[tup
 
 def _plan_spec(worker: WorkerState, spec: Spec, result: Expanded) -> Iterable[tuple[str, Unit]]:
     """The units of a spec, or of a trial of a sweep."""
-    file = spec.source
+    file, known = spec.source, worker.workspace
     near = spec.spec.placement and (spec.spec.placement.near or spec.spec.placement.apart)
     result.is_lasting &= not (near or spec.spec.after)  # neither is what other jobs of the team are
-    clusters, findings = target_clusters(worker.workspace, spec)
+    clusters, findings = target_clusters(known, spec)
     result.findings += findings
     for cluster in clusters:
         if cluster in worker.options.closed or not worker.options.scope.takes(cluster, file.team, file.file):
             continue
-        job, findings = resolve(worker.workspace, spec, cluster)
+        job, findings = resolve(known, spec, cluster)
         result.findings += about(cluster, findings)
         if job is None:
             continue
-        unit, findings = plan_unit(job, spec, sources_of(worker.workspace, spec, cluster))
+        unit, findings = plan_unit(job, spec, known.waivers, sources_of(known, spec, cluster))
         result.findings += about(cluster, findings)
         if unit is not None:
             place = spec.document.where(("name",)) if spec.spec.name else Location(file.file, 1, 1)

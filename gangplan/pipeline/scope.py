@@ -12,6 +12,7 @@ from pathlib import Path
 from gangplan.errors import UserError
 from gangplan.findings import Finding, in_order, on_clusters, told_apart
 from gangplan.records import dataclass
+from gangplan.rules.core import WORKSPACE_EMPTY
 from gangplan.spec.near import closest, nearest_file
 from gangplan.workspace import CATALOG, OVERLAYS, RENDERED, SPECS, SpecFile, Workspace, nearest
 
@@ -163,13 +164,11 @@ def _is_unread(workspace: Workspace, team: str) -> bool:
 def _has_more(workspace: Workspace, scope: Scope) -> bool:
     """Whether there is something to work on before the first job: a tenant, or a file that was not read."""
     clusters, teams = {*scope.clusters, *scope.named_clusters}, {*scope.teams, *scope.named_teams}
-    if clusters & workspace.unread or teams - workspace.teams.keys():
+    wrong = any(one.is_error for one in workspace.findings if one.rule != WORKSPACE_EMPTY)
+    if clusters & workspace.unread or teams - workspace.teams.keys() or (scope.is_everything and wrong):
         return True
-    for name, cluster in workspace.clusters.items():
-        tenants = scope.tenants(name)
-        if tenants is not None and set(tenants or workspace.teams) & set(cluster.spec.teams):
-            return True
-    return False
+    tenants = ((scope.tenants(name), cluster.spec.teams) for name, cluster in workspace.clusters.items())
+    return any(asked is not None and {*(asked or workspace.teams)} & {*there} for asked, there in tenants)
 
 
 def _add(means: _Named, workspace: Workspace, flags: Scope, argument: str, cwd: Path) -> None:

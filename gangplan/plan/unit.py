@@ -15,7 +15,7 @@ from gangplan.plan.problems import Path
 from gangplan.plan.sources import Sources
 from gangplan.records import dataclass
 from gangplan.rules.core import NAME_TOO_LONG
-from gangplan.rules.model import Severity
+from gangplan.waivers import Subject, Waivers, excuse
 from gangplan.workspace import Spec
 
 
@@ -52,9 +52,11 @@ class Unit:
         return f"{self.job.name}-{PLACEHOLDER}"
 
 
-def plan_unit(job: Job, spec: Spec, sources: Sources | None = None) -> tuple[Unit | None, list[Finding]]:
+def plan_unit(
+    job: Job, spec: Spec, waivers: Waivers = (), sources: Sources | None = None
+) -> tuple[Unit | None, list[Finding]]:
     """The unit of a job, or why it cannot be: name too long, a command that would not start
-    the planned ranks. Warnings come with the unit.
+    the planned ranks. Warnings come with the unit, and so do errors that a waiver excuses.
 
     `sources` are kept for tracing what is rendered.
     """
@@ -65,7 +67,9 @@ def plan_unit(job: Job, spec: Spec, sources: Sources | None = None) -> tuple[Uni
         *_problems(final, job, spec),
         *_of_others(job, spec),
     ]
-    if any(one.severity is Severity.ERROR for one in findings):
+    if findings:
+        findings = excuse(findings, waivers, Subject.of(job))
+    if any(one.is_error for one in findings):
         return None, findings
     envs = launcher_env(job), worker_env(job)
     launch = Launch(final.argv, final.launcher, final.is_wrapped, *envs, final.places)

@@ -35,6 +35,13 @@ def edit_words(run: PlannedRun) -> str:
     return f"new run, {price}"
 
 
+def over_words(job: Job) -> str:
+    """What becomes of the run of a job that is archived or stopped."""
+    if job.is_archived:
+        return "archived, so nothing is applied; a run that is there goes on"
+    return "stopped, so a run that is there ends; its record stays in rendered/"
+
+
 def seldom_rows(job: Job, since: int | None) -> list[tuple[str, str]]:
     """Rows of a plan that few runs have: what it is made from, when its runs start."""
     rows = []

@@ -15,7 +15,7 @@ from gangplan.model.quantity import ZERO, Quantity
 from gangplan.pipeline.worker import PlannedRun
 from gangplan.report.admission import admission_document
 from gangplan.report.cost import cost_document, cost_words
-from gangplan.report.edit import edit_words, seldom_parts, seldom_rows
+from gangplan.report.edit import edit_words, over_words, seldom_parts, seldom_rows
 from gangplan.report.fabric import fabric_document, fabric_words
 from gangplan.report.losses import elastic, exits
 from gangplan.report.nodes import node_document, node_words
@@ -41,6 +41,8 @@ def plan_text(runs: Sequence[PlannedRun], since: int | None = None) -> str:
 
 def run_line(run: PlannedRun) -> str:
     """A run in one line: `on lab: 8 ranks on 4 workers, 33 CPU, 130 GiB of memory, 8 GPUs; admitted at once`."""
+    if run.unit.job.is_archived or run.unit.job.is_stopped:
+        return f"on {run.cluster}: {over_words(run.unit.job)}"
     layout = run.unit.layout
     ranks = f"{layout.ranks} rank{'' if layout.ranks == 1 else 's'}"
     workers = f"{layout.workers} worker{'' if layout.workers == 1 else 's'}"

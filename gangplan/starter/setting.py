@@ -88,6 +88,8 @@ def _spellings(change: Change, text: str, file: str, types: Mapping[str, str]) -
         value = read_value(typed)
     except ValueError:
         yield as_text
+        if "," in typed:
+            yield _as_list(typed)
         return
     if isinstance(value, (dict, list)):
         if typed[:1] in "{[":
@@ -102,7 +104,11 @@ def _spellings(change: Change, text: str, file: str, types: Mapping[str, str]) -
         yield as_text if is_text else typed
         yield typed if is_text else as_text
     if isinstance(value, str | int | float):
-        yield f"[{', '.join(scalar(one.strip()) for one in typed.split(','))}]"
+        yield _as_list(typed)
+
+
+def _as_list(typed: str) -> str:
+    return f"[{', '.join(scalar(one.strip()) for one in typed.split(','))}]"
 
 
 def _is_number_in_quotes(text: str, file: str, change: Change) -> bool:

@@ -14,7 +14,7 @@ from gangplan.spec.job import TrainingJob
 from tests.sweeps.files import SWEEP
 from tests.templates.files import SPEC as BY_TEMPLATE
 from tests.templates.files import TEMPLATE, WIDE
-from tests.workspaces import SPEC, gangplan, stock, write
+from tests.workspaces import CLUSTER, SPEC, gangplan, stock, write
 
 FILE = "specs/nlp/filings.yaml"
 COMMENTED = (
@@ -237,6 +237,18 @@ def test_a_new_field_comes_where_the_format_has_it(root: Path) -> None:
     assert fields == sorted(fields, key=known.index)
     assert lines[lines.index("labels") - 1] == "# What it is called"
     assert {"timeout", "clusters", "env"} <= set(fields)
+
+
+def test_a_list_needs_no_brackets(root: Path) -> None:
+    """Also where the file is not a spec; a text with commas stays one."""
+    write(root, {"overlays/east/cluster.yaml": CLUSTER})
+    assert edit(root, "--set", "clusters=lab,east")[0] == Exit.CLEAN
+    assert "clusters: [lab, east]\n" in (root / FILE).read_text()
+    code, told, text = edit(root, "--set", "clusters=lab, east", file="specs/nlp/team.yaml")
+    assert code == Exit.CLEAN, told
+    assert "clusters: [lab, east]\n" in text
+    assert edit(root, "--set", "description=first, second")[0] == Exit.CLEAN
+    assert 'description: "first, second"\n' in (root / FILE).read_text()
 
 
 def test_a_new_field_of_a_block_comes_where_the_format_has_it(root: Path) -> None:

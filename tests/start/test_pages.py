@@ -1,4 +1,4 @@
-"""docs/first-ten-minutes.md does what it shows: its commands are run in order, its outputs compared."""
+"""docs/first-ten-minutes.md and docs/how-to.md do what they show: commands run in order, outputs compared."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.workspaces import REPOSITORY, gangplan
 
 PAGE = REPOSITORY / "docs/first-ten-minutes.md"
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+HOW_TO = REPOSITORY / "docs/how-to.md"
 # Commands that show a mistake.
 REFUSED = "new job huge"
 
@@ -32,30 +33,42 @@ def test_the_first_ten_minutes(
     is_updating: bool, builder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    page = PAGE.read_text(encoding="utf-8")
+    does_what_it_shows(PAGE, is_updating, builder, monkeypatch)
+
+
+def test_how_to(is_updating: bool, builder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert gangplan("init", tmp_path / "jobs", "--team", "nlp", "--cluster", "lab").code == Exit.CLEAN
+    monkeypatch.chdir(tmp_path / "jobs")
+    does_what_it_shows(HOW_TO, is_updating, builder, monkeypatch)
+
+
+def does_what_it_shows(page: Path, is_updating: bool, builder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the commands of a page from the current folder; the outputs are those that it has."""
+    text = page.read_text(encoding="utf-8")
     blocks = []
-    for block in BLOCK.findall(page):
-        text = ""
+    for block in BLOCK.findall(text):
+        said = ""
         for line in block.splitlines():
             if not line.startswith("$ "):
                 continue
-            text += f"{line}\n"
+            said += f"{line}\n"
             if line.startswith("$ cd "):
                 monkeypatch.chdir(line.removeprefix("$ cd "))
             else:
-                text += shown(line[2:]).replace(builder, "kustomize 5.8.1")
-        blocks.append(text)
+                said += shown(line[2:]).replace(builder, "kustomize 5.8.1")
+        blocks.append(said)
     found = iter(blocks)
-    expected = BLOCK.sub(lambda _: f"```console\n{next(found)}```", page)
+    expected = BLOCK.sub(lambda _: f"```console\n{next(found)}```", text)
     if is_updating:
-        PAGE.write_text(expected, encoding="utf-8")
-    assert page == expected or is_updating
+        page.write_text(expected, encoding="utf-8")
+    assert text == expected or is_updating
 
 
-def test_the_page_is_short_and_leads_on() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    assert len(BLOCK.findall(page)) >= 5
-    for target in re.findall(
-        r"\]\(([^)#]+)\)", page + (PAGE.parent / "install.md").read_text(encoding="utf-8")
-    ):
-        assert (PAGE.parent / target).is_file(), target
+@pytest.mark.parametrize("page", [PAGE, HOW_TO])
+def test_the_page_is_short_and_leads_on(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert len(BLOCK.findall(text)) >= 5
+    for target in re.findall(r"\]\(([^)#]+)\)", text + (page.parent / "install.md").read_text("utf-8")):
+        assert (page.parent / target).is_file(), target
+    headings = {re.sub(r"[^a-z0-9 -]", "", line[3:].lower()).replace(" ", "-") for line in text.splitlines()}
+    assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= headings
