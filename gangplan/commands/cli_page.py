@@ -15,8 +15,55 @@ from gangplan.commands.tree import COMMANDS, whole
 _HEAD = """\
 # Commands
 
-Generated from the command line by `make docs`. `gangplan COMMAND --help` prints the same for one command; what the
-commands are for is in the [README](../README.md#commands), exit codes are in [exit-codes.md](exit-codes.md).
+Generated from the command line by `make docs`. `gangplan COMMAND --help` prints the same for one command; exit codes
+are in [exit-codes.md](exit-codes.md).
+
+```sh
+gangplan init DIR                 # make a new workspace: questions, or --team NAME --cluster NAME, or --sample
+gangplan new KIND NAME            # write a job, sweep, team, cluster, image or waiver from flags, or ask for it
+gangplan clone FILE NEWNAME        # copy a spec with its comments; --set key=value changes fields of the copy
+gangplan edit FILE --set key=value # set and remove fields of a file, nothing else in it changes
+gangplan import KIND FILE...      # write specs from jobs of other systems, and say what became of each field
+gangplan list WHAT                # specs, runs, images, claims, pools, queues, teams, ...; --team: what it may use
+gangplan render [FILE...]         # write rendered/; --check, --cluster, --team, --output DIR|-
+gangplan validate [FILE...]       # check everything, write nothing; --format sarif=FILE ..., --fail-on
+gangplan plan [FILE...]           # pods, ranks, slots, totals, the final command
+gangplan plan --base main         # what a pull request does: runs, GPU-hours, new findings; --format markdown
+gangplan provenance -o DIR         # what rendered/ was made of, as in-toto statements; verify FILE...: compare
+gangplan diff --base main         # which objects change, by meaning: image, resources, quota, network, ...
+gangplan plan --network [FILE...] # who may talk to whom, and by which policy
+gangplan simulate --cluster NAME  # simulate the queue: waits, preemptions, utilisation per team
+gangplan run SPEC                 # try a small copy of the job on this machine: same command and launch, a few ranks
+gangplan why SPEC                 # where each value comes from
+gangplan why FILE:LINE            # what produced a line of rendered/, or what a line of a spec became
+gangplan explain RULE             # why a rule exists and how to follow it, with an example; also FIELD, KIND, PACK
+gangplan validate --fix [--diff]  # apply the safe automatic fixes and show them; --diff only shows them
+gangplan status --team NAME       # runs on the clusters and in Git: state, place in the queue, why they wait; read-only
+gangplan logs RUN|SPEC            # logs of a run's launcher or workers; --worker N, --follow, --previous
+gangplan cost --by team           # what runs cost at most, and with --durations what they are expected to cost
+gangplan images list|check         # what a team may use, and who uses it; the catalog against itself and the specs
+gangplan images pin                # look up what tags mean now, and write the digests; --check shows what moved
+gangplan images inspect IMAGE      # what is inside an image or OCI layout, and where the catalog says something else
+gangplan images lint              # Containerfiles against what training images must have, and against the catalog
+gangplan diagnose FILE...         # why a run failed or does not start, and what helps; --server --run RUN asks the cluster
+gangplan repeat --write           # raise the run numbers of jobs whose schedule is due, where commits start runs
+gangplan retire                   # what is over, and the change that ends it or removes its record
+gangplan validate --server        # also ask the API servers, by dry run: policies, webhooks and quotas that are there
+gangplan validate --base main     # what a sync from that revision to this one would reject or leave behind
+gangplan cluster check            # versions per cluster; --as trainer=2.3,kueue=0.19: what an upgrade would change
+gangplan cluster quota            # each team's quota per pool; --usage FILE: and how much of it is used
+gangplan cluster snapshot NAME    # what the cluster has now, by your kubeconfig, and where its file differs; read-only
+gangplan cluster kueue-config     # the configuration that Kueue's manager needs
+gangplan validate --shard 3/8     # check a part on each of several machines; report merge FILE...: the whole
+gangplan policy list|test|export  # policies per cluster; run their test cases; print them as objects
+gangplan schema import FILE...    # check against the CRDs of your own clusters
+gangplan schema print spec        # JSON Schema for editors (team, cluster, catalog, waiver too)
+gangplan cache info|clear         # what earlier commands found out; --no-cache leaves it alone
+gangplan gitops argocd|flux       # sync manifests; github, gitlab, tekton, jenkins, codeowners: CI; check: are they fresh?
+gangplan pipeline tekton|kfp       # jobs that come after others, as pipelines of an engine
+gangplan report comment FILE      # one comment on the pull request, kept up to date
+gangplan tools list|install       # kustomize and kubeconform
+```
 """
 
 

@@ -191,6 +191,9 @@ Server = Annotated[
         help="Also ask the clusters' API servers about every object, by dry run, with your kubeconfig. Writes nothing.",
     ),
 ]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Also say why each rule that was broken exists.")
+]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print findings and errors alone; nothing where all is well.")
 ]

@@ -16,7 +16,7 @@ from gangplan.commands.outfile import OutFile, out_file
 from gangplan.errors import ToolError, UserError
 from gangplan.records import dataclass
 from gangplan.report.model import Report, checked_words
-from gangplan.report.text import first_steps
+from gangplan.report.text import first_steps, reasons
 from gangplan.workspace import nearest
 
 # What makes a report, by its format, in a module of that name; a command imports those that it is asked for.
@@ -47,6 +47,7 @@ class Outputs:
     wanted: tuple[Output, ...]
     colour: str = "auto"
     is_quiet: bool = False  # findings and errors alone are for people
+    is_verbose: bool = False  # why the rules exist, too
 
     @property
     def text(self) -> bool:
@@ -111,6 +112,8 @@ def publish(report: Report, wanted: Outputs, root: Path, with_summary: bool = Tr
         print_findings(report.findings, colour, excerpts(root, report.findings) if is_watched else None)
         if not wanted.is_quiet:
             sys.stderr.write(first_steps(report.findings))
+        if wanted.is_verbose:
+            sys.stderr.write(reasons(report.findings))
     if with_summary and not wanted.is_quiet and (wanted.text or not wanted.machine):
         # Where all went to files, one line still says how it ended.
         stream = wanted.words if wanted.text else sys.stderr

@@ -36,6 +36,7 @@ from gangplan.commands.flags import (
     Teams,
     Timeout,
     Today,
+    Verbose,
     WholeAlone,
     Workspace,
 )
@@ -103,6 +104,7 @@ def validate(
     formats: Formats = None,
     color: Color = "auto",
     quiet: Quiet = False,
+    verbose: Verbose = False,
     fail_on: FailOn = "error",
     today: Today = None,
     base: Base = None,
@@ -135,12 +137,9 @@ def validate(
         if shard is not None:
             from gangplan.commands.shards import validate_shard
 
-            raise typer.Exit(
-                validate_shard(
-                    asked, shard, formats, fail_on, today, color, base or fixes or observing, quiet
-                )
-            )
-        done = command(asked, formats, fail_on, today, base, color, fixes, quiet, observing)
+            more = base or fixes or observing
+            raise typer.Exit(validate_shard(asked, shard, formats, fail_on, today, color, more, quiet))
+        done = command(asked, formats, fail_on, today, base, color, fixes, quiet, observing, verbose)
         raise typer.Exit(done)
 
 

@@ -32,6 +32,7 @@ def validate(
     fixing: Fixing | None = None,
     is_quiet: bool = False,
     observing: Observing | None = None,
+    is_verbose: bool = False,
 ) -> Exit:
     """Check everything and report the findings, after fixing what is to be fixed. `today` decides which debug
     grants and waivers are over; `base` is a Git revision to compare what is rendered with, `observing` says
@@ -39,7 +40,7 @@ def validate(
     check_base(request, base)
     if fixing is not None:  # a dry run leaves nothing anywhere
         request = replace(request, uses_cache=False)
-    wanted = outputs(formats, request.root, colour, is_quiet)
+    wanted = replace(outputs(formats, request.root, colour, is_quiet), is_verbose=is_verbose)
     level, day = level_of(fail_on), day_of(today)
     if fixing is not None:
         fix_files(request, fixing, wanted.words, sys.stderr)

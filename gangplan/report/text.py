@@ -52,6 +52,13 @@ def first_steps(findings: Sequence[Finding]) -> str:
     return "".join(["\n", *lines]) if lines else ""
 
 
+def reasons(findings: Sequence[Finding]) -> str:
+    """Why each rule that was broken exists, once, the worst first; behind an empty line, empty for none."""
+    broken = {one.rule: one.severity for one in reversed(in_order(findings)) if one.rule.why}
+    rules = sorted(broken, key=lambda rule: (-broken[rule], rule))
+    return "".join(["\n", *(f"{rule}: {log_line(rule.why)}\n" for rule in rules)]) if rules else ""
+
+
 def summary(findings: Sequence[Finding]) -> str:
     """How many of each severity: "2 errors, 1 warning"."""
     return count_words(findings)

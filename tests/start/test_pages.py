@@ -1,4 +1,4 @@
-"""docs/first-ten-minutes.md and docs/how-to.md do what they show: commands run in order, outputs compared."""
+"""README, docs/first-ten-minutes.md and docs/how-to.md do what they show: commands run in order."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.workspaces import REPOSITORY, gangplan
 PAGE = REPOSITORY / "docs/first-ten-minutes.md"
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 HOW_TO = REPOSITORY / "docs/how-to.md"
+README = REPOSITORY / "README.md"
 # Commands that show a mistake.
 REFUSED = "new job huge"
 
@@ -29,11 +30,12 @@ def shown(line: str) -> str:
     return outcome.out + outcome.err
 
 
-def test_the_first_ten_minutes(
-    is_updating: bool, builder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("page", [README, PAGE], ids=lambda page: page.name)
+def test_a_page_from_nothing(
+    page: Path, is_updating: bool, builder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    does_what_it_shows(PAGE, is_updating, builder, monkeypatch)
+    does_what_it_shows(page, is_updating, builder, monkeypatch)
 
 
 def test_how_to(is_updating: bool, builder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from gangplan.commands import tree
 from gangplan.commands.listing import NAMES
 from gangplan.commands.start_app import LISTS
 from gangplan.errors import Exit
+from gangplan.rulebook import shipped
 from tests.workspaces import CLUSTER, REPOSITORY, SPEC, gangplan, write
 
 # Help
@@ -188,3 +189,21 @@ def test_the_table_of_commands_has_all_of_them() -> None:
     assert {path.stem for path in (REPOSITORY / "gangplan/commands").glob("*_app.py")} <= set(
         tree.COMMANDS.values()
     )
+
+
+def test_verbose_says_why_each_rule_exists_once(root: Path) -> None:
+    """Behind the findings; with -q as well, and never in a report for machines."""
+    spec = root / "specs/nlp/filings.yaml"
+    spec.write_text(spec.read_text() + "env: {CUDA_VISIBLE_DEVICES: '0', ROCR_VISIBLE_DEVICES: '0', A: $B}\n")
+    why = shipped()["gpus-hidden"].why
+    plain = gangplan("validate", "-C", root)
+    verbose = gangplan("validate", "-C", root, "-v")
+    assert why not in plain.err
+    assert verbose.err.startswith(plain.err)
+    told = verbose.err.removeprefix(plain.err)
+    assert told.count(f"gpus-hidden: {why}\n") == 1
+    assert told.count("\nenv-literal: ") == 1
+    assert verbose.code == plain.code
+    as_json = gangplan("validate", "-C", root, "-v", "--format", "json")
+    assert why not in as_json.out + as_json.err
+    assert f"gpus-hidden: {why}\n" in gangplan("validate", "-C", root, "-qv").err
