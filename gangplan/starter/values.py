@@ -18,6 +18,8 @@ Values = dict[str, Any]
 # What a flag gives: nothing, a truth value, one text, or several.
 Given = bool | str | Sequence[str] | None
 _NUMBERS = {"integer", "number"}
+# A program or file by its path from here, which YAML takes for text as it is.
+_BESIDE = re.compile(r"\.\.?/[A-Za-z0-9_./-]*[A-Za-z0-9_]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,4 +151,6 @@ def flow(value: Any) -> str:
         return "{" + ", ".join(f"{scalar(str(key))}: {flow(one)}" for key, one in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(flow, value)) + "]"
+    if isinstance(value, str) and _BESIDE.fullmatch(value):
+        return value
     return repr(value) if isinstance(value, float) else scalar(value)
