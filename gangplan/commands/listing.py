@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +17,25 @@ from gangplan.spec.near import nearest
 POLICIES = "policies"
 NAMES = (*TABLES, POLICIES)
 _FORMATS = ("table", "json")
+# What a job of one team may name, in the order in which people ask for it.
+_OF_TEAM = ("images", "claims", "secrets", "pools", "queues", "endpoints", "limits")
 # The most characters of a cell, but for the last one of its line.
 _WIDEST = 40
 
 
 def show(root: Path, what: str | None, teams: Sequence[str], clusters: Sequence[str], format: str) -> Exit:
-    """Print what a workspace has of one kind; without one, how much of each. Raises UserError."""
+    """Print what a workspace has of one kind; without one, how much of each, or all that one team may use.
+
+    Raises UserError.
+    """
     if format not in _FORMATS:
         raise UserError(f"there is no format '{format}'", "Formats: table, json.")
     if what is not None and what not in NAMES:
         raise UserError(f"there is nothing to list by the name '{what}'", nearest(what, NAMES))
     files = Files(root, tuple(teams), tuple(clusters))
+    if what is None and len(teams) == 1:
+        _write_all({name: _rows(name, files) for name in _OF_TEAM}, format)
+        return _end(files)
     if what is None:
         rows: list[Row] = [{"list": name, "count": len(_rows(name, files))} for name in NAMES]
     else:
@@ -38,6 +46,26 @@ def show(root: Path, what: str | None, teams: Sequence[str], clusters: Sequence[
         sys.stdout.write(table(rows))
     else:
         sys.stderr.write(f"there are no {what}{_where(teams, clusters)}\n")
+    return _end(files)
+
+
+def _write_all(tables: Mapping[str, list[Row]], format: str) -> None:
+    """Several tables, each below its name; those without rows in one line at the end."""
+    if format == "json":
+        sys.stdout.write(json.dumps(tables, indent=2, ensure_ascii=False) + "\n")
+        return
+    found = [f"{name}\n{_indented(table(rows))}" for name, rows in tables.items() if rows]
+    none = [name for name, rows in tables.items() if not rows]
+    sys.stdout.write("\n".join([*found, *([f"no {', '.join(none)}\n"] if none else [])]))
+
+
+def _indented(text: str) -> str:
+    """Lines two columns further in."""
+    return "".join(f"  {line}\n" for line in text.splitlines())
+
+
+def _end(files: Files) -> Exit:
+    """A note where a file could not be read."""
     if files.unread:
         first = own_line(files.unread[0])
         count = len(files.unread) - 1

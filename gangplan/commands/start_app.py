@@ -12,7 +12,10 @@ from gangplan.commands.flags import Clusters, Quiet, Teams, Workspace
 from gangplan.errors import UserError
 
 # What `list` shows, in its order (commands/listing.py; a test compares them).
-LISTS = ("specs", "runs", "templates", "images", "claims", "pools", "queues", "teams", "clusters", "policies")
+LISTS = (
+    *("specs", "runs", "templates", "images", "claims", "secrets", "pools", "queues", "endpoints", "limits"),
+    *("teams", "clusters", "policies"),
+)
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
@@ -120,7 +123,7 @@ def list_command(
     what: Annotated[
         str | None,
         typer.Argument(
-            help="specs, runs, images, claims, pools, queues, teams, clusters or policies (default: how many of each).",
+            help="specs, runs, templates, images, claims, secrets, pools, queues, endpoints, limits, teams, clusters or policies (default: how many of each; with one --team, all that it may use).",
             metavar="WHAT",
             autocompletion=complete.words(*LISTS),
         ),

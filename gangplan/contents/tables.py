@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from gangplan.contents.allowed import endpoints, limits, price, secrets
 from gangplan.contents.files import (
     RENDERED,
     Block,
@@ -115,7 +116,6 @@ def images(files: Files) -> Iterator[Row]:
 
 def _may_pull(image: Block, cluster: str, body: Block) -> bool:
     """Whether a cluster may pull the image, mirrors included; `validate` says why not."""
-    allowed = [str(one) for one in entries(body, "registries")]
     own = blocks(image, "clusters").get(cluster, {}).get("repository")
     place = str(own or image.get("repository", ""))
     if not own:
@@ -124,6 +124,7 @@ def _may_pull(image: Block, cluster: str, body: Block) -> bool:
             if _is_below(place, str(mirror.get("source"))):
                 place = f"{mirror.get('mirror')}{place[len(str(mirror.get('source'))) :]}"
                 break
+    allowed = [str(one) for one in entries(body, "registries")]
     return not allowed or any(_is_below(place, one) for one in allowed)
 
 
@@ -191,18 +192,18 @@ def pools(files: Files) -> Iterator[Row]:
                 "network": pool.get("networkGbps"),
                 "rdma": bool(pool.get("rdma")) or "fabric" in pool,
                 "fabric": pool.get("fabric"),
+                "price": price(pool),
                 **({"quota": _quotas(name, quotas)} if quotas else {}),
             }
 
 
 def _quotas(pool: str, quotas: Mapping[str, dict[str, Block]]) -> str:
     """What each of the teams asked for always has of a pool."""
-    one_team = len(quotas) == 1
     words = [
         (_share(quota[pool]) if pool in quota else "none" if quota else "by weight", team)
         for team, quota in quotas.items()
     ]
-    return ", ".join(share if one_team else f"{team}: {share}" for share, team in words)
+    return ", ".join(share if len(quotas) == 1 else f"{team}: {share}" for share, team in words)
 
 
 def queues(files: Files) -> Iterator[Row]:
@@ -223,8 +224,8 @@ def queues(files: Files) -> Iterator[Row]:
                 "priorities": entries(queue, "priorities") or [one for one in highest if one != "critical"],
                 "quota": _shares(blocks(queue, "quota")) or "by weight",
             }
-            names = dict.fromkeys((queue.get("queue"), *sorted(block(queue, "localQueues"))))
-            yield from ({**row, "queue": name} for name in names)
+            for name in dict.fromkeys((queue.get("queue"), *sorted(block(queue, "localQueues")))):
+                yield {**row, "queue": name}
 
 
 def _shares(shares: dict[str, Block]) -> str | None:
@@ -241,12 +242,12 @@ def teams(files: Files) -> Iterator[Row]:
     """The teams: where they may run, and how much they have."""
     for name, body in files.teams.items():
         there = {cluster: blocks(one, "teams").get(name) for cluster, one in files.all_clusters.items()}
-        spaces = [queue.get("namespace") for queue in there.values() if queue is not None]
         own = str(body.get("namespace", name))
+        spaces = [queue.get("namespace") or own for queue in there.values() if queue is not None]
         count = sum(1 for _ in yaml_files(f"{files.root}/{SPECS}/{name}", f"{SPECS}/{name}")) - 1
         yield {
             "team": name,
-            "namespaces": list(dict.fromkeys(str(one or own) for one in spaces)),
+            "namespaces": list(dict.fromkeys(map(str, spaces))),
             "clusters": [cluster for cluster, queue in there.items() if queue is not None],
             "specs": max(count, 0),
             "claims": len(block(body, "claims")) + len(block(body, "connections")),
@@ -289,8 +290,11 @@ TABLES: dict[str, Callable[[Files], Iterator[Row]]] = {
     "templates": templates,
     "images": images,
     "claims": claims,
+    "secrets": secrets,
     "pools": pools,
     "queues": queues,
+    "endpoints": endpoints,
+    "limits": limits,
     "teams": teams,
     "clusters": clusters,
 }

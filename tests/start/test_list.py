@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from gangplan.commands.listing import NAMES
 from gangplan.contents import outline as outlines
+from gangplan.contents.allowed import LIMITS
 from gangplan.contents.outline import outline
 from gangplan.errors import Exit
 from gangplan.source import ManifestError, load_objects
+from gangplan.spec.cluster import Limits
 from tests.schedules import worlds
 from tests.test_start import imported
 from tests.workspaces import CATALOG, CLUSTER, REPOSITORY, SPEC, TEAM, gangplan, render, stock, write
@@ -279,3 +281,53 @@ def test_a_list_needs_no_models(root: Path) -> None:
     modules = imported("list", "specs", root=root)
     assert not modules & {"jinja2", "jsonschema", "jsonschema_rs"}
     assert not modules & {"gangplan.workspace", "gangplan.spec.job", "gangplan.spec.cluster"}
+
+
+PRICED = (
+    CLUSTER.replace("  a100: {count: 4,", "  a100: {price: {perGpuHour: 2.5, discount: 20}, count: 4,")
+    + "limits: {workers: 8, timeoutHours: 12}\n"
+)
+
+
+def test_one_screen_has_all_that_a_team_may_use(tmp_path: Path) -> None:
+    root = write(stock(tmp_path), {
+        "overlays/lab/cluster.yaml": PRICED,
+        "specs/nlp/team.yaml": TEAM + "configMaps: [settings]\n",
+        "specs/vision/team.yaml": TEAM.replace("huggingface", "other"),
+    })  # fmt: skip
+    outcome = gangplan("list", "--team", "nlp", "-C", root)
+    assert (outcome.code, outcome.err) == (Exit.CLEAN, "")
+    for words in (
+        "images\n  image", "openmpi", "secrets\n  name         team  kind\n  huggingface  nlp   Secret\n",
+        "settings     nlp   ConfigMap\n", "2.5 per GPU-hour less 20%", "queues\n  queue",
+        "endpoints\n  endpoint  cluster  ports  addresses\n  s3        lab      443    10.40.8.0/24\n",
+        "limits\n  cluster  workers  timeout  trials  teamShare\n  lab            8  12h         500  100%\n",
+    ):  # fmt: skip
+        assert words in outcome.out
+    assert "other" not in outcome.out
+    found = json.loads(gangplan("list", "--team", "nlp", "-C", root, "--format", "json").out)
+    assert list(found) == ["images", "claims", "secrets", "pools", "queues", "endpoints", "limits"]
+    assert found["endpoints"] == [
+        {"endpoint": "s3", "cluster": "lab", "ports": ["443"], "addresses": ["10.40.8.0/24"]}
+    ]
+    for name in found:
+        one = json.loads(gangplan("list", name, "--team", "nlp", "-C", root, "--format", "json").out)
+        assert one == {name: found[name]}
+
+
+def test_what_a_team_lacks_is_said_in_a_line(tmp_path: Path) -> None:
+    root = write(stock(tmp_path), {"specs/ml/team.yaml": "apiVersion: gangplan.dev/v1\nkind: Team\n"})
+    said = gangplan("list", "--team", "ml", "-C", root).out
+    assert said.endswith("no claims, secrets, pools, queues, endpoints, limits\n")
+
+
+FIELDS_OF_LIMITS = {
+    "workers": "workers",
+    "timeoutHours": "timeout_hours",
+    "trials": "trials",
+    "teamShare": "team_share",
+}
+
+
+def test_limits_are_those_of_the_format() -> None:
+    assert {name: Limits.model_fields[field].default for name, field in FIELDS_OF_LIMITS.items()} == LIMITS

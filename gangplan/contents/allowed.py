@@ -1,0 +1,57 @@
+"""Tables of what specs may name beside images, claims and pools: secrets, endpoints, and how much is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gangplan.contents.files import Files, block, entries
+
+Row = dict[str, Any]
+#: What `limits` of a cluster leaves out, as its format has it; the format itself would cost each list its models.
+LIMITS = {"workers": 100, "timeoutHours": 168, "trials": 500, "teamShare": 100}
+
+
+def secrets(files: Files) -> Iterator[Row]:
+    """Secrets and ConfigMaps of each team's namespace, by the names that specs use."""
+    for team, body in files.teams.items():
+        for kind, field in (("Secret", "secrets"), ("ConfigMap", "configMaps")):
+            for name in entries(body, field):
+                yield {"name": str(name), "team": team, "kind": kind}
+
+
+def endpoints(files: Files) -> Iterator[Row]:
+    """What network.egress can name, with the addresses and TCP ports behind it."""
+    for cluster, body in files.clusters.items():
+        for name, targets in block(body, "egress").items():
+            known = [one for one in targets if isinstance(one, dict)] if isinstance(targets, list) else []
+            ports = dict.fromkeys(str(port) for one in known for port in entries(one, "ports"))
+            yield {
+                "endpoint": name,
+                "cluster": cluster,
+                "ports": list(ports),
+                "addresses": [str(one.get("cidr")) for one in known],
+            }
+
+
+def limits(files: Files) -> Iterator[Row]:
+    """The most that one run may have on each cluster; what the file leaves out is as everywhere."""
+    for cluster, body in files.clusters.items():
+        stated = LIMITS | block(body, "limits")
+        yield {
+            "cluster": cluster,
+            "workers": stated["workers"],
+            "timeout": f"{stated['timeoutHours']}h",
+            "trials": stated["trials"],
+            "teamShare": f"{stated['teamShare']}%",
+        }
+
+
+def price(pool: dict[str, Any]) -> str | None:
+    """`2.5 per GPU-hour less 20%`, in the currency of the platform."""
+    stated = block(pool, "price")
+    words = {"perGpuHour": "GPU-hour", "perCpuHour": "CPU-hour"}
+    less = f" less {stated['discount']}%" if stated.get("discount") else ""
+    return (
+        ", ".join(f"{stated[key]} per {what}{less}" for key, what in words.items() if key in stated) or None
+    )
