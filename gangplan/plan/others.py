@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gangplan.model.job import EnvVar, Job, Role
 from gangplan.plan.command import final_command
+from gangplan.plan.downloads import download_problems
 from gangplan.plan.problems import CommandProblem, Path
 from gangplan.plan.setting_problems import judged
 from gangplan.plan.settings import Setting
@@ -25,7 +26,9 @@ def other_problems(job: Job) -> Iterator[CommandProblem]:
         alone = dataclasses.replace(job, gpus=_gpus(other), workers=1, slots=1, fabric=fabric)
         yield from _settings(alone, other.env, other.place, "step" if other.step else other.name)
     for container in job.containers:
-        alone = dataclasses.replace(job, gpus=0, workers=1, slots=1)
+        alone = dataclasses.replace(job, gpus=0, workers=1, slots=1, command=container.argv)
+        for one in download_problems(alone) if container.argv else ():
+            yield dataclasses.replace(one, path=(*container.place, *one.path))
         what = "sidecar" if container.is_sidecar else "setup container"
         yield from _settings(alone, container.env, container.place, what)
 
@@ -38,6 +41,7 @@ def _of(job: Job, other: Role) -> Iterator[CommandProblem]:
     else:
         yield from word_problems(alone)
         yield from elsewhere_problems(alone)
+        yield from download_problems(alone)
 
 
 def _gpus(other: Role) -> int:

@@ -256,6 +256,11 @@ framework: plain, roles: {loader: {gpus: 2, env: {%s}}}            | NCCL_SOCKET
 framework: plain, roles: {loader: {env: {%s}}}                     | CUDA_VISIBLE_DEVICES: "0"       |
 framework: plain, roles: {loader: {env: {%s}}}                     | NVIDIA_VISIBLE_DEVICES: all     | gpus-unasked
 framework: plain, roles: {loader: {gpus: 2, env: {%s}}}            | LEVEL: info                     |
+setup: [{command: [bash, -c, pip install wandb], env: {%s}}]    | LEVEL: info                     | command-downloads
+sidecars: [{command: [bash, -c, pip list], env: {%s}}]          | LEVEL: info                     |
+sidecars: [{command: [pip, install, wandb], env: {%s}}]         | LEVEL: info                     | command-downloads
+steps: [{command: [git, clone, "https://example.com/x"], env: {%s}}] | LEVEL: info                | command-downloads
+steps: [{command: [python, a.py], env: {%s}}]                   | LEVEL: info                     |
 """
 BESIDE_CASES = [tuple(map(str.strip, line.split("|"))) for line in BESIDE.splitlines() if line]
 
@@ -270,8 +275,8 @@ def test_what_stands_beside_the_program_is_judged_too(
     outcome = workspaces.gangplan("validate", "-C", root)
     found = [one for one in outcome.findings if one.rule in OURS]
     assert {one.rule for one in found} == {rule} - {""}, outcome.err
-    name = variable.partition(":")[0]
+    words = (*variable.split(": "), "pip", "git")  # the name or the value, or what is downloaded by
     for one in found:
         line, column = map(int, one.place.split(":")[1:])
-        assert text.splitlines()[line - 1][column - 1 :].startswith((name, variable.partition(": ")[2]))
+        assert text.splitlines()[line - 1][column - 1 :].startswith(words)
         assert "worker" not in one.message
