@@ -97,6 +97,16 @@ def test_not_even_one_worker(root: Path) -> None:
     )
 
 
+def test_a_pool_without_nodes_is_named(root: Path) -> None:
+    """Its quota is 0 because it has none: neither fewer workers nor anything else in the spec would help."""
+    edit(root, "overlays/lab/cluster.yaml", "a100: {count: 4,", "a100: {count: 0,")
+    edit(root, "specs/nlp/filings.yaml", "gpus: 2", "gpus: 2\nplacement: {nodePool: a100}")
+    (found,) = gangplan("validate", "-C", root).findings
+    assert found.rule == "over-quota"
+    said = "Name another pool: 'a100' has count: 0 in overlays/lab/cluster.yaml, and no autoscale"
+    assert found.help.startswith(said)
+
+
 def test_a_queue_that_is_wrong_is_told_once(root: Path) -> None:
     write(
         root,

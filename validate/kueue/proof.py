@@ -259,9 +259,14 @@ def _smallest_change(world: World, run: BuiltRun, verdict: Verdict, most: int) -
         if (queue := read(world).queue(verdict.queue)) and queue.is_concurrent:
             return "With concurrentAdmission all pods of a run use one pool: give them one, or remove it."
         return "Choose a node pool that the team has quota on, or correct the queue's flavors in the overlay."
-    one = judge(world, with_workers(run.bodies, 1))
+    alone = with_workers(run.bodies, 1)
+    one = aimed(world, alone, judge(world, alone))
     if one.shortages:
         short = _worst(one.shortages)
+        pool = pool_name(short.flavor)
+        if any(group.name == pool and not group.count for group in world.nodes):
+            file = f"overlays/{world.cluster}/cluster.yaml"
+            return f"Name another pool: '{pool}' has count: 0 in {file}, and no autoscale that adds nodes."
         return (
             f"Fewer workers do not help: even one needs {say(short.resource, short.requested)}, and at most"
             f" {bare(short.resource, short.most)} is ever available."
