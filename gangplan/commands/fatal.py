@@ -24,9 +24,8 @@ def unexpected(bad: Exception) -> int:
     # by what they offer.
     if hasattr(bad, "format_message") and hasattr(bad, "exit_code"):
         if type(bad).__name__ == "NoArgsIsHelpError":  # the help, but no success: nothing was done
-            sys.stderr.write(f"{bad.format_message()}\n")
-            if getattr(bad, "ctx", None) is not None and bad.ctx.parent is None:  # type: ignore[attr-defined]
-                sys.stderr.write(f"\n{_where_to_begin()}\n")
+            is_bare = getattr(bad, "ctx", None) is not None and bad.ctx.parent is None  # type: ignore[attr-defined]
+            sys.stderr.write(_where_to_begin() if is_bare else f"{bad.format_message()}\n")
             return Exit.INPUT
         usage = getattr(bad, "ctx", None)
         help = f"Run {usage.command_path} --help." if usage is not None else None
@@ -50,12 +49,27 @@ def unexpected(bad: Exception) -> int:
     return Exit.ENVIRONMENT
 
 
+# What the program is, and the commands that matter outside of a workspace and in one.
+_BARE = "gangplan turns short training-job specs in Git into all that a GPU cluster needs, and proves that they run."
+_OUTSIDE: tuple[tuple[str, str], ...] = (
+    ("init DIR", "make a new workspace; questions on a terminal"),
+    ("init DIR --sample", "make one with two teams, two clusters and four jobs, to look at"),
+)
+_INSIDE: tuple[tuple[str, str], ...] = (
+    ("new job NAME", "write a spec; questions on a terminal"),
+    ("render", "expand all specs into rendered/, which is committed with them"),
+    ("validate", "check everything that would be applied"),
+)
+
+
 def _where_to_begin() -> str:
     """What to do next, by where we are."""
     from gangplan.spec.root import root_of
 
+    commands = _INSIDE
     try:
         root_of(None)
     except GangplanError:
-        return "Begin here: gangplan init DIR makes a new workspace; all other commands work inside one."
-    return "Begin here: gangplan list shows what this workspace has; gangplan validate checks it."
+        commands = _OUTSIDE
+    lines = [f"  gangplan {command:<18} {what}\n" for command, what in commands]
+    return f"{_BARE}\n\n{''.join(lines)}\ngangplan --help lists all commands, and gangplan COMMAND --help says more of one.\n"

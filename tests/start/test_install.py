@@ -68,10 +68,17 @@ def test_the_wheel_is_all_it_takes(installed: Path, tmp_path: Path) -> None:
         ("cluster", "check", "lab"),
         ("why", "specs/nlp/tune.yaml"),
         ("simulate", "--cluster", "lab"),
+        ("edit", "specs/nlp/tune.yaml", "--set", "workers=2"),
+        ("clone", "specs/nlp/tune.yaml", "other", "--set", "retries=1"),
+        ("list", "--team", "nlp"),
     ):
         outcome = run(installed, *command, cwd=jobs)
         assert (outcome.code, outcome.err) == (0, ""), command
         assert outcome.out, command
+    asked = "from gangplan import Workspace; print(*Workspace('jobs').jobs())"
+    python = [str(installed.parent / "python"), "-c", asked]
+    found = subprocess.run(python, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert {"specs/nlp/other.yaml", "specs/nlp/tune.yaml"} <= set(found.split())
 
 
 # make demo

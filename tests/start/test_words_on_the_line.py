@@ -45,10 +45,16 @@ def test_nothing_says_where_to_begin(root: Path, tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path / "empty")
     outcome = gangplan()
     assert outcome.code == Exit.INPUT
-    assert outcome.err.startswith("Usage: gangplan ")
-    assert "gangplan init DIR makes a new workspace" in outcome.err.splitlines()[-1]
+    assert "  gangplan init DIR " in outcome.err
     monkeypatch.chdir(root)
-    assert "gangplan list shows" in gangplan().err.splitlines()[-1]
+    inside = gangplan().err
+    for said in (outcome.err, inside):
+        assert said.count("\n") <= 8
+        assert said.splitlines()[-1].startswith("gangplan --help lists all commands")
+        for line in said.splitlines()[2:-2]:  # each is a command that there is
+            words = line.split("  ")[1].split()
+            assert gangplan(*words[1:2], "--help").code == Exit.CLEAN
+    assert [line.split()[1] for line in inside.splitlines()[2:-2]] == ["new", "render", "validate"]
 
 
 def test_commands_are_listed_in_the_order_of_work() -> None:
