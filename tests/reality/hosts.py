@@ -85,6 +85,7 @@ class Host:
 
     def run(self, command: Sequence[str], env: Mapping[str, str], timeout_s: float) -> tuple[int, str]:
         """Run a command beside the first process: its exit code (124: too long) and what it printed."""
+        self._await_files()
         words = ["nsenter", f"--target={self.pid}", "--uts", "--net", "--mount", "--ipc", "--pid", "--root"]
         words += ["timeout", "-k", "5", str(timeout_s), *_become(env), *command]
         done = subprocess.run(
@@ -98,6 +99,16 @@ class Host:
             check=False,
         )
         return done.returncode, done.stdout
+
+    def _await_files(self) -> None:
+        """Wait until the first process is in the container's files: at first it is in the machine's."""
+        machine, deadline = os.stat("/"), time.monotonic() + PLUG_TIMEOUT_S
+        while self.is_running and time.monotonic() < deadline:
+            with suppress(OSError):
+                own = os.stat(f"/proc/{self.pid}/root/")
+                if (own.st_dev, own.st_ino) != (machine.st_dev, machine.st_ino):
+                    return
+            time.sleep(0.005)
 
     def listens(self, port: int) -> bool:
         """Whether something in the host listens on a TCP port."""
