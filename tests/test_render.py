@@ -398,7 +398,7 @@ def test_rendered_is_a_link(root: Path, tmp_path: Path) -> None:
 COUNTED = ("rename", "replace", "link", "unlink", "mkdir", "rmdir")
 
 
-def _die_at(number: int, with_cache: bool) -> None:
+def _die_at(number: int, with_cache: bool = True) -> None:
     """In a child: be killed just before the given call of a function that changes the file system.
 
     How often the cache is written depends on clocks; without it, each run makes the same calls.
@@ -420,7 +420,7 @@ def _die_at(number: int, with_cache: bool) -> None:
     swap.exchange.__globals__["_exchange_at_once"] = counted(swap._exchange_at_once)
 
 
-def _render_and_die(root: Path, number: int, with_cache: bool) -> int:
+def _render_and_die(root: Path, number: int, with_cache: bool = True) -> int:
     """Render in a child that is killed at a call; its exit status."""
     child = os.fork()
     if child == 0:
