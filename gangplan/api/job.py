@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from gangplan.errors import UserError
 from gangplan.findings import Finding
-from gangplan.source import Document, load
+from gangplan.source import Document, load, load_file
 from gangplan.spec.job import TrainingJob as Format
 from gangplan.spec.load import parse
 from gangplan.starter.text import KINDS, file_text
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gangplan.api.fields import JobFields
+    from gangplan.workspace import Workspace
 
 # A command with one of these is left in one line: what to write instead is found.
 _FOR_A_SHELL = re.compile(r"[;&|<>$`\n]")
@@ -53,16 +54,19 @@ class TrainingJob:
 
         Raises UserError where the text is not one YAML document with fields.
         """
-        document, findings = load(text.encode(), "job")
+        return cls._from(*load(text.encode(), "job"))
+
+    @classmethod
+    def _from(cls, document: Document | None, findings: Sequence[Finding]) -> TrainingJob:
+        """The job of a document, or of none for these findings. Raises UserError."""
         if document is None or not isinstance(document.value, dict):
-            first = findings[0] if findings else parse(Format, document)[1][0] if document else None
-            raise UserError(
-                f"this is no job: {first.message if first else 'it is empty'}", first.help if first else None
-            )
+            first = findings[0] if document is None else parse(Format, document)[1][0]
+            place = "" if first.where.file == "job" else f"{first.where}: "
+            raise UserError(f"{place}this is no job: {first.message}", first.help or None)
         job = cls()
         fields = _as_typed(document, (), document.value)
         job.fields = {name: value for name, value in fields.items() if name not in _HEAD}
-        job._text = text
+        job._text = document.source
         return job
 
     def but(self, **fields: Unpack[JobFields]) -> TrainingJob:
@@ -87,6 +91,16 @@ class TrainingJob:
 
     def __repr__(self) -> str:
         return f"TrainingJob({', '.join(f'{name}={value!r}' for name, value in self.fields.items())})"
+
+
+def jobs_in(workspace: Workspace) -> dict[str, TrainingJob]:
+    """The jobs of a workspace by their files; sweeps and templates are none. Raises UserError."""
+    if workspace.is_refused:
+        first = workspace.findings[0]
+        raise UserError(f"{first.where}: {first.message}", first.help or None)
+    files = [one.file for one in workspace.spec_files if one.file not in workspace.sweeps]
+    read = ((file, load_file(workspace.root / file, file)) for file in files)
+    return {file: TrainingJob._from(*found) for file, found in read}
 
 
 def text_in(job: TrainingJob, root: Path, file: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from gangplan import clock
 from gangplan.api.checks import check_something, day_of, examined, rendered
-from gangplan.api.job import TrainingJob, text_in
+from gangplan.api.job import TrainingJob, jobs_in, text_in
 from gangplan.errors import UserError
 from gangplan.findings import Finding
 from gangplan.pipeline.render import preview
@@ -17,7 +17,7 @@ from gangplan.pipeline.request import Request, Result
 from gangplan.records import dataclass
 from gangplan.report.json import findings_part
 from gangplan.report.plan import plan_document
-from gangplan.spec.root import SPECS, root_of
+from gangplan.spec.root import root_of
 from gangplan.starter.draft import drafted
 from gangplan.starter.new import New, check
 from gangplan.starter.write import write_new
@@ -81,12 +81,8 @@ class Workspace:
         return tuple(catalog.images) if catalog is not None else ()
 
     def jobs(self) -> dict[str, TrainingJob]:
-        """Every spec of a job by its file. Raises UserError for one that is not YAML."""
-        files = (path for path in sorted(self.root.glob(f"{SPECS}/*/**/*.yaml")) if path.name != "team.yaml")
-        texts = {path.relative_to(self.root).as_posix(): path.read_text(encoding="utf-8") for path in files}
-        return {
-            file: TrainingJob.from_yaml(text) for file, text in texts.items() if "kind: TrainingJob" in text
-        }
+        """Every job by its file, without sweeps and templates. Raises UserError for what cannot be read."""
+        return jobs_in(self._read())
 
     def validate(
         self,

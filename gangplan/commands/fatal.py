@@ -41,7 +41,7 @@ def unexpected(bad: Exception) -> int:
     fatal(
         InternalError(
             f"a bug in gangplan {__version__}: {type(bad).__name__}: {bad}",
-            "Please report it with these lines:",
+            "Please report it with these lines.",
         )
     )
     for line in "".join(traceback.format_exception(bad)).splitlines():

@@ -194,6 +194,12 @@ Server = Annotated[
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Also say why each rule that was broken exists.")
 ]
+NamesFiles = Annotated[
+    bool,
+    typer.Option(
+        "--verbose", "-v", help="Also name each file, and say why each rule that was broken exists."
+    ),
+]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print findings and errors alone; nothing where all is well.")
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from gangplan.commands.ask import ask
@@ -21,10 +21,11 @@ from gangplan.spec.load import parse
 from gangplan.starter.fields import NewField, fields_of
 from gangplan.starter.new import New, check, judged
 from gangplan.starter.text import file_text
-from gangplan.starter.values import flow, nested
+from gangplan.starter.values import Given, flow, has_commas, nested
 from gangplan.workspace import CATALOG, nearest
 
-# The fields that are asked for, by kind, in this order; all others have flags, and defaults that suit most.
+# The fields that everybody is asked for, by kind, in this order. All others have defaults that suit most, and are
+# asked for by name.
 _ASKED = {
     "job": (
         "--image",
@@ -70,6 +71,9 @@ _ASKED = {
 }
 # How data is usually named, by the kind of what holds it.
 _PLACES = {"claim": "/data", "s3": "env"}
+# What is said of a block for fields that it does not have yet.
+_OTHERS_NEEDED = ("covers every run", "nothing would start a run")
+_TRUTHS = ("true", "false")
 # From here on a job's totals and verdict are shown after each answer.
 _LIVE = ("--command", "--clusters", "--workers", "--gpus", "--gpu-model", "--cpu", "--memory", "--data")
 
@@ -78,8 +82,7 @@ def asked(wanted: New) -> New:
     """The same, completed by answers, and agreed to. Raises KeyboardInterrupt where somebody gives up."""
     sys.stdout.write(
         f"A new {wanted.kind}. Enter leaves a field out or takes the answer in brackets, TAB completes,\n"
-        "Ctrl-C writes nothing. All other fields have flags: gangplan new "
-        f"{wanted.kind} --help.\n"
+        "Ctrl-C writes nothing.\n"
     )
     wanted = _named(wanted)
     fields = {field.flag: field for field in fields_of(wanted.kind)}
@@ -88,35 +91,42 @@ def asked(wanted: New) -> New:
         field = fields[flag]
         if wanted.given.get(flag) or not _applies(wanted, flag):
             continue
-        wanted = _with_answer(wanted, field)
+        wanted = with_answer(wanted, field)
         if wanted.kind == "job" and flag in _LIVE:
             shown = _say_totals(wanted, shown)
     while True:
         sys.stdout.write("\n" + _preview(wanted) + "\n")
         errors = [one for one in judged(wanted, wanted.text())[1] if one.is_error]
-        if not errors:
-            break
-        wanted = _corrected(wanted, errors, fields)
-    if ask("Write it? (yes, no)", "yes", ("yes", "no"), _check_answer).startswith("n"):
+        chosen = _chosen(wanted, errors)
+        if chosen is None:
+            return wanted
+        rest = {flag: value for flag, value in wanted.given.items() if flag != chosen.flag}
+        sys.stdout.write(f"  {log_line(chosen.description)}\n")
+        wanted = with_answer(replace(wanted, given=rest), chosen)
+
+
+def _chosen(wanted: New, errors: Sequence[Finding]) -> NewField | None:
+    """Which field of the format is added or changed next; None once the file may be written as it is.
+
+    With errors there must be one, and what else was answered is not lost. Raises KeyboardInterrupt for a no.
+    """
+    fields = {".".join(field.path): field for field in fields_of(wanted.kind)}
+    words = () if errors else ("yes", "no")
+
+    def is_known(answer: str) -> None:
+        if answer not in fields and not any(word.startswith(answer.lower()) for word in words):
+            raise UserError(f"there is no field '{answer}'", nearest(answer, fields))
+
+    if errors:
+        sys.stdout.write(text_report(errors) + "\n")
+        first = next((name for name, field in fields.items() if wanted.given.get(field.flag)), "")
+        answer = ask("Change which field? Ctrl-C gives up", first, list(fields), is_known)
+    else:
+        hint = "yes, no, or a field to add or change, which TAB completes"
+        answer = ask("Write it?", "yes", [*words, *fields], is_known, hint=hint)
+    if answer not in fields and answer.lower().startswith("n"):
         raise KeyboardInterrupt
-    return wanted
-
-
-def _corrected(wanted: New, errors: Sequence[Finding], fields: Mapping[str, NewField]) -> New:
-    """The same with another answer to one of the questions: what was answered so far is not lost."""
-    sys.stdout.write(text_report(errors) + "\n")
-    known = {".".join(fields[flag].path): fields[flag] for flag in _ASKED[wanted.kind]}
-    named = [name for name, field in known.items() if wanted.given.get(field.flag)]
-
-    def is_field(answer: str) -> None:
-        if answer not in known:
-            raise UserError(f"there is no field '{answer}' to change", nearest(answer, known))
-
-    changed = known[
-        ask("Change which field? Ctrl-C gives up", named[0] if named else "", list(known), is_field)
-    ]
-    rest = {flag: value for flag, value in wanted.given.items() if flag != changed.flag}
-    return _with_answer(replace(wanted, given=rest), changed)
+    return fields.get(answer)
 
 
 def _named(wanted: New) -> New:
@@ -149,28 +159,52 @@ def _applies(wanted: New, flag: str) -> bool:
     return True
 
 
-def _with_answer(wanted: New, field: NewField) -> New:
+def with_answer(wanted: New, field: NewField) -> New:
+    """The same with the answer to the question about one field; without one, the field stays out.
+
+    Blocks are asked for one by one, until there is no more.
+    """
+    known = _choices(wanted, field)
+    hint = f"{', '.join(known[:8])}{', ...' if len(known) > 8 else ''}" if known else _hint(field)
+    name, given = ".".join(field.path), wanted
+
     def fits(answer: str) -> None:
         """Judge the field alone: what else is missing or wrong comes later."""
-        found = _alone(_given(wanted, field, answer), field)
+        found = _alone(_given(given, field, answer), field)
         if found:
             raise UserError(found[0].message.replace("images.new.", ""), found[0].help)
 
-    known = _choices(wanted, field)
-    hint = f"{', '.join(known[:8])}{', ...' if len(known) > 8 else ''}" if known else _hint(field)
-    name = ".".join(field.path)
-    answer = ask(name, _default(wanted, field), known, fits, not field.is_required, hint)
-    return _given(wanted, field, answer) if answer else wanted
+    while answer := ask(
+        name, _default(given, field), known, fits, not field.is_required or given is not wanted, hint
+    ):
+        given = _given(given, field, answer)
+        if not _is_one_by_one(field):
+            break
+        name, hint = f"another of {'.'.join(field.path)}", ""
+    return given
+
+
+def _is_one_by_one(field: NewField) -> bool:
+    """Whether each entry is an answer of its own: blocks, and texts that may hold commas."""
+    return field.shape in ("named", "blocks") or (field.shape == "list" and has_commas(field))
 
 
 def _given(wanted: New, field: NewField, answer: str) -> New:
-    value = answer if field.shape == "value" else _entries(field, answer)
+    """The same with one answer: an entry more of what is asked for one by one, else all of the field."""
+    value: Given = answer
+    if field.shape == "truth":
+        if answer not in _TRUTHS:
+            raise UserError(f"{'.'.join(field.path)} is '{answer}'; expected true or false")
+        value = answer == _TRUTHS[0]
+    elif _is_one_by_one(field):
+        before = wanted.given.get(field.flag) or ()
+        value = [*(() if isinstance(before, str | bool) else before), answer]
+    elif field.shape == "map":
+        parts = [one.strip() for one in answer.split(",")]
+        value = parts if all("=" in one for one in parts) else [answer]
+    elif field.shape == "list":
+        value = [answer]
     return replace(wanted, given={**wanted.given, field.flag: value})
-
-
-def _entries(field: NewField, answer: str) -> list[str]:
-    """Several entries of one answer: with commas, unless braces hold some."""
-    return [answer] if field.shape in ("named", "blocks") else [one.strip() for one in answer.split(",")]
 
 
 def _alone(wanted: New, field: NewField) -> list[Finding]:
@@ -192,7 +226,7 @@ def _alone(wanted: New, field: NewField) -> list[Finding]:
         one
         for one in findings
         if (one.rule != SPEC_MISSING_FIELD or one.message.startswith(own))
-        and "covers every run" not in one.message
+        and not any(others in one.message for others in _OTHERS_NEEDED)
     ]
 
 
@@ -222,8 +256,8 @@ def _clusters(wanted: New) -> list[str]:
 
 def _choices(wanted: New, field: NewField) -> list[str]:
     """What TAB completes to: words of the format, names of the workspace."""
-    if field.choices:
-        return list(field.choices)
+    if field.choices or field.shape == "truth":
+        return list(field.choices or _TRUTHS)
     files = Files(wanted.root, (wanted.team,) if wanted.team else ())
     known: dict[str, Callable[[], Sequence[object]]] = {
         "--image": lambda: [row["image"] for row in images(files)],
@@ -267,8 +301,3 @@ def _preview(wanted: New) -> str:
     from gangplan.starter.text import block_text
 
     return f"{CATALOG}:\n{block_text({wanted.name: wanted.values}, '  ')}"
-
-
-def _check_answer(answer: str) -> None:
-    if not any(word.startswith(answer.lower()) for word in ("yes", "no")):
-        raise UserError("answer yes or no")

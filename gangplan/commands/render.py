@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TextIO
 
 from gangplan.api.checks import rendered
 from gangplan.commands.common import exit_code, plural
@@ -31,6 +30,7 @@ def render(
     formats: Sequence[str] | None = None,
     colour: str = "auto",
     is_quiet: bool = False,
+    is_verbose: bool = False,
 ) -> Exit:
     """Write the tree, show it, or compare it; with `base`, also with that of a Git revision."""
     check_base(request, base)
@@ -38,7 +38,7 @@ def render(
         raise UserError("--base works with --check, and with gangplan validate")
     if check and output:
         raise UserError("--check compares with rendered/; it cannot be used with --output")
-    wanted = outputs(formats, request.root, colour, is_quiet)
+    wanted = replace(outputs(formats, request.root, colour, is_quiet), is_verbose=is_verbose)
     if output == "-":
         return _print(request, wanted)
     tree = Path(output).absolute() if output else None
@@ -53,7 +53,7 @@ def render(
             f"nothing was written: {plural(sum(1 for f in result.findings if f.is_error), 'error')}\n"
         )
         return exit_code(result.findings)
-    return _report(result, output or RENDERED, wanted.words)
+    return _report(result, output or RENDERED, wanted)
 
 
 def _since(request: Request, base: str, result: Result) -> None:
@@ -94,11 +94,13 @@ def _publish(request: Request, result: Result, wanted: Outputs) -> None:
     publish(report, wanted, request.root, with_summary=False)
 
 
-def _report(result: Result, folder: str, words: TextIO) -> Exit:
+def _report(result: Result, folder: str, wanted: Outputs) -> Exit:
     counts = {outcome: result.count(outcome) for outcome in FileOutcome}
     parts = [f"{count} {outcome.value}" for outcome, count in counts.items() if count]
     builder = engine()
-    words.write(
+    for change in result.changes if wanted.is_verbose else ():
+        wanted.words.write(f"  {change.outcome.value:<7} {folder}/{change.path}\n")
+    wanted.words.write(
         f"{plural(result.run_files, 'run')} of {plural(result.specs, 'spec')}, {plural(result.objects, 'object')} in {folder}/: {', '.join(parts)} files "
         f"({builder.label if builder else 'no overlay engine'}, embedded validator)\n"
     )

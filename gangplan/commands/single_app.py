@@ -25,6 +25,7 @@ from gangplan.commands.flags import (
     KeepRuns,
     Kubeconfig,
     Limit,
+    NamesFiles,
     NoCache,
     Quiet,
     ReviewFormat,
@@ -77,6 +78,7 @@ def render(
     formats: Formats = None,
     color: Color = "auto",
     quiet: Quiet = False,
+    verbose: NamesFiles = False,
     base: Base = None,
     _shard: WholeAlone = None,
     no_cache: NoCache = False,
@@ -91,7 +93,7 @@ def render(
     asked = request(workspace, cluster, team, specs, engine, jobs, keep_runs, not no_cache)
     with progress() as tick:
         asked = replace(asked, looked=context.obj, progress=tick)
-        raise typer.Exit(command(asked, check, output, base, formats, color, quiet))
+        raise typer.Exit(command(asked, check, output, base, formats, color, quiet, verbose))
 
 
 @app.command()

@@ -62,6 +62,11 @@ class Document:
         self._text = text
         self._root: Node | None = None
 
+    @property
+    def source(self) -> str:
+        """The text of the file, without a byte order mark."""
+        return self._text
+
     def where(self, path: Path, key: bool = False) -> Location:
         """The place of the value at `path`, or of its key; of its nearest ancestor if it is absent."""
         name, node, _ = self._find(path)

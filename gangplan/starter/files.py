@@ -12,6 +12,7 @@ from gangplan.gitops.ci import BRANCH, CiOptions, github_files, gitlab_files
 from gangplan.gitops.codeowners import Owners, codeowners_files, organisation_of
 from gangplan.reference.schemas import editor_schema, models
 from gangplan.starter.answers import Answers
+from gangplan.starter.readme import readme
 from gangplan.starter.text import block_text
 from gangplan.template import render_yaml
 from gangplan.workspace import READ
@@ -84,7 +85,7 @@ def workspace_files(answers: Answers) -> dict[str, str]:
         ".gitignore": _IGNORE,
         ".gitattributes": _attributes(answers),
         "requirements.txt": _REQUIREMENTS,
-        "README.md": _readme(answers),
+        "README.md": readme(answers),
     }
     if answers.is_sample:
         for path, name in _SAMPLE.items():
@@ -186,36 +187,3 @@ def _forge_files(answers: Answers) -> dict[str, str]:
     engines = (answers.sync,) if answers.sync in _SYNCED else ()
     recipes = ["/.tekton/"] if answers.sync == "tekton" else []
     return files | codeowners_files(owners, sorted(answers.teams), engines, recipes)
-
-
-def _readme(answers: Answers) -> str:
-    folders = [
-        ("`specs/<team>/`", "the jobs of each team, one file each, and `team.yaml`", "the team"),
-        ("`overlays/<cluster>/`", "versions, node pools, quotas of each cluster", "platform"),
-        ("`images/catalog.yaml`", "images that specs may name", "platform"),
-        ("`rendered/`", "what is applied; written by `gangplan render`", "generated"),
-    ]
-    if answers.sync == "tekton":
-        folders.append(
-            ("`.tekton/`", "the pipelines that check changes: Pipelines as Code reads them", "platform")
-        )
-    elif answers.sync != "none":
-        engine = {"argocd": "Argo CD", "flux": "Flux"}[answers.sync]
-        folders.append((f"`{answers.sync}/`", f"what {engine} reads: apply it once per cluster", "platform"))
-    table = "\n".join(f"| {folder} | {contents} | {owner} |" for folder, contents, owner in folders)
-    return (
-        "# Training jobs\n\n"
-        "Each job is a short file in `specs/`. [gangplan](requirements.txt) turns it into Kubernetes objects in\n"
-        "`rendered/` and proves that they will run.\n\n"
-        "| folder | contents | owner |\n|---|---|---|\n"
-        f"{table}\n\n"
-        "## A new job\n\n"
-        "```sh\n"
-        f"gangplan new job NAME --team {answers.team} --image openmpi --command 'python train.py' --workers 2\n"
-        "gangplan plan specs/TEAM/NAME.yaml    # pods, totals, whether the queue admits it\n"
-        "gangplan render                       # then commit specs/ and rendered/ together\n"
-        "```\n\n"
-        "CI runs `gangplan validate` and `gangplan render --check`; both must be required, with reviews by code\n"
-        "owners. `gangplan list images` (`claims`, `pools`, `queues`, ...) says what there is, and\n"
-        "`gangplan explain NAME` what a field or a finding means.\n"
-    )

@@ -73,8 +73,13 @@ def _is_text(field: NewField, text: str) -> bool:
 
 
 def _parts(field: NewField, text: str) -> list[str]:
-    """Entries of a list, which may be given at once: a,b. Texts in which a comma may stand are one entry."""
-    return text.split(",") if not re.search(r"group|flags", field.flag) else [text]
+    """Entries of a list, which may be given at once: a,b."""
+    return [text] if has_commas(field) else text.split(",")
+
+
+def has_commas(field: NewField) -> bool:
+    """Whether an entry of a list may hold commas, as the names of groups in a directory do."""
+    return re.search(r"group|flags", field.flag) is not None
 
 
 def words_of(text: str) -> list[str | int] | str:

@@ -99,6 +99,42 @@ def test_the_sample_says_and_renders_the_same(tmp_path: Path) -> None:
     assert Workspace(one).render(check=True).is_fresh
 
 
+def test_jobs_are_the_files_that_validate_reads(tmp_path: Path) -> None:
+    """No sweep, no template, nothing that jobs mount, and none of what is not plain text."""
+    root = sample(tmp_path)
+    write(root, {"specs/nlp/files/mounted.yaml": "kind: TrainingJob\n", "specs/nlp/.hidden.yaml": "a: 1\n"})
+    listed = json.loads(gangplan("list", "specs", "-C", root, "--format", "json").out)["specs"]
+    jobs = Workspace(root).jobs()
+    assert set(jobs) == {
+        row["file"] for row in listed if "sweep" not in (root / row["file"]).read_text().lower()
+    }
+    for file, job in jobs.items():
+        assert job.to_yaml() == (root / file).read_text()
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"image: \xff\n", "specs/nlp/bad.yaml:1:8: this is no job: "),
+        (b"a: b: c\n", "specs/nlp/bad.yaml:1:5: this is no job: "),
+        (b"", "specs/nlp/bad.yaml:1:1: this is no job: "),
+        (b"[]\n", "specs/nlp/bad.yaml:1:1: this is no job: "),
+    ],
+)
+def test_a_job_that_cannot_be_read_is_named(data: bytes, said: str, root: Path) -> None:
+    (root / "specs/nlp/bad.yaml").write_bytes(data)
+    with pytest.raises(UserError) as raised:
+        Workspace(root).jobs()
+    assert raised.value.message.startswith(said)
+
+
+def test_no_link_is_followed(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "other.yaml").write_text(STOCK[SPEC])
+    (root / "specs/nlp/link.yaml").symlink_to(tmp_path / "other.yaml")
+    with pytest.raises(UserError, match=r"specs/nlp/link\.yaml"):
+        Workspace(root).jobs()
+
+
 def test_with_errors_nothing_is_rendered(root: Path) -> None:
     write(root, {SPEC: STOCK[SPEC].replace("gpus: 2", "gpus: 99")})
     rendering = Workspace(root).render()

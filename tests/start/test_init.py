@@ -81,6 +81,9 @@ def test_a_new_workspace_is_green_in_git(
     assert gangplan("render", "-C", clone, "--check").code == Exit.CLEAN
     assert git(clone, "status", "--porcelain") == ""
     assert [name for name in CI.values() if (root / name).exists()] == ([CI[forge]] if forge in CI else [])
+    steps = re.findall(r"(?m)^(\d)\. ", (root / "README.md").read_text())
+    assert steps == ["1", "2", "3", "4", "5"]
+    _check_names((root / "README.md").read_text(), root)
     fresh = gangplan("gitops", "check", "-C", root)
     assert (fresh.code, fresh.err) == (Exit.CLEAN, "")
     if sync != "none":
@@ -94,6 +97,15 @@ def test_a_new_workspace_is_green_in_git(
             else (tmp_path / "made", root / sync)
         )
         assert tree(parts[0]) == tree(parts[1])
+
+
+def _check_names(text: str, root: Path) -> None:
+    """Every file and every command that a README names is there."""
+    for name in re.findall(r"`([a-z.]+/[a-z./-]+)`|-f (\S+?)`", text):
+        path = next(one for one in name if one)
+        assert (root / path).exists() or (root / "rendered/lab" / path).exists(), path
+    for command in re.findall(r"`gangplan ([a-z]+)", text):
+        assert gangplan(command, "--help").code == Exit.CLEAN, command
 
 
 def test_the_next_step_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from gangplan import __version__
 from tests import wheels
+from tests.start import test_pages
 from tests.workspaces import REPOSITORY, Outcome
 
 FINDING = re.compile(r"^\S+: (?:error|warning|note)\[.*$", re.MULTILINE)
@@ -79,6 +80,37 @@ def test_the_wheel_is_all_it_takes(installed: Path, tmp_path: Path) -> None:
     python = [str(installed.parent / "python"), "-c", asked]
     found = subprocess.run(python, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert {"specs/nlp/other.yaml", "specs/nlp/tune.yaml"} <= set(found.split())
+
+
+def test_the_first_ten_minutes_need_nothing_else(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tutorial from the wheel, with an empty home and no program but Git's: every line as it says."""
+    programs = tmp_path / "bin"
+    for name in ("home", "bin"):
+        (tmp_path / name).mkdir()
+    for name in ("sh", "cat", "git"):
+        if (found := shutil.which(name)) is None:
+            pytest.skip(f"there is no {name}")
+        (programs / name).symlink_to(found)
+    clean = {"PATH": f"{installed.parent}:{programs}", "HOME": str(tmp_path / "home"), "LANG": "C.UTF-8"}
+
+    def system(line: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [programs / "sh", "-c", line], env=clean, capture_output=True, text=True, timeout=120, check=False
+        )
+
+    def shown(line: str) -> str:
+        done = system(line)
+        assert (done.returncode == 0) is (test_pages.REFUSED not in line), done.stderr
+        return done.stdout + done.stderr
+
+    monkeypatch.chdir(tmp_path)
+    test_pages.does_what_it_shows(test_pages.PAGE, False, "no overlay engine", monkeypatch, shown)
+    name = "git -c user.name=a -c user.email=a@example.com"
+    commit = system(f"git init -q . && git add . && {name} commit -qm 'Begin' && git status --porcelain")
+    assert (commit.returncode, commit.stdout) == (0, ""), commit.stderr
+    assert system("gangplan render --check && gangplan validate --base HEAD").returncode == 0
 
 
 # make demo

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gangplan.commands.new_flags import parameters
+from gangplan.commands.new_questions import with_answer
 from gangplan.errors import Exit
 from gangplan.objects import scalar
 from gangplan.reference.fields import all_fields
@@ -16,8 +17,9 @@ from gangplan.rules.core import SPEC_MISSING_FIELD
 from gangplan.source import load
 from gangplan.spec.load import parse
 from gangplan.starter.fields import FORMATS, NewField, fields_of
+from gangplan.starter.new import New
 from gangplan.starter.text import file_text
-from gangplan.starter.values import flow, nested
+from gangplan.starter.values import flow, has_commas, nested
 from tests import plain
 from tests.start.terminal import Terminal
 from tests.test_start import imported
@@ -363,9 +365,7 @@ def test_questions_complete_judge_and_count(root: Path) -> None:
         terminal.type("fil\t\r")
         terminal.expect("timeout")
         terminal.type("4h\r")
-        assert "image: deepspeed\ncommand: [python, train.py]\n" in terminal.expect(
-            "Write it? (yes, no) [yes]: "
-        )
+        assert "image: deepspeed\ncommand: [python, train.py]\n" in terminal.expect("Write it? [yes]: ")
         terminal.type("\r")
         terminal.expect("wrote specs/nlp/tune.yaml")
         assert terminal.end() == Exit.CLEAN
@@ -386,11 +386,11 @@ def test_an_answer_can_be_corrected_at_the_end(root: Path) -> None:
             terminal.type("\r")
         assert "error[over-quota]" in terminal.expect("Change which field? Ctrl-C gives up [")
         terminal.type("worker\r")
-        terminal.expect("there is no field 'worker' to change. Did you mean 'workers'?")
+        terminal.expect("there is no field 'worker'. Did you mean 'workers'?")
         terminal.type("workers\r")
         terminal.expect("workers (Enter: leave it out): ")
         terminal.type("2\r")
-        terminal.expect("Write it? (yes, no) [yes]: ")
+        terminal.expect("Write it? [yes]: ")
         terminal.type("y\r")
         terminal.expect("wrote specs/nlp/tune.yaml")
         assert terminal.end() == Exit.CLEAN
@@ -408,12 +408,70 @@ def test_a_block_that_lacks_a_field_is_asked_for_again(root: Path) -> None:
         terminal.type("cpu={count: 4, cpu: 30}\r")
         terminal.expect("'nodePools.cpu.memory' is missing")
         terminal.type("cpu={count: 4, cpu: 30, memory: 120Gi}\r")
+        terminal.expect("another of nodePools (Enter: leave it out): ")
+        terminal.type("h100={count: 2, cpu: 92, memory: 1100Gi, gpu: {model: h100-80gb, count: 8}}\r")
+        terminal.expect("another of nodePools (")
+        terminal.type("\r")
         terminal.expect("teams (")
         terminal.type("nlp={queue: training}\r")
+        terminal.expect("another of teams (")
+        terminal.type("\r")
         terminal.expect("Write it?")
         terminal.type("\r")
         terminal.expect("wrote overlays/far/cluster.yaml")
         assert terminal.end() == Exit.CLEAN
+    pools = plain.load((root / "overlays/far/cluster.yaml").read_text())["nodePools"]
+    assert [(name, one["count"]) for name, one in pools.items()] == [("cpu", 4), ("h100", 2)]
+
+
+@pytest.mark.parametrize(("kind", "field"), FIELDS, ids=lambda one: one if isinstance(one, str) else one.flag)
+def test_every_field_has_its_question(kind: str, field: NewField, root: Path, monkeypatch: Any) -> None:
+    """What is answered as in the example is what the flag would have given; nonsense is asked for again."""
+    monkeypatch.chdir(root)
+    texts_of = texts(field)
+    answers = [str(one).lower() if field.shape == "truth" else str(one)
+               for one in (texts_of if isinstance(texts_of, list) else [texts_of])]  # fmt: skip
+    if field.shape == "map" or (field.shape == "list" and len(answers) > 1 and "," not in "".join(answers)):
+        answers = [",".join(answers)] if not has_commas(field) else answers
+    said = iter([*answers, ""])
+    monkeypatch.setattr("builtins.input", lambda prompt: next(said))
+    wanted = with_answer(New(kind, root, "new", "nlp", {}), field)
+    given = {field.flag: texts_of}
+    assert nested([field], wanted.given) == nested([field], given)
+
+
+def test_any_field_can_be_added_at_the_end(root: Path) -> None:
+    flags = ("--image", "pytorch", "--command", "python train.py", "--team", "nlp")
+    with Terminal("new", "job", *flags, cwd=root) as terminal:
+        terminal.expect("Name: ")
+        terminal.type("tune\r")
+        for question in ("workers (", "gpus (", "cpu (", "memory (", "data (", "timeout ("):
+            terminal.expect(question)
+            terminal.type("\r")
+        for name, shown, answer in (
+            ("network.rdm\t", "  InfiniBand or RoCE", "off"),
+            ("env", "such as", "SEED=7"),
+            ("labels", "such as", "project=a,stage=b"),
+        ):
+            terminal.expect("[yes]: ")
+            terminal.type(f"{name}\r")
+            terminal.expect(shown)
+            terminal.expect(" (Enter: leave it out): ")
+            terminal.type(f"{answer}\r")
+            if name == "env":
+                terminal.expect("another of env (Enter: leave it out): ")
+                terminal.type("LR=1e-4\r")
+                terminal.expect("another of env (Enter: leave it out): ")
+                terminal.type("\r")
+        assert "labels: {project: a, stage: b}" in terminal.expect("[yes]: ")
+        terminal.type("netwrok.rdma\r")
+        terminal.expect("there is no field 'netwrok.rdma'. Did you mean 'network.rdma'?")
+        terminal.type("\r")
+        terminal.expect("wrote specs/nlp/tune.yaml")
+        assert terminal.end() == Exit.CLEAN
+    spec = plain.load((root / "specs/nlp/tune.yaml").read_text())
+    assert spec["network"] == {"rdma": "off"}
+    assert spec["env"] == {"SEED": 7, "LR": "1e-4"}
 
 
 def test_no_is_no(root: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,13 @@ def test_how_to(is_updating: bool, builder: str, tmp_path: Path, monkeypatch: py
     does_what_it_shows(HOW_TO, is_updating, builder, monkeypatch)
 
 
-def does_what_it_shows(page: Path, is_updating: bool, builder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def does_what_it_shows(
+    page: Path,
+    is_updating: bool,
+    builder: str,
+    monkeypatch: pytest.MonkeyPatch,
+    shown: Callable[[str], str] = shown,
+) -> None:
     """Run the commands of a page from the current folder; the outputs are those that it has."""
     text = page.read_text(encoding="utf-8")
     blocks = []

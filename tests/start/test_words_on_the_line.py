@@ -213,3 +213,15 @@ def test_verbose_says_why_each_rule_exists_once(root: Path) -> None:
     as_json = gangplan("validate", "-C", root, "-v", "--format", "json")
     assert why not in as_json.out + as_json.err
     assert f"gpus-hidden: {why}\n" in gangplan("validate", "-C", root, "-qv").err
+
+
+def test_verbose_names_each_file(root: Path) -> None:
+    first = gangplan("render", "-C", root, "-v").out.splitlines()
+    files = sorted(path.relative_to(root).as_posix() for path in (root / "rendered").rglob("*.yaml"))
+    assert first[:-1] == [f"  new     {file}" for file in files]
+    spec = root / "specs/nlp/filings.yaml"
+    spec.write_text(spec.read_text().replace("workers: 4", "workers: 2"))
+    said = [line.split()[0] for line in gangplan("render", "-C", root, "-v").out.splitlines()[:-1]]
+    assert sorted(set(said)) == ["new", "removed", "same"]
+    assert gangplan("render", "-C", root).out.count("\n") == 1
+    assert gangplan("render", "-C", root, "-qv").out == ""

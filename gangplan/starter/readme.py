@@ -1,0 +1,98 @@
+"""The README of a new workspace: what is where, the first steps of whoever made it, and the first of a user."""
+
+from __future__ import annotations
+
+from gangplan.starter.answers import EXAMPLE, Answers
+
+_ENGINES = {"argocd": "Argo CD", "flux": "Flux"}
+
+
+def readme(answers: Answers) -> str:
+    """The text, in Markdown."""
+    folders = [
+        ("`specs/<team>/`", "the jobs of each team, one file each, and `team.yaml`", "the team"),
+        ("`overlays/<cluster>/`", "versions, node pools, quotas of each cluster", "platform"),
+        ("`images/catalog.yaml`", "images that specs may name", "platform"),
+        ("`rendered/`", "what is applied; written by `gangplan render`", "generated"),
+    ]
+    if answers.sync == "tekton":
+        folders.append(
+            ("`.tekton/`", "the pipelines that check changes: Pipelines as Code reads them", "platform")
+        )
+    elif answers.sync != "none":
+        engine = _ENGINES[answers.sync]
+        folders.append((f"`{answers.sync}/`", f"what {engine} reads: apply it once per cluster", "platform"))
+    table = "\n".join(f"| {folder} | {contents} | {owner} |" for folder, contents, owner in folders)
+    steps = "\n".join(f"{number}. {step}" for number, step in enumerate(_steps(answers), 1))
+    return (
+        "# Training jobs\n\n"
+        "Each job is a short file in `specs/`. [gangplan](requirements.txt) turns it into Kubernetes objects in\n"
+        "`rendered/` and proves that they will run.\n\n"
+        "| folder | contents | owner |\n|---|---|---|\n"
+        f"{table}\n\n"
+        "## First steps\n\n"
+        f"{steps}\n\n"
+        "## A new job\n\n"
+        "```sh\n"
+        f"gangplan new job NAME --team {answers.team} --image openmpi --command 'python train.py' --workers 2\n"
+        f"gangplan plan specs/{answers.team}/NAME.yaml    # pods, totals, whether the queue admits it\n"
+        "gangplan render    # then commit specs/ and rendered/ together\n"
+        "```\n\n"
+        "CI runs `gangplan validate` and `gangplan render --check`. `gangplan list images` (`claims`, `pools`,\n"
+        "`queues`, ...) says what there is, and `gangplan explain NAME` what a field or a finding means.\n"
+    )
+
+
+def _steps(answers: Answers) -> tuple[str, ...]:
+    """Five steps from the new folder to a run."""
+    files = " and ".join(f"`overlays/{name}/cluster.yaml`" for name in answers.clusters)
+    task = "Add quotas to what was seen, in" if answers.seen else "State versions, node pools and quotas in"
+    state = (
+        f"{task} {files}.\n"
+        f"   `gangplan cluster snapshot {answers.cluster}` shows where a file differs from its cluster."
+    )
+    catalog = (
+        "Name your images in `images/catalog.yaml`, whose entries are examples. `gangplan images pin` looks up\n"
+        "   their digests."
+    )
+    return state, catalog, _first_job(answers), _review(answers), _sync(answers)
+
+
+def _first_job(answers: Answers) -> str:
+    return (
+        f"Change the first job, `specs/{answers.team}/quickstart.yaml`. Then run `gangplan render` and\n"
+        "   `gangplan validate`, and commit."
+    )
+
+
+def _review(answers: Answers) -> str:
+    hooks = "`pre-commit install` checks each commit on your machine."
+    if answers.forge == "none" and answers.sync != "tekton":
+        return (
+            f"{hooks} Let your CI run `gangplan validate` and\n"
+            "   `gangplan render --check`, too: `gangplan gitops` writes recipes."
+        )
+    where = (
+        "your forge" if answers.forge == "none" else {"github": "GitHub", "gitlab": "GitLab"}[answers.forge]
+    )
+    return f"{hooks} In the settings of {where}, require the\n   checks of CI and reviews by code owners."
+
+
+def _sync(answers: Answers) -> str:
+    if answers.sync not in _ENGINES:
+        folders = ", ".join(f"`{name}/`" for name in ("platform", "tenants", "runs"))
+        return (
+            f"Let whatever syncs {answers.cluster} apply {folders} of `rendered/{answers.cluster}/`, in this\n"
+            "   order. `gangplan gitops argocd` and `flux` write what these two need."
+        )
+    settings = (
+        ";\n   `kubectl apply --server-side --field-manager=gangplan -f argocd/settings`, once, how to judge runs."
+        if answers.sync == "argocd"
+        else "."
+    )
+    address = (
+        f"`gangplan gitops {answers.sync} --repo URL -o {answers.sync}` writes your repository's address; then\n   "
+        if answers.repository == EXAMPLE
+        else ""
+    )
+    return f"{address}`kubectl apply -f {answers.sync}/{answers.cluster}.yaml` tells {_ENGINES[answers.sync]} where all this is{settings}"
