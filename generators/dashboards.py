@@ -54,11 +54,10 @@ def _config_map(site: Site, monitor: Monitor, name: str) -> Body:
 
 def dashboard(site: Site, name: str) -> dict[str, Any]:
     """A dashboard as Grafana stores it."""
-    kueue = site.platform.kueue
+    kueue = site.platform.kueue_line
     values = {
         "queues": bool(site.queues),
-        # kueue v0.15.2 and v0.16.1 do not have it, v0.18.2 does (pkg/metrics/metrics.go); 0.17 was not seen.
-        "has_pending_resources": bool(site.queues) and kueue is not None and kueue.at_least(0, 18),
+        "has_pending_resources": bool(site.queues) and kueue is not None and kueue.has_pending_metric,
     }
     (plan,) = objects_of(TEMPLATES[name], values)
     return {

@@ -52,7 +52,7 @@ def job_grace_s(platform: Platform) -> int:
     The Job's is what monitoring sees (generators/alerts.py); the run's comes first, so that the run ends as
     DeadlineExceeded and is not tried again.
     """
-    return 60 if platform.trainer.at_least(2, 2) else 0
+    return 60 if platform.trainer_line.has_run_deadline else 0
 
 
 def worker_start(job: Job, argv: list[str]) -> tuple[list[str], list[str]]:

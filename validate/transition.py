@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from gangplan.model.backend import BY_KIND
+from gangplan.model.support import kueue_line, trainer_line
 from gangplan.records import dataclass
 from gangplan.rules.lifecycle import (
     IMMUTABLE_CHANGED,
@@ -19,7 +20,7 @@ from gangplan.rules.lifecycle import (
 )
 from gangplan.validate.apiserver.crdrules.check import changed as crd_changed
 from gangplan.validate.apiserver.forms import Body, Path
-from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
+from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.enforcement import changes_of_policies
 from gangplan.validate.problems import Problem, dotted
 from gangplan.validate.run_hours import Key
@@ -137,10 +138,9 @@ def _changed(old: Body, new: Body, versions: SchemaVersions) -> Iterator[Problem
 
 def _fixed(old: Body, kind: str, versions: SchemaVersions) -> tuple[Path, ...]:
     if kind == "TrainJob":
-        return FIXED_RUN if minor_key(versions.trainer or "0") >= (2, 2) else (("spec", "managedBy"),)
+        return FIXED_RUN if trainer_line(versions.trainer).is_run_immutable else (("spec", "managedBy"),)
     if kind == "ResourceFlavor" and (old.get("spec") or {}).get("topologyName"):
-        # Kueue 0.16 and older fix the whole spec of a flavor with topology.
-        return FIXED_BY_TOPOLOGY if minor_key(versions.kueue or "0") > (0, 16) else (("spec",),)
+        return (("spec",),) if kueue_line(versions.kueue).is_flavor_frozen else FIXED_BY_TOPOLOGY
     return FIXED.get(kind, ())
 
 

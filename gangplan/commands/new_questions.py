@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from gangplan.commands.ask import ask
-from gangplan.contents.files import Files, block
-from gangplan.contents.tables import claims, images, pools
+from gangplan.commands.new_choices import TRUTHS, choices_of, clusters_of, default_of, hint_of
+from gangplan.contents.files import Files
 from gangplan.errors import UserError
 from gangplan.findings import Finding
 from gangplan.model.frameworks import BY_MPI
@@ -21,7 +21,7 @@ from gangplan.spec.load import parse
 from gangplan.starter.fields import NewField, fields_of
 from gangplan.starter.new import New, check, judged
 from gangplan.starter.text import file_text
-from gangplan.starter.values import Given, flow, has_commas, nested
+from gangplan.starter.values import Given, has_commas, nested
 from gangplan.workspace import CATALOG, nearest
 
 # The fields that everybody is asked for, by kind, in this order. All others have defaults that suit most, and are
@@ -69,11 +69,8 @@ _ASKED = {
         "--expires",
     ),
 }
-# How data is usually named, by the kind of what holds it.
-_PLACES = {"claim": "/data", "s3": "env"}
 # What is said of a block for fields that it does not have yet.
 _OTHERS_NEEDED = ("covers every run", "nothing would start a run")
-_TRUTHS = ("true", "false")
 # From here on a job's totals and verdict are shown after each answer.
 _LIVE = ("--command", "--clusters", "--workers", "--gpus", "--gpu-model", "--cpu", "--memory", "--data")
 
@@ -153,7 +150,7 @@ def _applies(wanted: New, flag: str) -> bool:
     if flag == "--gpu-model":
         return str(given.get("--gpus") or "0") != "0"
     if flag == "--clusters" and wanted.kind == "job":
-        return len(_clusters(wanted)) > 1
+        return len(clusters_of(wanted)) > 1
     if flag.startswith("--mpi-"):
         return given.get("--framework") in (None, "", *BY_MPI)
     return True
@@ -164,8 +161,8 @@ def with_answer(wanted: New, field: NewField) -> New:
 
     Blocks are asked for one by one, until there is no more.
     """
-    known = _choices(wanted, field)
-    hint = f"{', '.join(known[:8])}{', ...' if len(known) > 8 else ''}" if known else _hint(field)
+    known = choices_of(wanted, field)
+    hint = f"{', '.join(known[:8])}{', ...' if len(known) > 8 else ''}" if known else hint_of(field)
     name, given = ".".join(field.path), wanted
 
     def fits(answer: str) -> None:
@@ -175,7 +172,7 @@ def with_answer(wanted: New, field: NewField) -> New:
             raise UserError(found[0].message.replace("images.new.", ""), found[0].help)
 
     while answer := ask(
-        name, _default(given, field), known, fits, not field.is_required or given is not wanted, hint
+        name, default_of(given, field), known, fits, not field.is_required or given is not wanted, hint
     ):
         given = _given(given, field, answer)
         if not _is_one_by_one(field):
@@ -193,9 +190,9 @@ def _given(wanted: New, field: NewField, answer: str) -> New:
     """The same with one answer: an entry more of what is asked for one by one, else all of the field."""
     value: Given = answer
     if field.shape == "truth":
-        if answer not in _TRUTHS:
+        if answer not in TRUTHS:
             raise UserError(f"{'.'.join(field.path)} is '{answer}'; expected true or false")
-        value = answer == _TRUTHS[0]
+        value = answer == TRUTHS[0]
     elif _is_one_by_one(field):
         before = wanted.given.get(field.flag) or ()
         value = [*(() if isinstance(before, str | bool) else before), answer]
@@ -228,54 +225,6 @@ def _alone(wanted: New, field: NewField) -> list[Finding]:
         if (one.rule != SPEC_MISSING_FIELD or one.message.startswith(own))
         and not any(others in one.message for others in _OTHERS_NEEDED)
     ]
-
-
-def _hint(field: NewField) -> str:
-    """What an answer looks like, by the example of the format."""
-    example = field.example
-    if field.shape in ("named", "map"):
-        name, value = next(iter(example.items()))
-        return f"such as {name}={flow(value)}"
-    if field.path == ("command",):
-        return f"such as {' '.join(example)}"
-    return f"such as {example}" if isinstance(example, str | int) else ""
-
-
-def _default(wanted: New, field: NewField) -> str:
-    """What Enter stands for where the field is needed; others are left out."""
-    known = {"--environment": "dev", "--location": "on-prem"}
-    if wanted.kind == "image" and field.flag == "--framework":
-        return "mpi"
-    return known.get(field.flag, "") if wanted.kind == "cluster" else ""
-
-
-def _clusters(wanted: New) -> list[str]:
-    files = Files(wanted.root)
-    return [name for name, body in files.all_clusters.items() if wanted.team in block(body, "teams")]
-
-
-def _choices(wanted: New, field: NewField) -> list[str]:
-    """What TAB completes to: words of the format, names of the workspace."""
-    if field.choices or field.shape == "truth":
-        return list(field.choices or _TRUTHS)
-    files = Files(wanted.root, (wanted.team,) if wanted.team else ())
-    known: dict[str, Callable[[], Sequence[object]]] = {
-        "--image": lambda: [row["image"] for row in images(files)],
-        "--clusters": lambda: _clusters(wanted) if wanted.kind == "job" else files.cluster_names,
-        "--gpu-model": lambda: [row["model"] for row in pools(files) if row["model"]],
-        "--data": lambda: [f"{row['name']}={_PLACES[row['kind']]}" for row in claims(files)],
-        "--scope-team": lambda: files.team_names,
-        "--scope-cluster": lambda: files.cluster_names,
-        "--rule": _rules,
-    }
-    found = known.get(field.flag, tuple)()
-    return list(dict.fromkeys(map(str, found)))
-
-
-def _rules() -> list[str]:
-    from gangplan.rulebook import built_in
-
-    return sorted(built_in())
 
 
 def _say_totals(wanted: New, shown: str) -> str:

@@ -14,9 +14,6 @@ from gangplan.kueue.state import Asking, State, Tried
 from gangplan.kueue.units import PODS
 from gangplan.records import dataclass
 
-# No flavor preserved between cycles before this minor of Kueue (gate FlavorFungibilityPreserveScanProgress).
-KEEPS_PROGRESS = (0, 19)
-
 
 @dataclass(slots=True)
 class Assignment:
@@ -73,7 +70,7 @@ def _start(state: State, asking: Asking) -> Tried | None:
     """Where the search goes on, if it was interrupted and nothing changed since."""
     if asking.tried is None:
         return None
-    is_fresh = state.setup.kueue >= KEEPS_PROGRESS and state.cycle - asking.tried_in <= 1
+    is_fresh = state.setup.kueue.keeps_progress and state.cycle - asking.tried_in <= 1
     if not is_fresh and state.generation[asking.queue] > asking.tried_at:
         asking.tried = None
     return asking.tried

@@ -11,14 +11,11 @@ from collections.abc import Mapping
 
 from gangplan.kueue.units import NANO
 from gangplan.model.manager import ManagerSettings
+from gangplan.model.support import KueueLine
 
-EXACT = (0, 19)
 
-
-def counted_for(
-    requests: Mapping[str, int], manager: ManagerSettings, kueue: tuple[int, int]
-) -> dict[str, int]:
-    """The requests of a pod, in billionths, as quota counts them; `kueue` is the minor (0, 19)."""
+def counted_for(requests: Mapping[str, int], manager: ManagerSettings, kueue: KueueLine) -> dict[str, int]:
+    """The requests of a pod, in billionths, as quota counts them."""
     kept = {name: nano for name, nano in requests.items() if not manager.is_excluded(name)}
     made: dict[str, int] = {}
     out: dict[str, int] = {}
@@ -27,7 +24,7 @@ def counted_for(
         if rule is None or not rule.replaces:
             out[name] = nano
         if rule is not None:
-            units = nano if kueue >= EXACT else -(-nano // NANO) * NANO
+            units = nano if kueue.counts_exactly else -(-nano // NANO) * NANO
             for output, factor in rule.outputs:
                 made[output] = made.get(output, 0) + units * factor // NANO
     for name, nano in made.items():

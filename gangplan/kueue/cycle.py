@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field
 
-from gangplan.kueue.assigner import KEEPS_PROGRESS, Assignment, assign
-from gangplan.kueue.fair import OWN_FIRST
+from gangplan.kueue.assigner import Assignment, assign
 from gangplan.kueue.pending import Pending
 from gangplan.kueue.preemption import targets
 from gangplan.kueue.state import Asking, Holding, State
@@ -103,7 +102,7 @@ def _process(
     if is_taken or not _fits_without(state, entry, list(going.values())):
         # Another one was faster; Kueue tries again at once.
         result.is_maybe = True
-        if state.setup.kueue < KEEPS_PROGRESS:
+        if not state.setup.kueue.keeps_progress:
             asking.tried = None
         return
     state.tree.add(asking.queue, found.usage)
@@ -172,7 +171,7 @@ Ranks = dict[tuple[int, int], tuple[bool, Rank]]  # cohort, queue -> whether it 
 def _ranks(state: State, root: int, left: dict[int, _Entry]) -> Ranks:
     """The share of each node on the way up, as if its entry were admitted."""
     tree, ranks = state.tree, {}
-    own_first = state.setup.kueue >= OWN_FIRST
+    own_first = state.setup.kueue.puts_own_first
     for queue, entry in left.items():
         if tree.root(queue) != root:
             continue

@@ -14,8 +14,6 @@ from gangplan.kueue.model import NEVER
 from gangplan.kueue.state import Holding
 from gangplan.kueue.tree import LEAST, Rank
 
-OWN_FIRST = (0, 17)
-
 
 def fair_targets(attempt: Attempt) -> list[Holding]:
     """The runs that would be preempted (`fairPreemptions`); empty when nothing helps."""
@@ -65,7 +63,7 @@ def _first(
     ordering = _Ordering(attempt, candidates)
     chosen: list[Holding] = []
     retry: list[Holding] = []
-    has_right = attempt.state.setup.kueue >= OWN_FIRST and not any(
+    has_right = attempt.state.setup.kueue.puts_own_first and not any(
         tree.is_over(queue, key) for key in attempt.needs
     )
     for other in ordering.queues():

@@ -11,6 +11,7 @@ from math import inf
 
 from gangplan.kueue.model import NEVER, ClusterQueue, Fungibility
 from gangplan.kueue.tree import QuotaTree
+from gangplan.model.support import KueueLine
 
 
 class Mode(IntEnum):
@@ -60,19 +61,21 @@ def goes_on(suits: Suits, rules: Fungibility) -> bool:
     return height > 0 and rules.when_borrow == "TryNextFlavor"
 
 
-def is_preferred(one: Suits, other: Suits, rules: Fungibility, kueue: tuple[int, int]) -> bool:
+def is_preferred(one: Suits, other: Suits, rules: Fungibility, kueue: KueueLine) -> bool:
     """Whether one flavor suits better than another (`isPreferred`).
 
     v0.18.2 does not yet put flavors without candidates last, and v0.15.2 takes the two preferences for each
-    other; `kueue` is the minor.
+    other.
     """
     if one[0] is Mode.NO_FIT:
         return False
     if other[0] is Mode.NO_FIT:
         return True
     hopeless = one[0] is Mode.NO_CANDIDATES, other[0] is Mode.NO_CANDIDATES
-    if kueue >= (0, 19) and hopeless[0] != hopeless[1]:
+    if kueue.ranks_hopeless_last and hopeless[0] != hopeless[1]:
         return not hopeless[0]
-    if rules.preference == ("PreemptionOverBorrowing" if kueue >= (0, 16) else "BorrowingOverPreemption"):
+    if rules.preference == (
+        "BorrowingOverPreemption" if kueue.swaps_preferences else "PreemptionOverBorrowing"
+    ):
         return (-one[1], one[0]) > (-other[1], other[0])
     return (one[0], -one[1]) > (other[0], -other[1])

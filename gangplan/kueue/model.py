@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gangplan.kueue.units import PODS
+from gangplan.model.support import LATEST_KUEUE, KueueLine
 from gangplan.records import dataclass
 
 Key = tuple[str, str]  # flavor, resource
@@ -78,13 +79,13 @@ class ClusterQueue(Member):
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """All of a cluster's queues. `strategies` are those of fair sharing; `kueue` is the minor (0, 19)."""
+    """All of a cluster's queues. `strategies` are those of fair sharing."""
 
     queues: tuple[ClusterQueue, ...]
     cohorts: tuple[Member, ...]
     fair_sharing: bool = True
     strategies: tuple[str, ...] = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
-    kueue: tuple[int, int] = (0, 19)
+    kueue: KueueLine = LATEST_KUEUE
 
     def without_borrowing(self) -> Setup:
         """The same quotas as fixed walls: every queue stands alone, as a ResourceQuota per team would have

@@ -2,7 +2,7 @@
 some.
 
 Written after pkg/cache/scheduler/{snapshot,clusterqueue}.go and pkg/workload/workload.go of Kueue v0.19.2. Up
-to v0.18.2 there is no count of cycles in a search that was interrupted (`KEEPS_PROGRESS` in `assigner`).
+to v0.18.2 there is no count of cycles in a search that was interrupted (`keeps_progress`).
 """
 
 from __future__ import annotations

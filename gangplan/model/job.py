@@ -7,7 +7,6 @@ from typing import Literal
 
 from gangplan.findings import Location
 from gangplan.model.backend import BACKENDS, DATED_TRAINJOB, Backend, BackendName
-from gangplan.model.crds import NO_CRDS, CrdFiles
 from gangplan.model.fabric import NO_ACCESS, Fabric, FabricAccess
 from gangplan.model.frameworks import BY_MPI
 from gangplan.model.identity import CloudIdentity
@@ -15,6 +14,9 @@ from gangplan.model.image import Family as Family
 from gangplan.model.image import MpiBuild as MpiBuild
 from gangplan.model.image import PulledImage as PulledImage
 from gangplan.model.image import Ssh as Ssh
+from gangplan.model.platform import DnsService as DnsService
+from gangplan.model.platform import Gang as Gang
+from gangplan.model.platform import Platform as Platform
 from gangplan.model.pods import After, Debug, Neighbour, Registered, whole_pod
 from gangplan.model.pods import Elastic as Elastic
 from gangplan.model.pods import EnvVar as EnvVar
@@ -31,11 +33,9 @@ from gangplan.model.pods import Toleration as Toleration
 from gangplan.model.quantity import Quantity
 from gangplan.model.trial import FromTemplate
 from gangplan.model.trial import Trial as Trial
-from gangplan.model.version import NOT_INSTALLED, Version
 from gangplan.records import dataclass
 
 Posture = Literal["default", "restricted", "isolated"]
-Gang = Literal["kueue", "volcano", "coscheduling", "none"]
 
 # A stand-in for the hash at the end of a run's name: of its length, legal wherever that is, replaced once the
 # content is known. It must not be anything that a user writes: `checkpoint-00000000` in an environment stays.
@@ -49,60 +49,6 @@ class Origin:
 
     layer: str
     where: Location | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DnsService:
-    """The DNS pods of a cluster, as NetworkPolicy selects; `addresses` answer on port 53 without pods."""
-
-    namespace: str
-    labels: tuple[tuple[str, str], ...]
-    ports: tuple[int, ...]
-    addresses: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Platform:
-    """The facts of one cluster that decide how objects are spelled.
-
-    `gang` is what starts all pods of a run together; `kueue` is None unless that is Kueue. `start_wait_s` is
-    how long a run may take until all its pods are ready. `hands_on` tells that runs go to worker clusters.
-    `runtime_classes` are the RuntimeClasses that exist; None where nobody has said which.
-    """
-
-    cluster: str
-    environment: str
-    region: str
-    kubernetes: Version
-    trainer: Version  # NOT_INSTALLED, and jobset with it, where runs are MPIJobs alone
-    jobset: Version
-    kueue: Version | None
-    openshift: Version | None
-    domain: str
-    dns: DnsService
-    gang: Gang = "kueue"
-    mpi_operator: Version | None = None
-    start_wait_s: int = 1800
-    hands_on: bool = False
-    runtime_classes: tuple[str, ...] | None = None
-    currency: str = "USD"
-    crds: CrdFiles = NO_CRDS
-
-    @property
-    def has_trainer(self) -> bool:
-        """Whether Kubeflow Trainer is there, and JobSet with it."""
-        return self.trainer != NOT_INSTALLED
-
-    @property
-    def backends(self) -> tuple[Backend, ...]:
-        """What runs can be made of there."""
-        there = {"trainer": self.has_trainer, "mpiOperator": self.mpi_operator is not None}
-        return tuple(made for made in BACKENDS.values() if there[made.stated])
-
-    @property
-    def has_pod_group(self) -> bool:
-        """Whether Trainer makes a PodGroup, which a scheduler of its own starts as one."""
-        return self.gang in ("volcano", "coscheduling")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,38 +5,72 @@ A line is major and minor, such as "2.3". Schemas of a new line go into `validat
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cache
+from typing import TypeVar
 
 from gangplan.model.version import Version
 from gangplan.records import dataclass
 
+_L = TypeVar("_L")
+
+
+@dataclass(frozen=True, slots=True)
+class JobSetLine:
+    """A line of JobSet. `has_claim_policies` tells that its API fills in what becomes of volume claims."""
+
+    has_claim_policies: bool
+
 
 @dataclass(frozen=True, slots=True)
 class TrainerLine:
-    """A line of Kubeflow Trainer. `override_field` is the place in a TrainJob that a queue writes into."""
+    """A line of Kubeflow Trainer, by what it does."""
 
-    jobset: Version
-    override_field: str
-    has_run_deadline: bool
+    jobset: Version  # that it is made for
+    override_field: str  # of a TrainJob, into which a queue writes
+    has_run_deadline: bool  # TrainJobs have activeDeadlineSeconds
     is_run_immutable: bool
-    ssh_key_mode: str
+    reruns_after_ttl: str  # which runs it creates again once a TTL has deleted their JobSet
+    fills_torch_processes: bool  # mlPolicy.torch.numProcPerNode is auto by default; later, only flux has one
+    respects_managers: bool  # a TrainJob that another controller manages is left alone
+    keys_need_group: bool  # SSH keys can be read by the pod's group alone
+    refuses_mpi_variables: bool  # that it sets itself; else they are overwritten
+    merges_resources: bool  # those of a run are laid over its runtime's, and do not take their place
 
 
 @dataclass(frozen=True, slots=True)
 class KueueLine:
-    """A line of Kueue. `override_field` is what it writes into a TrainJob that it starts.
+    """A line of Kueue, by what it does. The values here are those of 0.15."""
 
-    `least_kubernetes` is its minimum; `most_pod_sets` how many kinds of pods one run may have;
-    `waits_for_pods` whether waitForPodsReady is on where the configuration does not name it;
-    `is_flavor_frozen` whether a flavor with a topology cannot change at all (later lines: taints can).
-    """
-
-    api_version: str
-    override_field: str
-    least_kubernetes: str
-    most_pod_sets: int
-    waits_for_pods: bool
-    is_flavor_frozen: bool
+    api_version: str = "kueue.x-k8s.io/v1beta2"  # served from 0.15 on (CHANGELOG-0.15)
+    most_pod_sets: int = 8  # kinds of pods of one run
+    # Runs and the manager's configuration.
+    override_field: str = "podTemplateOverrides"  # of a TrainJob, into which it writes to start it
+    patches_on_create: bool = False  # an empty one is there before
+    refuses_elastic: bool = False  # of TrainJobs
+    waits_for_pods: bool = False  # waitForPodsReady is on where the configuration does not name it
+    has_recovery_timeout: bool = False  # and its recoveryTimeout has a default
+    has_concurrent_admission: bool = False
+    has_pending_metric: bool = False  # of the resources that pending runs ask for
+    says_workload_small: bool = False  # messages begin in small letters
+    # Flavors.
+    is_flavor_frozen: bool = True  # one with a topology cannot change at all; later, its taints can
+    swaps_preferences: bool = True  # each preference of flavorFungibility means the other
+    skips_unasked: bool = False  # a resource of which nothing is asked needs no quota
+    matches_group_labels: bool = True  # affinity is held against the labels of all flavors of a group
+    orders_by_hash: bool = False  # the resources of a run are looked at in this order; before, at random
+    ranks_hopeless_last: bool = False  # a flavor without candidates for preemption comes after others
+    keeps_progress: bool = False  # an interrupted search goes on (FlavorFungibilityPreserveScanProgress)
+    counts_exactly: bool = False  # amounts are not rounded up before they are transformed
+    # Fair sharing.
+    puts_own_first: bool = False  # who stays within the own quota goes first, and may take all of it back
+    # Topologies.
+    mixes_flavors: bool = False  # a pod set may have flavors with a topology and without
+    shares_nodes: bool = False  # what one flavor takes of a node, no other has
+    places_as_written: bool = False  # room is looked for by requests as written, not as quota counts them
+    has_layers: bool = False  # slices in slices
+    groups_without_quota: bool = False  # of a group of pod sets, those that ask for no quota share the flavor
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,27 +85,85 @@ class SupportedTool:
 # Those whose API schemas are in validate/apiserver/schemas/.
 KUBERNETES = tuple(f"1.{minor}" for minor in range(30, 38))
 
+# startupPolicy and volumeClaimPolicies: jobset_types.go of v0.10.1 to v0.12.0.
+JOBSET = {"0.10": JobSetLine(False), "0.11": JobSetLine(True), "0.12": JobSetLine(True)}
+
 # JobSet: go.mod of the tags v2.1.0, v2.2.1, v2.3.0. Fields: the TrainJob CRD of the same tags
 # (podTemplateOverrides until 2.1, runtimePatches from 2.2; activeDeadlineSeconds and the CEL rules
-# `self == oldSelf` from 2.2). Mode of the SSH key: pkg/runtime/framework/plugins/mpi.
-TRAINER = {
-    "2.1": TrainerLine(Version(0, 10, 1), "podTemplateOverrides", False, False, "0644"),
-    "2.2": TrainerLine(Version(0, 11, 0), "runtimePatches", True, True, "0644"),
-    "2.3": TrainerLine(Version(0, 12, 0), "runtimePatches", True, True, "0640"),
-}
-JOBSET = ("0.10", "0.11", "0.12")
+# `self == oldSelf` from 2.2). SSH keys (mode 0644, from 2.3 on 0640) and variables:
+# pkg/runtime/framework/plugins/mpi. TTL: trainer#2981 was cured in 2.2 for runs that ended well, trainer#3737
+# in no release up to 2.3.
+_TRAINER_21 = TrainerLine(
+    jobset=Version(0, 10, 1),
+    override_field="podTemplateOverrides",
+    has_run_deadline=False,
+    is_run_immutable=False,
+    reruns_after_ttl="every finished",
+    fills_torch_processes=True,
+    respects_managers=False,
+    keys_need_group=False,
+    refuses_mpi_variables=False,
+    merges_resources=False,
+)
+_TRAINER_22 = replace(
+    _TRAINER_21,
+    jobset=Version(0, 11, 0),
+    override_field="runtimePatches",
+    has_run_deadline=True,
+    is_run_immutable=True,
+    reruns_after_ttl="a failed",
+    fills_torch_processes=False,
+)
+_TRAINER_23 = replace(
+    _TRAINER_22,
+    jobset=Version(0, 12, 0),
+    respects_managers=True,
+    keys_need_group=True,
+    refuses_mpi_variables=True,
+    merges_resources=True,
+)
+TRAINER = {"2.1": _TRAINER_21, "2.2": _TRAINER_22, "2.3": _TRAINER_23}
 
-# Field: pkg/controller/jobs/trainjob of each line. Minimum of Kubernetes: its installation page. Pod sets:
-# maxItems of Workload spec.podSets. waitForPodsReady: apis/config/v1beta2/defaults.go (CHANGELOG-0.19).
+# Field: pkg/controller/jobs/trainjob of each line. Pod sets: maxItems of Workload spec.podSets.
+# waitForPodsReady: apis/config/v1beta2/defaults.go (CHANGELOG-0.19).
 # Flavors: the XValidation rules of resourceflavor_types.go (0.15.2: the whole spec; 0.18.2: three fields).
-_V2 = "kueue.x-k8s.io/v1beta2"  # served from 0.15 on (CHANGELOG-0.15)
-KUEUE = {
-    "0.15": KueueLine(_V2, "podTemplateOverrides", "1.29", 8, False, True),
-    "0.16": KueueLine(_V2, "podTemplateOverrides", "1.29", 8, False, True),
-    "0.17": KueueLine(_V2, "runtimePatches", "1.29", 8, False, False),
-    "0.18": KueueLine(_V2, "runtimePatches", "1.29", 10, False, False),
-    "0.19": KueueLine(_V2, "runtimePatches", "1.29", 18, True, False),
-}
+# Metric: pkg/metrics/metrics.go (v0.15.2 and v0.16.1 do not have it, v0.18.2 does; 0.17 was not seen).
+# The rest: pkg/scheduler, pkg/cache/scheduler and pkg/workload of v0.15.2, v0.16.1, v0.18.2 and v0.19.2.
+_KUEUE_15 = KueueLine()
+_KUEUE_16 = replace(_KUEUE_15, swaps_preferences=False, skips_unasked=True)
+_KUEUE_17 = replace(
+    _KUEUE_16,
+    override_field="runtimePatches",
+    is_flavor_frozen=False,
+    puts_own_first=True,
+    mixes_flavors=True,
+)
+_KUEUE_18 = replace(
+    _KUEUE_17,
+    most_pod_sets=10,
+    has_recovery_timeout=True,
+    patches_on_create=True,
+    matches_group_labels=False,
+    shares_nodes=True,
+    places_as_written=True,
+    has_concurrent_admission=True,
+    has_pending_metric=True,
+    refuses_elastic=True,
+)
+_KUEUE_19 = replace(
+    _KUEUE_18,
+    most_pod_sets=18,
+    waits_for_pods=True,
+    orders_by_hash=True,
+    ranks_hopeless_last=True,
+    keeps_progress=True,
+    counts_exactly=True,
+    has_layers=True,
+    groups_without_quota=True,
+    says_workload_small=True,
+)
+KUEUE = {"0.15": _KUEUE_15, "0.16": _KUEUE_16, "0.17": _KUEUE_17, "0.18": _KUEUE_18, "0.19": _KUEUE_19}
+LATEST_KUEUE = _KUEUE_19
 
 # The Kubernetes inside each OpenShift line (release notes of 4.14 to 4.21). The founding requirements
 # name 4.14 and later; those whose Kubernetes is not in the table above are named in messages only.
@@ -101,10 +193,33 @@ TOOLS = {
 NVIDIA_GPU = "nvidia.com/gpu"
 
 
-def number(line: str) -> tuple[int, int]:
-    """A line as numbers, for comparing."""
-    major, minor = line.split(".")
-    return int(major), int(minor)
+def trainer_line(line: str | None) -> TrainerLine:
+    """What a line of Trainer does; of one that is not known, what the newest before it does, or the first."""
+    return _of(TRAINER, line)
+
+
+def kueue_line(line: str | None) -> KueueLine:
+    """What a line of Kueue does, as `trainer_line`."""
+    return _of(KUEUE, line)
+
+
+def jobset_line(line: str | None) -> JobSetLine:
+    """What a line of JobSet does, as `trainer_line`."""
+    return _of(JOBSET, line)
+
+
+def _of(table: Mapping[str, _L], line: str | None) -> _L:
+    line = line or "0.0"
+    if line in table:
+        return table[line]
+    before = (one for one in table if minor_key(one) <= minor_key(line))
+    return table[max(before, key=minor_key, default=next(iter(table)))]
+
+
+@cache
+def minor_key(line: str) -> tuple[int, ...]:
+    """A line as numbers, for comparing: 0.10 comes after 0.9, and 0 before all of them."""
+    return tuple(int(part) for part in line.split("."))
 
 
 def work_together(trainer: str, kueue: str) -> bool:
@@ -124,10 +239,10 @@ def trainer_for(kueue: str) -> tuple[str, ...]:
 
 def nearest_line(line: str, lines: Iterable[str]) -> str:
     """The line that is closest to a given one: the least to change."""
-    major, minor = number(line)
+    major, minor = minor_key(line)
 
     def distance(other: str) -> tuple[int, int]:
-        other_major, other_minor = number(other)
+        other_major, other_minor = minor_key(other)
         return abs(other_major - major), abs(other_minor - minor)
 
     return min(lines, key=distance)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from gangplan.generators.common import PREFIX
 from gangplan.model.quantity import Quantity
-from gangplan.model.support import KUEUE
+from gangplan.model.support import kueue_line
 from gangplan.model.version import Version
 from gangplan.spec.admission import ManagedResources, UsageSharing
 from gangplan.workspace import ClusterFile
@@ -77,7 +77,7 @@ def _integrations(has_trainer: bool, has_mpi_operator: bool) -> Lines:
 
 def _wait_for_pods_ready(cluster: ClusterFile, kueue: Version) -> Lines:
     timeout = go_duration(cluster.spec.pods_ready_timeout)
-    is_default = KUEUE[kueue.line].waits_for_pods
+    is_default = kueue_line(kueue.line).waits_for_pods
     state = (
         f"Kueue {kueue.line}: on by default, with 30m; this states the cluster's own time."
         if is_default
@@ -90,7 +90,7 @@ def _wait_for_pods_ready(cluster: ClusterFile, kueue: Version) -> Lines:
     yield f"  timeout: {timeout}", f"podsReadyTimeout of {cluster.document.file}."
     recovery = (
         "The default, stated (it is the timeout)."
-        if kueue.at_least(0, 18)
+        if kueue_line(kueue.line).has_recovery_timeout
         else "As Kueue 0.18 has it by default; at 0.15 none is set, and a run that lost a pod waits without end."
     )
     yield f"  recoveryTimeout: {timeout}", f"How long a lost pod may be away.\n{recovery}"

@@ -18,8 +18,8 @@ from gangplan.model.support import (
     TOOLS,
     TRAINER,
     kueue_for,
+    minor_key,
     nearest_line,
-    number,
     trainer_for,
     work_together,
 )
@@ -57,7 +57,7 @@ class _Asked:
     @property
     def is_openshift_old(self) -> bool:
         """Whether its Kubernetes comes before the first that gangplan knows."""
-        return bool(self.openshift) and number(self.openshift) < number(LEAST_OPENSHIFT)
+        return bool(self.openshift) and minor_key(self.openshift) < minor_key(LEAST_OPENSHIFT)
 
 
 def check_versions(cluster: ClusterFile, platform: Platform) -> list[Finding]:
@@ -163,7 +163,7 @@ def _network_plugin(asked: _Asked) -> Iterable[Finding]:
     if asked.cluster.spec.cni != "openshift-sdn":
         return
     where = asked.cluster.document.where(("cni",))
-    if asked.openshift and number(asked.openshift) >= number(NO_OPENSHIFT_SDN):
+    if asked.openshift and minor_key(asked.openshift) >= minor_key(NO_OPENSHIFT_SDN):
         message = (
             f"openshift-sdn does not exist on OpenShift {asked.openshift}: {NO_OPENSHIFT_SDN} removed it"
         )
@@ -223,7 +223,7 @@ def _tools(asked: _Asked) -> Iterable[Finding]:
     for key, text in stated.items():
         tool = TOOLS[key]
         line = parse_version(text).line if text else tool.first
-        if number(tool.first) <= number(line) <= number(tool.last):
+        if minor_key(tool.first) <= minor_key(line) <= minor_key(tool.last):
             continue
         lines = tool.first if tool.first == tool.last else f"{tool.first} to {tool.last}"
         yield Finding(

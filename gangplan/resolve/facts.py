@@ -105,7 +105,7 @@ def _deadline_kind(platform: Platform) -> str:
     """The kind that holds a run's deadline: TrainJob since Trainer 2.2, before its TrainingRuntime; or MPIJob."""
     if not platform.has_trainer:
         return "MPIJob"
-    return "TrainJob" if platform.trainer.at_least(2, 2) else "TrainingRuntime"
+    return "TrainJob" if platform.trainer_line.has_run_deadline else "TrainingRuntime"
 
 
 def _storage(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[str, str]:

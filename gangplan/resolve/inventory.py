@@ -15,7 +15,7 @@ from gangplan.model.support import (
     OPENSHIFT,
     TOOLS,
     TRAINER,
-    number,
+    minor_key,
     work_together,
 )
 from gangplan.model.version import parse_version
@@ -129,7 +129,7 @@ def _openshift(spec: Cluster, platform: Platform) -> Iterator[InstalledComponent
         f"Kubernetes {OPENSHIFT.get(line, 'of an unknown line')}",
         "nonroot-v2, DNS in openshift-dns",
     )
-    if number(line) < number(LEAST_OPENSHIFT):
+    if minor_key(line) < minor_key(LEAST_OPENSHIFT):
         decides = (f"{LEAST_OPENSHIFT} or later is needed, which is Kubernetes {OPENSHIFT[LEAST_OPENSHIFT]}",)
     yield InstalledComponent(
         "openshift", "OpenShift", spec.versions.openshift or "", "yes" if is_known else "no", decides
@@ -141,8 +141,8 @@ def _tools(spec: Cluster) -> Iterator[InstalledComponent]:
     stated = {"mpiOperator": versions.mpi_operator, "argocd": versions.argocd, "flux": versions.flux}
     for key, text in stated.items():
         if text:
-            tool, line = TOOLS[key], number(parse_version(text).line)
-            is_known = number(tool.first) <= line <= number(tool.last)
+            tool, line = TOOLS[key], minor_key(parse_version(text).line)
+            is_known = minor_key(tool.first) <= line <= minor_key(tool.last)
             lines = tool.first if tool.first == tool.last else f"{tool.first} to {tool.last}"
             yield InstalledComponent(
                 key, tool.name, text, "yes" if is_known else "untried", (f"made for {lines}",)

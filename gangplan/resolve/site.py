@@ -128,7 +128,7 @@ def _flavor(name: str, pool: NodePool, topology: str, platform: Platform) -> Sit
     if not topology:
         return SiteFlavor(name, name, labels, taints)
     fixed: list[object] = [dict(labels), topology]
-    if platform.kueue is not None and not platform.kueue.at_least(0, 17):
+    if platform.kueue_line is not None and platform.kueue_line.is_flavor_frozen:
         fixed.append([f"{taint.key}={taint.value}:{taint.effect}" for taint in taints])
     return SiteFlavor(f"{name}-{_short_hash(fixed)}", name, labels, taints, topology)
 

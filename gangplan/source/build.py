@@ -17,8 +17,7 @@ from gangplan.rules.core import (
     YAML_TOO_LARGE,
 )
 from gangplan.rules.model import Rule
-from gangplan.source.marks import location
-from gangplan.source.parser import MappingNode, Node, ScalarNode, SequenceNode, is_plain
+from gangplan.source.parser import MappingNode, Node, ScalarNode, SequenceNode, is_plain, location
 from gangplan.source.scalar_fix import in_quotes, scalar_fix
 from gangplan.source.scalars import WORDS, NotFiniteError, plain, tagged
 

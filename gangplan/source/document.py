@@ -15,8 +15,15 @@ from gangplan.records import dataclass
 from gangplan.rules.core import YAML_CONTROL_CHARACTER, YAML_EMPTY, YAML_NOT_UTF8, YAML_TOO_LARGE
 from gangplan.source.build import ValueBuilder, too_deep
 from gangplan.source.inside import place_inside
-from gangplan.source.marks import location
-from gangplan.source.parser import DepthError, MappingNode, Node, ScalarNode, SequenceNode, parse_one
+from gangplan.source.parser import (
+    DepthError,
+    MappingNode,
+    Node,
+    ScalarNode,
+    SequenceNode,
+    location,
+    parse_one,
+)
 from gangplan.source.scalar_fix import as_before, scalar_fix
 from gangplan.source.syntax import reword
 

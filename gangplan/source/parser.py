@@ -13,6 +13,8 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from gangplan.findings import Location
+
 __all__ = [
     "DepthError",
     "MappingNode",
@@ -21,6 +23,7 @@ __all__ = [
     "SequenceNode",
     "expanded_size",
     "is_plain",
+    "location",
     "parse",
     "parse_one",
 ]
@@ -142,3 +145,12 @@ def _is_shallow(text: str) -> bool:
     if text.count("[") + text.count("{") > _FEW_BRACKETS:
         return False
     return max(map(len, text.split("\n"))) <= _SHORT_LINE
+
+
+def location(file: str, node: Node) -> Location:
+    """The place of a node and its end on the same line; of a block, the end of the key that begins it."""
+    start, end = node.start_mark, node.end_mark
+    if isinstance(node, MappingNode) and node.value and end.line != start.line:
+        end = node.value[0][0].end_mark
+    is_inside = end.line == start.line and end.column > start.column
+    return Location(file, start.line + 1, start.column + 1, end.column + 1 if is_inside else 0)

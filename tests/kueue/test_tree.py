@@ -11,6 +11,7 @@ from gangplan.kueue.hierarchy import cycle, in_cycle
 from gangplan.kueue.model import ClusterQueue, Fungibility, Member, PreemptionRules, ResourceGroup
 from gangplan.kueue.tree import QuotaTree
 from gangplan.kueue.units import MOST_INT64, counted, rounded, shown
+from gangplan.model.support import KUEUE
 
 KEY = ("pool", "gpu")
 
@@ -88,22 +89,22 @@ def test_which_flavor_is_preferred() -> None:
         (Fungibility(), far, near),
         (Fungibility(preference="PreemptionOverBorrowing"), near, far),
     ):
-        for kueue in ((0, 18), (0, 19)):
+        for kueue in (KUEUE["0.18"], KUEUE["0.19"]):
             assert is_preferred(better, worse, rules, kueue)
             assert not is_preferred(worse, better, rules, kueue)
             assert not is_preferred((Mode.NO_FIT, 0), (Mode.NO_FIT, 0), rules, kueue)
-        assert is_preferred(worse, (Mode.NO_CANDIDATES, 0), rules, (0, 19))
+        assert is_preferred(worse, (Mode.NO_CANDIDATES, 0), rules, KUEUE["0.19"])
 
 
 def test_older_versions_prefer_otherwise() -> None:
     """0.18 may prefer what it cannot preempt for to borrowing; 0.15 has the two words the wrong way round."""
     near, far = (Mode.NO_CANDIDATES, 0), (Mode.FIT, 1)
     careful = Fungibility(preference="PreemptionOverBorrowing")
-    assert is_preferred(far, near, careful, (0, 19))
-    assert is_preferred(near, far, careful, (0, 18))
-    assert is_preferred(far, near, careful, (0, 15))
-    assert is_preferred(near, far, Fungibility(preference="BorrowingOverPreemption"), (0, 15))
-    assert is_preferred(far, near, Fungibility(), (0, 15))
+    assert is_preferred(far, near, careful, KUEUE["0.19"])
+    assert is_preferred(near, far, careful, KUEUE["0.18"])
+    assert is_preferred(far, near, careful, KUEUE["0.15"])
+    assert is_preferred(near, far, Fungibility(preference="BorrowingOverPreemption"), KUEUE["0.15"])
+    assert is_preferred(far, near, Fungibility(), KUEUE["0.15"])
 
 
 def test_amounts_are_rounded_up() -> None:

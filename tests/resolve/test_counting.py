@@ -11,6 +11,7 @@ import pytest
 from gangplan.kueue.counting import counted_for
 from gangplan.model.manager import ManagerSettings, Transformation
 from gangplan.model.quantity import parse
+from gangplan.model.support import KUEUE
 from tests import plain, workspaces
 from tests.resolve.test_queues import CLUSTER, objects
 from tests.resolve.test_workdir import put
@@ -94,7 +95,7 @@ def test_the_arithmetic_of_transformations(name: str) -> None:
     asked, factor, before, now = ARITHMETIC[name]
     rule = Transformation("a", (("out", parse(factor).nano),), False)
     manager = ManagerSettings(transformations=(rule,))
-    for kueue, expected in (((0, 15), before), ((0, 18), before), ((0, 19), now)):
+    for kueue, expected in ((KUEUE["0.15"], before), (KUEUE["0.18"], before), (KUEUE["0.19"], now)):
         found = counted_for({"a": parse(asked).nano, "b": NANO}, manager, kueue)
         assert found == {"a": parse(asked).nano, "b": NANO, "out": expected * NANO}
 
@@ -107,7 +108,7 @@ def test_outputs_of_several_inputs_add_up() -> None:
     )
     manager = ManagerSettings(transformations=rules, excluded=("x.example.com/",))
     asked = {"a": NANO, "b": 2 * NANO, "c": NANO, "x.example.com/d": NANO}
-    assert counted_for(asked, manager, (0, 19)) == {"out": 8 * NANO, "more": 2 * NANO}
+    assert counted_for(asked, manager, KUEUE["0.19"]) == {"out": 8 * NANO, "more": 2 * NANO}
 
 
 RULES = {

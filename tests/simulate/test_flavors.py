@@ -17,9 +17,10 @@ from gangplan.kueue.model import (
     Setup,
     Workload,
 )
+from gangplan.model.support import KUEUE, KueueLine
 from gangplan.simulate.engine import Simulation, simulate
 
-VERSIONS = ((0, 15), (0, 18), (0, 19))
+VERSIONS = (KUEUE["0.15"], KUEUE["0.18"], KUEUE["0.19"])
 POLICIES = ("Never", "LowerPriority", "Any")
 ON = ("MayStopSearch", "TryNextFlavor")
 
@@ -90,7 +91,7 @@ def _is_admitted_alone(setup: Setup, run: Workload) -> bool:
 
 
 @pytest.mark.parametrize("kueue", VERSIONS)
-def test_a_preempted_run_comes_back_to_the_first_flavor(kueue: tuple[int, int]) -> None:
+def test_a_preempted_run_comes_back_to_the_first_flavor(kueue: KueueLine) -> None:
     """The run that borrowed lost a race, its search stood at the second flavor, and idle GPUs never woke it.
 
     An evaluation that finds nothing starts the next one at the first flavor (pkg/scheduler/scheduler.go

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.validate.apiserver.schema import SCHEMA_FILES, minor_key
+from gangplan.model.support import minor_key
+from gangplan.validate.apiserver.schema import SCHEMA_FILES
 
 FILES = ["addons.json", "jobset.json", "kubernetes.json", "kueue.json", "mpi.json", "trainer.json"]
 # Development only: a folder with the wheels that schemas/build.py names (it downloads what is missing).

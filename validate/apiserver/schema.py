@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from gangplan.model.support import minor_key
 from gangplan.records import dataclass
 from gangplan.validate.apiserver import schema_messages as words
 from gangplan.validate.apiserver.schema_lists import has_repeats, keyed_lists, repeats
@@ -261,12 +262,6 @@ def _minors_with(component: str, name: str, field: str) -> list[str]:
     content = load(component)
     schemas = [(minor, _variant(name, content["definitions"], minor)) for minor in content["versions"]]
     return [minor for minor, schema in schemas if schema and field in schema.get("properties", {})]
-
-
-@cache
-def minor_key(minor: str) -> tuple[int, ...]:
-    """`0.10` -> (0, 10), which sorts after (0, 9)."""
-    return tuple(int(part) for part in minor.split("."))
 
 
 def _references(schema: Any) -> list[str]:

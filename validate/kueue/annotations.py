@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from gangplan.model.support import KueueLine
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import is_qualified
 from gangplan.validate.kueue.model import PodSet
@@ -54,14 +55,14 @@ class TopologyRequest:
         return all(level in levels for level in wanted)
 
 
-def topology_request(annotations: Mapping[str, str], kueue: tuple[int, int]) -> TopologyRequest | None:
+def topology_request(annotations: Mapping[str, str], kueue: KueueLine) -> TopologyRequest | None:
     """The request of a pod template without problems; None where it asks for nothing."""
     required, preferred = annotations.get(REQUIRED, ""), annotations.get(PREFERRED, "")
     free = None
     if not required and not preferred and UNCONSTRAINED in annotations:
         free = annotations[UNCONSTRAINED] in TRUE
     layers: tuple[tuple[str, int], ...] = ()
-    if LAYERS in annotations and kueue >= (0, 19):
+    if LAYERS in annotations and kueue.has_layers:
         layers = tuple((one["topology"], int(one["size"])) for one in json.loads(annotations[LAYERS]))
     elif SLICE in annotations and SIZE in annotations:
         layers = ((annotations[SLICE], int(annotations[SIZE])),)
@@ -70,7 +71,7 @@ def topology_request(annotations: Mapping[str, str], kueue: tuple[int, int]) -> 
     return found if found.is_explicit else None
 
 
-def problems(pods: PodSet, kueue: tuple[int, int]) -> Iterator[str]:
+def problems(pods: PodSet, kueue: KueueLine) -> Iterator[str]:
     """What the webhook refuses of the annotations of a pod set, in its words."""
     notes = pods.annotations
     at = f"job[{pods.name}].annotations"
@@ -121,8 +122,8 @@ def _size(at: str, notes: Mapping[str, str], count: int) -> Iterator[str]:
         yield f'{at}[{SIZE}]: Invalid value: "{text}": must not be greater than pod set count {count}'
 
 
-def _layers(at: str, notes: Mapping[str, str], count: int, kueue: tuple[int, int]) -> Iterator[str]:
-    if kueue < (0, 19):
+def _layers(at: str, notes: Mapping[str, str], count: int, kueue: KueueLine) -> Iterator[str]:
+    if not kueue.has_layers:
         gate = "the TASMultiLayerTopology feature gate must be enabled to use this annotation"
         yield f"{at}: Forbidden: {gate}"
         return

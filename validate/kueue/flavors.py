@@ -14,6 +14,7 @@ from gangplan.kueue.flavors import WORST, Mode, Suits, fits_quota, goes_on, is_p
 from gangplan.kueue.model import ResourceGroup
 from gangplan.kueue.tree import QuotaTree
 from gangplan.kueue.units import PODS, exact, shown
+from gangplan.model.support import KueueLine
 from gangplan.records import dataclass
 from gangplan.validate.kueue.chosen import (
     FIT,
@@ -44,7 +45,7 @@ class Assigner:
     standing: KueueWorld
     queue: StandingQueue
     tree: QuotaTree
-    kueue: tuple[int, int]
+    kueue: KueueLine
     start: Sequence[Mapping[str, int]] = ()
     only: str = ""
 
@@ -82,7 +83,7 @@ class Assigner:
     ) -> dict[str, tuple[str, Mode]]:
         if total:
             return {name: flavor for name, flavor in found.items() if name in total}
-        if one.topology is None or not one.topology.group or self.kueue < (0, 19):
+        if one.topology is None or not one.topology.group or not self.kueue.groups_without_quota:
             return {}
         return {
             name: flavor
@@ -97,7 +98,7 @@ class Assigner:
         for name in self._in_order(requests):
             group = self.queue.quotas.group_of(name)
             if group is None:
-                if requests[name] == 0 and self.kueue >= (0, 16):
+                if requests[name] == 0 and self.kueue.skips_unasked:
                     continue
                 found.flavors, found.reasons = {}, [f"resource {name} unavailable in ClusterQueue"]
                 return found
@@ -159,7 +160,7 @@ class Assigner:
 
     def _in_order(self, requests: Amounts) -> list[str]:
         """The order in which Kueue asks: by hash from 0.19 (slice_requests.go), before at random."""
-        return sorted(requests, key=fnv) if self.kueue >= (0, 19) else sorted(requests)
+        return sorted(requests, key=fnv) if self.kueue.orders_by_hash else sorted(requests)
 
     def _begin(self, at: int, resource: str) -> int:
         known = self.start[at] if at < len(self.start) else {}
@@ -172,7 +173,7 @@ class Assigner:
         flavor = self.standing.flavors[name]
         labels = flavor.labels
         keys = set(labels)
-        if self.kueue < (0, 18):  # the keys of all flavors of the group (v0.16.1)
+        if self.kueue.matches_group_labels:
             keys = {
                 key
                 for one in group.flavors
@@ -199,7 +200,7 @@ class Assigner:
                 return ""
             return f'Flavor "{name}" supports only TopologyAwareScheduling'
         if not has:
-            if self.kueue >= (0, 17) and not set(one.placed) & set(group.resources):
+            if self.kueue.mixes_flavors and not set(one.placed) & set(group.resources):
                 return ""
             return f'Flavor "{name}" does not support TopologyAwareScheduling'
         tree = self.standing.flavors.tree(name)

@@ -16,6 +16,7 @@ from gangplan.kueue.model import (
     Setup,
 )
 from gangplan.kueue.units import rounded
+from gangplan.model.support import LATEST_KUEUE, KueueLine, kueue_line
 from gangplan.validate.apiserver.forms import Body, amount
 from gangplan.validate.world import World
 
@@ -30,15 +31,12 @@ def setup_of(world: World) -> Setup:
     bodies = (*world.of_kind("ClusterQueue"), *world.of_kind("Cohort"))
     counted = cache(rounded)  # most teams have the same amounts
     found = [_member(body, counted) for body in bodies]
-    return Setup(*apart(found), world.fair_sharing, kueue=version_of(world) or (0, 19))
+    return Setup(*apart(found), world.fair_sharing, kueue=line_of(world) or LATEST_KUEUE)
 
 
-def version_of(world: World) -> tuple[int, int] | None:
-    """Kueue's minor; None where the cluster has none."""
-    if world.versions.kueue is None:
-        return None
-    major, minor = world.versions.kueue.split(".")[:2]
-    return int(major), int(minor)
+def line_of(world: World) -> KueueLine | None:
+    """What the cluster's Kueue does; None where it has none."""
+    return None if world.versions.kueue is None else kueue_line(world.versions.kueue)
 
 
 def apart(found: Iterable[Member]) -> tuple[tuple[ClusterQueue, ...], tuple[Member, ...]]:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from dataclasses import astuple
 
+from gangplan.model.support import KueueLine
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.kueue import refusals
-from gangplan.validate.kueue.members import version_of
+from gangplan.validate.kueue.members import line_of
 from gangplan.validate.kueue.model import NeverError
 from gangplan.validate.kueue.request import RunRequest
 from gangplan.validate.kueue.standing import KueueWorld, StandingQueue, read
@@ -39,13 +40,13 @@ class _Places:
 
 def place_of(world: World, request: RunRequest) -> Place | None:
     """The place of a run; None where something of it is amiss, or cannot be told."""
-    job, kueue = request.job, version_of(world)
+    job, kueue = request.job, line_of(world)
     if job is None or kueue is None or request.pods_key is None:
         return None
     return world.once(_Places).of_jobs.answer(key_of(job), lambda: _place(world, job, kueue))
 
 
-def _place(world: World, job: Body, kueue: tuple[int, int]) -> Place | None:
+def _place(world: World, job: Body, kueue: KueueLine) -> Place | None:
     standing = read(world)
     metadata = job["metadata"]
     namespace = metadata.get("namespace") or ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gangplan.model.support import KueueLine
 from gangplan.validate.kueue.annotations import TopologyRequest
 from gangplan.validate.kueue.chosen import NO_FIT, PodSetChoice, WorkloadAssignment
 from gangplan.validate.kueue.counting import PlacedShape, Slices, Taken, with_pod
@@ -18,7 +19,7 @@ from gangplan.validate.kueue.topology import MissingError, TopologySearch, place
 
 
 def place_all(
-    standing: KueueWorld, queue: StandingQueue, kueue: tuple[int, int], assignment: WorkloadAssignment
+    standing: KueueWorld, queue: StandingQueue, kueue: KueueLine, assignment: WorkloadAssignment
 ) -> None:
     """Place every pod set that topology matters to; what does not fit is noted in the assignment."""
     by_flavor: dict[str, list[PodSetChoice]] = {}
@@ -34,11 +35,11 @@ def place_all(
         tree = standing.flavors.tree(flavor)
         if tree is None:
             continue
-        # Two flavors may share nodes: what one takes, the other does not have (since 0.18).
-        taken = shared if tree.is_by_node and kueue >= (0, 18) else {}
+        # Two flavors may share nodes: what one takes, the other does not have.
+        taken = shared if tree.is_by_node and kueue.shares_nodes else {}
         tolerations = standing.flavors[flavor].tolerations
         for members in _groups(by_flavor[flavor]):
-            if not _place_group(tree, members, tolerations, taken, kueue, flavor):
+            if not _place_group(tree, members, tolerations, taken, flavor):
                 return  # Kueue tells of one failure
     for one in assignment.chosen:
         if one.places and not one.wanted.placed:
@@ -51,9 +52,7 @@ def _explicit(one: PodSetChoice) -> bool:
     return one.wanted.topology is not None and one.wanted.topology.is_explicit
 
 
-def _only_flavor(
-    standing: KueueWorld, queue: StandingQueue, kueue: tuple[int, int], one: PodSetChoice
-) -> str:
+def _only_flavor(standing: KueueWorld, queue: StandingQueue, kueue: KueueLine, one: PodSetChoice) -> str:
     """The one flavor with topology that the pod set got; an error is noted where that is not one."""
     has = standing.flavors.topology_name
     names = [flavor for group in queue.quotas.groups for flavor in group.flavors]
@@ -61,7 +60,7 @@ def _only_flavor(
         one.error = "workload requires Topology, but there is no TAS cache information"
         return ""
     got = sorted({flavor for flavor, _ in one.flavors.values()})
-    if kueue >= (0, 17):
+    if kueue.mixes_flavors:
         mine = [name for name in got if has(name)]
         if len(mine) > 1:
             one.error = f"more than one TAS flavor assigned: {', '.join(mine)}"
@@ -92,7 +91,6 @@ def _place_group(
     members: Sequence[PodSetChoice],
     tolerations: tuple[dict[str, object], ...],
     taken: Taken,
-    kueue: tuple[int, int],
     flavor: str,
 ) -> bool:
     """A pod set, or a leader pod with its workers (the bigger one): whether they fit."""
@@ -109,7 +107,7 @@ def _place_group(
         with_pod(leader.wanted.placed) if leader else None,
     )
     try:
-        search = _search(tree, workers, leader is not None, kueue)
+        search = _search(tree, workers, leader is not None)
         placed = place(tree, search, shape, taken)
         workers.places = {leaf.values: pods for leaf, pods, _ in placed if pods}
         if leader is not None:
@@ -124,9 +122,7 @@ def _place_group(
         return False
 
 
-def _search(
-    tree: TopologyTree, one: PodSetChoice, has_leader: bool, kueue: tuple[int, int]
-) -> TopologySearch:
+def _search(tree: TopologyTree, one: PodSetChoice, has_leader: bool) -> TopologySearch:
     asked = one.wanted.topology or TopologyRequest(unconstrained=True)
     key = asked.level(tree.levels)
     if not key:
@@ -149,7 +145,6 @@ def _search(
         bool(asked.required),
         free,
         int(has_leader),
-        kueue >= (0, 15),
         layers,
     )
 

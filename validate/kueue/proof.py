@@ -16,7 +16,7 @@ from gangplan.validate.apiserver.labels import has_all
 from gangplan.validate.kueue import queues
 from gangplan.validate.kueue.annotations import SIZE
 from gangplan.validate.kueue.elsewhere import elsewhere
-from gangplan.validate.kueue.members import version_of
+from gangplan.validate.kueue.members import line_of
 from gangplan.validate.kueue.model import (
     EXCEEDS,
     NO_MATCHING_FLAVOR,
@@ -36,7 +36,7 @@ from gangplan.validate.world import BuiltRun, World, asked_by
 def admission(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """A run that is never admitted, or that passes by the queue of a cluster that has Kueue."""
     found = job_of(run.bodies)
-    if found is None or version_of(world) is None:
+    if found is None or line_of(world) is None:
         return
     verdict = verdict_of(world, run)
     if verdict.outcome == "admit":

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gangplan.kueue.units import PODS
+from gangplan.model.support import KueueLine
 from gangplan.validate.apiserver.forms import Body, amount, is_subdomain
 from gangplan.validate.kueue.annotations import GROUP, group_problems, problems
 from gangplan.validate.kueue.matching import selects
@@ -28,11 +29,6 @@ HINT = (
 )
 
 
-def most_pod_sets(kueue: tuple[int, int]) -> int:
-    """What the Workload's schema allows: 8 up to 0.17, 10 in 0.18, 18 from 0.19."""
-    return 8 if kueue < (0, 18) else 10 if kueue < (0, 19) else 18
-
-
 def queue_name(job: Body, standing: KueueWorld) -> str:
     """The LocalQueue of a job: of its label, else `default` where the namespace has one; "" for none."""
     labels = job["metadata"].get("labels") or {}
@@ -42,7 +38,7 @@ def queue_name(job: Body, standing: KueueWorld) -> str:
     return DEFAULT if standing.find("LocalQueue", DEFAULT, namespace) else ""
 
 
-def check_job(job: Body, pods: Sequence[PodSet], standing: KueueWorld, kueue: tuple[int, int]) -> None:
+def check_job(job: Body, pods: Sequence[PodSet], standing: KueueWorld, kueue: KueueLine) -> None:
     """Raise `NeverError` for what the webhooks refuse, and for what Kueue cannot make a Workload of."""
     namespace = job["metadata"].get("namespace") or ""
     labels = job["metadata"].get("labels") or {}
@@ -60,7 +56,7 @@ def check_job(job: Body, pods: Sequence[PodSet], standing: KueueWorld, kueue: tu
     _refuse(_object_quota(standing, namespace))
 
 
-def is_amiss(job: Body, standing: KueueWorld, kueue: tuple[int, int]) -> bool:
+def is_amiss(job: Body, standing: KueueWorld, kueue: KueueLine) -> bool:
     """Whether `check_job` refuses the job whatever its pods are."""
     namespace, labels = job["metadata"].get("namespace") or "", job["metadata"].get("labels") or {}
     name = labels.get(PRIORITY)
@@ -96,15 +92,15 @@ def _label_problems(labels: Body) -> Iterable[str]:
             yield f"metadata.labels[{MAX_EXEC}]: Invalid value: {text}: should be greater than 0"
 
 
-def _elastic(job: Body, kueue: tuple[int, int]) -> Iterable[str]:
+def _elastic(job: Body, kueue: KueueLine) -> Iterable[str]:
     notes = job["metadata"].get("annotations") or {}
-    if job["kind"] == "TrainJob" and notes.get(ELASTIC) == "true" and kueue >= (0, 18):
+    if job["kind"] == "TrainJob" and notes.get(ELASTIC) == "true" and kueue.refuses_elastic:
         yield f"metadata.annotations[{ELASTIC}]: Forbidden: elastic job is not supported for TrainJob"
 
 
-def _workload_problems(pods: Sequence[PodSet], kueue: tuple[int, int]) -> Iterable[str]:
-    if len(pods) > most_pod_sets(kueue):
-        yield f"spec.podSets: Too many: {len(pods)}: must have at most {most_pod_sets(kueue)} items"
+def _workload_problems(pods: Sequence[PodSet], kueue: KueueLine) -> Iterable[str]:
+    if len(pods) > kueue.most_pod_sets:
+        yield f"spec.podSets: Too many: {len(pods)}: must have at most {kueue.most_pod_sets} items"
     for at, one in enumerate(pods):
         yield from _resource_problems(f"spec.podSets[{at}].template.spec", one)
         for key, value in one.annotations.items():
@@ -164,14 +160,14 @@ def queue_of(job: Body, local: str, standing: KueueWorld) -> StandingQueue:
     return queue
 
 
-def check_namespace(job: Body, queue: StandingQueue, standing: KueueWorld, kueue: tuple[int, int]) -> None:
+def check_namespace(job: Body, queue: StandingQueue, standing: KueueWorld, kueue: KueueLine) -> None:
     """Raise `NeverError` where the queue does not take runs of the namespace."""
     name = job["metadata"].get("namespace") or ""
     body = standing.find("Namespace", name)
     given = (body["metadata"].get("labels") or {}) if body else {}
     labels = {"kubernetes.io/metadata.name": name, **given}
     if not selects((queue.body.get("spec") or {}).get("namespaceSelector"), labels):
-        # Kueue writes it with a capital up to v0.18 (pkg/scheduler/scheduler.go nominate).
-        subject = "Workload" if kueue < (0, 19) else "workload"
+        # pkg/scheduler/scheduler.go nominate
+        subject = "workload" if kueue.says_workload_small else "Workload"
         message = f"{subject} namespace doesn't match ClusterQueue selector"
         raise NeverError(MISCONFIGURED, message, "ClusterQueue")

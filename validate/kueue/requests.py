@@ -13,6 +13,7 @@ from typing import Any
 from gangplan.kueue.counting import counted_for
 from gangplan.kueue.units import rounded
 from gangplan.model.manager import ManagerSettings
+from gangplan.model.support import KueueLine
 from gangplan.validate.apiserver.forms import Body, amount
 from gangplan.validate.kueue.model import MISCONFIGURED, Amounts, NeverError, PodSet
 
@@ -50,7 +51,7 @@ def requests_of(spec: Body) -> Amounts:
     return {name: max(0, rounded(name, nano)) for name, nano in _pod_requests(spec).items()}
 
 
-def counted_requests(spec: Body, manager: ManagerSettings, kueue: tuple[int, int]) -> Amounts:
+def counted_requests(spec: Body, manager: ManagerSettings, kueue: KueueLine) -> Amounts:
     """The same as quota counts them, by the settings of Kueue's manager."""
     found = counted_for(_pod_requests(spec), manager, kueue)
     return {name: max(0, rounded(name, nano)) for name, nano in found.items()}

@@ -9,13 +9,14 @@ from fractions import Fraction
 from gangplan.kueue.model import Key
 from gangplan.kueue.tree import QuotaTree
 from gangplan.kueue.units import counted, exact
+from gangplan.model.support import KueueLine
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.kueue import refusals
 from gangplan.validate.kueue.annotations import topology_request
 from gangplan.validate.kueue.chosen import FIT, NO_FIT, SEVERITY, Wanted, WorkloadAssignment, no_fit_reason
 from gangplan.validate.kueue.flavors import Assigner
-from gangplan.validate.kueue.members import version_of
+from gangplan.validate.kueue.members import line_of
 from gangplan.validate.kueue.model import (
     SUSPENDED,
     WAITING,
@@ -76,7 +77,7 @@ def judge(world: World, bodies: Sequence[Body], usage: Usage | None = None) -> V
 
 def decide(world: World, request: RunRequest, usage: Usage | None = None) -> Verdict:
     """The same for what a run asks for, without looking at earlier answers."""
-    job, kueue = request.job, version_of(world)
+    job, kueue = request.job, line_of(world)
     if job is None or kueue is None:
         return Verdict("admit")
     standing = read(world)
@@ -109,7 +110,7 @@ def decide(world: World, request: RunRequest, usage: Usage | None = None) -> Ver
     return _in_queue(QueuedWorkload(standing, queue, kueue, wanted), verdict, usage)
 
 
-def _wanted(pods: Sequence[PodSet], job: Body, standing: KueueWorld, kueue: tuple[int, int]) -> list[Wanted]:
+def _wanted(pods: Sequence[PodSet], job: Body, standing: KueueWorld, kueue: KueueLine) -> list[Wanted]:
     """Pod sets with the requests that Kueue counts."""
     ranges, manager = standing.ranges(job["metadata"].get("namespace") or ""), standing.manager
     found = []
@@ -119,8 +120,8 @@ def _wanted(pods: Sequence[PodSet], job: Body, standing: KueueWorld, kueue: tupl
         each = placed = requests_of(spec)
         if not manager.counts_as_written:
             each = counted_requests(spec, manager, kueue)
-            # Up to 0.15 places are looked for as quota counts (SinglePodRequests of tas_flavorassigner.go).
-            placed = each if kueue < (0, 18) else placed
+            # SinglePodRequests of tas_flavorassigner.go
+            placed = placed if kueue.places_as_written else each
         found.append(Wanted(whole, each, topology_request(one.annotations, kueue), placed))
     return found
 
@@ -138,7 +139,7 @@ class QueuedWorkload:
 
     standing: KueueWorld
     queue: StandingQueue
-    kueue: tuple[int, int]
+    kueue: KueueLine
     wanted: Sequence[Wanted]
 
     def attempts(self, tree: QuotaTree) -> list[WorkloadAssignment]:

@@ -26,13 +26,7 @@ class TopologySearch:
     required: bool
     unconstrained: bool
     leaders: int
-    mixed: bool = True
     layers: tuple[tuple[str, int], ...] = ()
-
-    @property
-    def least_free(self) -> bool:
-        """Whether the fullest domains are taken first (else the best fit)."""
-        return self.unconstrained and self.mixed
 
 
 class MissingError(Exception):
@@ -77,12 +71,12 @@ def _below(domain: TopologyDomain, search: TopologySearch, size: int) -> list[To
 
 
 def _sorted(domains: Iterable[TopologyDomain], search: TopologySearch) -> list[TopologyDomain]:
-    sign = 1 if search.least_free else -1
+    sign = 1 if search.unconstrained else -1
     return sorted(domains, key=lambda one: (sign * one.slices, one.pods, one.values))
 
 
 def _sorted_led(domains: Iterable[TopologyDomain], search: TopologySearch) -> list[TopologyDomain]:
-    sign = 1 if search.least_free else -1
+    sign = 1 if search.unconstrained else -1
     return sorted(domains, key=lambda one: (-one.leaders, sign * one.slices_led, one.pods_led, one.values))
 
 
@@ -96,9 +90,9 @@ def _level(
     count = search.count // search.slices.size
     top = domains[0]
     fits = top.slices_led >= count and top.leaders >= search.leaders
-    if fits and not search.least_free:
+    if fits and not search.unconstrained:
         top = _best(domains, count, search.leaders, in_slices=True)
-    if search.least_free:
+    if search.unconstrained:
         for one in domains:
             room = one.slices_led if search.leaders else one.slices
             if one.leaders >= search.leaders and room >= count:
@@ -128,7 +122,7 @@ def _several(
     left, leaders, at = count, search.leaders, 0
     while leaders > 0 and at < len(domains) and domains[at].leaders > 0:
         one = domains[at]
-        if not search.least_free and one.slices_led >= left:
+        if not search.unconstrained and one.slices_led >= left:
             one = _best(domains[at:], left, leaders, in_slices=True)
         results.append(one)
         leaders -= one.leaders
@@ -140,7 +134,7 @@ def _several(
     for at, one in enumerate(rest):
         if left <= 0:
             break
-        if not search.least_free and one.slices >= left:
+        if not search.unconstrained and one.slices >= left:
             one = _best(rest[at:], left, 0, in_slices=True)
         results.append(one)
         left -= one.slices
@@ -196,7 +190,7 @@ def _least(
     for at, one in enumerate(domains):
         if leaders > 0:
             led = one.slices_led if in_slices else one.pods_led
-            if not search.least_free and led >= left and one.leaders >= leaders:
+            if not search.unconstrained and led >= left and one.leaders >= leaders:
                 one = _best(domains[at:], left, leaders, in_slices=in_slices)
                 led = one.slices_led if in_slices else one.pods_led
             is_last = led >= left and one.leaders >= leaders
@@ -204,7 +198,7 @@ def _least(
             leaders -= one.leaders
         else:
             room = one.slices if in_slices else one.pods
-            if not search.least_free and room >= left:
+            if not search.unconstrained and room >= left:
                 one = _best(domains[at:], left, 0, in_slices=in_slices)
                 room = one.slices if in_slices else one.pods
             is_last, takes, one.leaders = room >= left, min(room, left), 0

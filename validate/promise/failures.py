@@ -44,7 +44,7 @@ def judged(laid: Laid) -> Found:
         yield from _final(laid, launcher)
     for role in laid.present:
         yield from _failed(laid, role)
-        has_deadline = laid.unit.job.platform.trainer.at_least(2, 2)  # of the run's own
+        has_deadline = laid.unit.job.platform.trainer_line.has_run_deadline
         if has_deadline and not laid.unit.job.elastic:
             yield from _disrupted(laid, role)
 

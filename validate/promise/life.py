@@ -21,11 +21,11 @@ def deadlines(laid: Laid) -> Found:
     TrainJob has a deadline since Trainer 2.2; before, that of its Job counts. Deadlines of Jobs bind as
     well where they come first.
     """
-    planned, trainer = laid.unit.job.timeout_s, laid.unit.job.platform.trainer
+    planned, trainer = laid.unit.job.timeout_s, laid.unit.job.platform.trainer_line
     ends = laid.roles.get(LAUNCHER if laid.uses_mpi else WORKER)
     own: tuple[int, Path] = (laid.train_job, ("spec", "activeDeadlineSeconds"))
     stated = laid.job.get("activeDeadlineSeconds")
-    if not trainer.at_least(2, 2) and ends is not None:
+    if not trainer.has_run_deadline and ends is not None:
         own = (laid.runtime, (*ends.at, "template", "spec", "activeDeadlineSeconds"))
         stated = ends.job.get("activeDeadlineSeconds")
     if planned and (stated is None or stated > planned):

@@ -31,7 +31,7 @@ def managers(laid: Laid) -> Found:
         yield from _handed_on(laid)
         return
     stated = laid.job.get("managedBy", TRAINER)
-    if stated != TRAINER and platform.trainer.at_least(2, 3):
+    if stated != TRAINER and platform.trainer_line.respects_managers:
         message = (
             f"the run would never start: Trainer leaves a TrainJob that is managed by '{stated}' alone, and"
             " this cluster dispatches no runs"

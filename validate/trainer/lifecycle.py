@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from gangplan.model.quantity import QuantityError, parse
+from gangplan.model.support import trainer_line
 from gangplan.rules.lifecycle import (
     ENV_OVERWRITTEN,
     GANG_DEADLOCK,
@@ -20,16 +21,13 @@ from gangplan.rules.lifecycle import (
     TTL_RERUNS,
 )
 from gangplan.validate.apiserver.forms import Body, Found, Path
-from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
+from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.problems import Problem
 from gangplan.validate.trainer.runtimes import JOBSET, entries_of, pod_of, step_of
 from gangplan.validate.trainer.trainjobs import RESERVED
 from gangplan.validate.world import templates_of
 
 ARGO = "argocd.argoproj.io/"
-# Trainer's own lines: master has both cures (trainer#3737), no release up to this one has.
-LAST_WITH_TTL_LOOP = (2, 3)
-LAST_WITHOUT_REFUSAL = (2, 2)  # Trainer 2.3 refuses reserved MPI variables, older ones write over them
 KUEUE_MANAGER = "kueue.x-k8s.io/manager"
 # Fields of standing objects whose values are quantities.
 AMOUNTS = frozenset(
@@ -164,8 +162,8 @@ def _amounts_of(at: Path, spec: Body) -> Found:
 
 
 def _ttl(at: Path, spec: Body, versions: SchemaVersions) -> Found:
-    if "ttlSecondsAfterFinished" in spec and minor_key(versions.trainer or "0") <= LAST_WITH_TTL_LOOP:
-        which = "every finished" if minor_key(versions.trainer or "0") < (2, 2) else "a failed"
+    which = trainer_line(versions.trainer).reruns_after_ttl
+    if "ttlSecondsAfterFinished" in spec and which:
         yield Problem(
             at,
             f"with Trainer {versions.trainer}, {which} run is created again when its JobSet is deleted after"
@@ -191,7 +189,7 @@ def _overwritten(
     policy = runtime["spec"].get("mlPolicy") or {}
     for index, variable in enumerate(env):
         owner = next((key for key in RESERVED if key in policy and variable["name"] in RESERVED[key]), "")
-        is_refused = owner != "mpi" or minor_key(versions.trainer or "0") > LAST_WITHOUT_REFUSAL
+        is_refused = owner != "mpi" or trainer_line(versions.trainer).refuses_mpi_variables
         if owner and (is_runtime or not is_refused):
             yield Problem(
                 (*at, index),

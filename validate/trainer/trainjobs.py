@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from gangplan.model.support import trainer_line
 from gangplan.validate.apiserver import containers
 from gangplan.validate.apiserver.forms import (
     LABEL_VALUE,
@@ -20,7 +21,7 @@ from gangplan.validate.apiserver.forms import (
     is_subdomain,
     problem,
 )
-from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
+from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.trainer.runtimes import STEPS, entries_of, pod_of, step_of
 
 # What Trainer sets itself; a run's own are refused (2.1 does not look at those of MPI).
@@ -115,7 +116,7 @@ def _with_runtime(body: Body, beside: Body, versions: SchemaVersions) -> Found:
 
 
 def _refuses(policy: str, versions: SchemaVersions) -> bool:
-    return policy != "mpi" or minor_key(versions.trainer or "0") >= (2, 3)
+    return policy != "mpi" or trainer_line(versions.trainer).refuses_mpi_variables
 
 
 def _counts(body: Body, beside: Body) -> Iterator[tuple[Body, int]]:
@@ -179,7 +180,7 @@ def _resources(wanted: Body, entries: list[Body], versions: SchemaVersions) -> F
             if one["name"] != "node":
                 continue
             merged = dict(wanted)
-            if minor_key(versions.trainer or "0") >= (2, 3):
+            if trainer_line(versions.trainer).merges_resources:
                 own = one.get("resources") or {}
                 for part in ("requests", "limits"):
                     merged[part] = {**(own.get(part) or {}), **(wanted.get(part) or {})}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gangplan.model.support import kueue_line
 from gangplan.model.version import parse_version
 from gangplan.resolve.checks.notes import Notes, Path
 from gangplan.resolve.quota import team_pools
@@ -77,7 +78,7 @@ def _check_usage(notes: Notes, path: Path, team: TeamQueue) -> None:
 def _check_concurrent(notes: Notes, name: str, team: TeamQueue, stated: ConcurrentAdmission) -> None:
     path: Path = ("teams", name, "concurrentAdmission")
     kueue, pools = notes.spec.versions.kueue, team_pools(notes.spec, name)
-    if kueue is not None and not parse_version(kueue).at_least(0, 18):
+    if kueue is not None and not kueue_line(parse_version(kueue).line).has_concurrent_admission:
         notes.report(
             CONCURRENT_ADMISSION_VERSION,
             path,

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from gangplan.model.support import LATEST_KUEUE, KueueLine
 from gangplan.validate.apiserver.forms import amount
 from gangplan.validate.gate import judge as gate
 from gangplan.validate.kueue import Verdict, judge
-from gangplan.validate.kueue.members import version_of
+from gangplan.validate.kueue.members import line_of
 from gangplan.validate.problems import dotted
 from gangplan.validate.scheduler.admitted import admitted_fit
 from gangplan.validate.scheduler.model import Fit
@@ -24,8 +25,6 @@ Object = dict[str, Any]
 NO_WORKLOAD = "NoWorkload"
 #: Reasons of a Kueue without finer ones (before 0.19, or without UnadmittedWorkloadsObservability).
 COARSE = ("Pending", "Inadmissible")
-#: Kueue from this version on tells every resource that a flavor lacks.
-TELLS_ALL = (0, 19)
 LACKING = re.compile(
     r"insufficient (?:unused )?quota for \S+ in flavor (?P<flavor>[^,; ]+), (?:\S+ more needed"
     r"|previously considered podsets requests \(\w+\) \+ current podset request \(\w+\)"
@@ -40,7 +39,7 @@ class Said:
     refusal: str
     verdict: Verdict
     fit: Fit | None = None
-    kueue: tuple[int, int] = TELLS_ALL
+    kueue: KueueLine = LATEST_KUEUE
 
     @property
     def admits(self) -> bool:
@@ -211,7 +210,7 @@ def say(world: World, bodies: Sequence[Object]) -> Said:
             refusal = f"{body['kind']}: {dotted(problems[0].path)}: {problems[0].message}"
     verdict = judge(world, bodies)
     fit = admitted_fit(world, bodies) if verdict.outcome == "admit" else None
-    return Said(refusal, verdict, fit, version_of(world) or TELLS_ALL)
+    return Said(refusal, verdict, fit, line_of(world) or LATEST_KUEUE)
 
 
 def differences(said: Said, seen: Seen) -> list[tuple[str, str]]:
@@ -236,7 +235,8 @@ def differences(said: Said, seen: Seen) -> list[tuple[str, str]]:
     if seen.outcome == "pending" and not {reason for reason, _ in turns} & {*COARSE, said.verdict.reason}:
         return [("reason", both)]
     mine = [plain(said.verdict.message), plain(said.verdict.cause_message)]
-    alike = is_less if said.kueue < TELLS_ALL else str.__eq__
+    # Only the latest tells every resource that a flavor lacks.
+    alike = is_less if said.kueue != LATEST_KUEUE else str.__eq__
     pairs = itertools.product((plain(message) for _, message in turns), mine)
     if seen.outcome == "pending" and not any(alike(one, each) for one, each in pairs):
         return [("words", f"gangplan: {said.verdict.message}\n      Kueue:    {seen.message}")]

@@ -8,11 +8,12 @@ from __future__ import annotations
 from functools import cache
 
 from gangplan.cel.kept import KeptPrograms
+from gangplan.model.support import minor_key
 from gangplan.validate.apiserver.crdrules.kueue_facts import KUEUE_FACTS
 from gangplan.validate.apiserver.crdrules.rule_fact import JOBSET, KUEUE, TRAINER, RuleFact
 from gangplan.validate.apiserver.crdrules.rules import CompiledRule, compile_rule
 from gangplan.validate.apiserver.crdrules.trainer_facts import TRAINER_FACTS
-from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
+from gangplan.validate.apiserver.schema import SchemaVersions
 
 FACTS: tuple[RuleFact, ...] = (*TRAINER_FACTS, *KUEUE_FACTS)
 _COMPONENT = {TRAINER: "trainer", JOBSET: "jobset", KUEUE: "kueue"}

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from gangplan.model.support import minor_key
 from gangplan.rules.policy import CRD_RULE
 from gangplan.validate.apiserver.crdrules.builtin import rules_of
 from gangplan.validate.apiserver.crdrules.registry import Imported
 from gangplan.validate.apiserver.crdrules.rules import Breach, CompiledRule, breaches
 from gangplan.validate.apiserver.defaulting.apply import with_defaults
-from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
+from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.problems import Problem, place
 
 Body = dict[str, Any]

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
+from gangplan.model.support import kueue_line
+from gangplan.validate.apiserver.schema import SchemaVersions
 
 Body = dict[str, Any]
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 IN_USE = "kueue.x-k8s.io/resource-in-use"
 MANAGER = "kueue.x-k8s.io/manager"
-# Kueue's patch of a run, put there when the run is created.
-PATCHES_SINCE = (0, 18)
 
 
 def filled(body: Body, versions: SchemaVersions) -> Body:
@@ -41,7 +40,7 @@ def _train_job(body: Body, versions: SchemaVersions) -> Body:
     spec = dict(spec)
     if (body["metadata"].get("labels") or {}).get(QUEUE):
         spec["suspend"] = True
-    if minor_key(versions.kueue or "0") >= PATCHES_SINCE:
+    if kueue_line(versions.kueue).patches_on_create:
         patches = spec.get("runtimePatches", [])
         if isinstance(patches, list):
             empty: Body = {"template": {"spec": {}}}

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+from gangplan.model.support import jobset_line, trainer_line
 from gangplan.validate.apiserver.defaulting.filling import Filling
-from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
+from gangplan.validate.apiserver.schema import SchemaVersions
 
 Row = tuple[str, Any]
 
@@ -196,10 +197,12 @@ def _rows(api_version: str, kind: str, trainer: str, jobset: str) -> Iterator[Ro
     if (group, kind, version) == ("kueue.x-k8s.io", "AdmissionCheck", "v1beta1"):
         yield "spec.retryDelayMinutes", 15
     if kind in ("TrainingRuntime", "ClusterTrainingRuntime"):
-        if minor_key(trainer) < (2, 2):
+        line = trainer_line(trainer)
+        if line.fills_torch_processes:
             yield "spec.mlPolicy.torch.numProcPerNode", "auto"
         else:
             yield "spec.mlPolicy.flux.numProcPerNode", 1
+        if jobset_line(line.jobset.line).has_claim_policies:
             yield from _below("spec.template.spec", _CLAIM_POLICIES)
-    if kind == "JobSet" and minor_key(jobset) >= (0, 11):
+    if kind == "JobSet" and jobset_line(jobset).has_claim_policies:
         yield from _below("spec", _CLAIM_POLICIES)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 
 from gangplan.findings import Location
+from gangplan.model.support import minor_key
 from gangplan.objects import ADMISSION, BINDING, POLICY
 from gangplan.records import dataclass
 from gangplan.rules.model import Rule, Severity
@@ -19,7 +20,7 @@ from gangplan.validate.apiserver.policy.model import (
     binding_of,
     policy_of,
 )
-from gangplan.validate.apiserver.schema import SchemaVersions, minor_key
+from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.apiserver.schema import problems as schema_problems
 
 # The policies that come with gangplan compile from this minor on; tests show it, so a start need not.

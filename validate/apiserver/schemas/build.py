@@ -21,8 +21,9 @@ from typing import Any
 
 import yaml
 
+from gangplan.model.support import JOBSET, KUBERNETES, KUEUE, TRAINER, minor_key
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.schemas.overlay import Overlay, minor_key, written
+from gangplan.validate.apiserver.schemas.overlay import Overlay, written
 from gangplan.validate.apiserver.schemas.sources import Definitions, Schema, kubernetes, trainer
 
 HERE = Path(__file__).parent
@@ -33,17 +34,16 @@ PACKAGES = {
     "trainer-2.3": "kubeflow-trainer-api==2.3.0",
 }
 MINORS = {
-    "kubernetes": [f"1.{minor}" for minor in range(30, 38)],
-    "jobset": ["0.10", "0.11", "0.12"],
-    "trainer": ["2.1", "2.2", "2.3"],
-    "kueue": [f"0.{minor}" for minor in range(15, 20)],
+    "kubernetes": list(KUBERNETES),
+    "jobset": list(JOBSET),
+    "trainer": list(TRAINER),
+    "kueue": list(KUEUE),
     "mpi": ["0.7", "0.8"],
     # The state of addons.yaml: what it holds does not depend on anything that a cluster file states.
     "addons": ["1"],
 }
-# The JobSet that each Trainer embeds (its go.mod), and the Kubernetes minor whose types are, field for
-# field, the ones that its published models and CRDs carry.
-JOBSET_OF = {"2.1": "0.10", "2.2": "0.11", "2.3": "0.12"}
+JOBSET_OF = {line: one.jobset.line for line, one in TRAINER.items()}
+# The Kubernetes minor whose types are, field for field, those that Trainer's models and CRDs carry.
 KUBERNETES_OF = {"2.1": "1.34", "2.2": "1.36", "2.3": "1.36"}
 KUEUE_KUBERNETES = "1.34"
 # Of the MPI operator that whose pod templates its CRD holds (its go.mod).

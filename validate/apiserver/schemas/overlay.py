@@ -9,6 +9,7 @@ import re
 from copy import deepcopy
 from typing import Any
 
+from gangplan.model.support import minor_key
 from gangplan.validate.apiserver.schemas.sources import Definitions, Schema
 
 TYPES = ("string", "integer", "boolean", "object")
@@ -97,11 +98,6 @@ def served(option: Any, version: tuple[int, ...]) -> bool:
         return True
     since, until = option.get("since"), option.get("until")
     return (since is None or minor_key(since) <= version) and (until is None or version <= minor_key(until))
-
-
-def minor_key(minor: str) -> tuple[int, ...]:
-    """`0.10` -> (0, 10), which sorts after (0, 9)."""
-    return tuple(int(part) for part in minor.split("."))
 
 
 def field_schema(value: Any) -> Schema:

@@ -1,0 +1,63 @@
+"""What a question of `gangplan new` offers: words of the format, names of the workspace, an example."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from gangplan.contents.files import Files, block
+from gangplan.contents.tables import claims, images, pools
+from gangplan.starter.fields import NewField
+from gangplan.starter.new import New
+from gangplan.starter.values import flow
+
+TRUTHS = ("true", "false")
+# How data is usually named, by the kind of what holds it.
+_PLACES = {"claim": "/data", "s3": "env"}
+
+
+def hint_of(field: NewField) -> str:
+    """What an answer looks like, by the example of the format."""
+    example = field.example
+    if field.shape in ("named", "map"):
+        name, value = next(iter(example.items()))
+        return f"such as {name}={flow(value)}"
+    if field.path == ("command",):
+        return f"such as {' '.join(example)}"
+    return f"such as {example}" if isinstance(example, str | int) else ""
+
+
+def default_of(wanted: New, field: NewField) -> str:
+    """What Enter stands for where the field is needed; others are left out."""
+    known = {"--environment": "dev", "--location": "on-prem"}
+    if wanted.kind == "image" and field.flag == "--framework":
+        return "mpi"
+    return known.get(field.flag, "") if wanted.kind == "cluster" else ""
+
+
+def clusters_of(wanted: New) -> list[str]:
+    files = Files(wanted.root)
+    return [name for name, body in files.all_clusters.items() if wanted.team in block(body, "teams")]
+
+
+def choices_of(wanted: New, field: NewField) -> list[str]:
+    """What TAB completes to: words of the format, names of the workspace."""
+    if field.choices or field.shape == "truth":
+        return list(field.choices or TRUTHS)
+    files = Files(wanted.root, (wanted.team,) if wanted.team else ())
+    known: dict[str, Callable[[], Sequence[object]]] = {
+        "--image": lambda: [row["image"] for row in images(files)],
+        "--clusters": lambda: clusters_of(wanted) if wanted.kind == "job" else files.cluster_names,
+        "--gpu-model": lambda: [row["model"] for row in pools(files) if row["model"]],
+        "--data": lambda: [f"{row['name']}={_PLACES[row['kind']]}" for row in claims(files)],
+        "--scope-team": lambda: files.team_names,
+        "--scope-cluster": lambda: files.cluster_names,
+        "--rule": _rules,
+    }
+    found = known.get(field.flag, tuple)()
+    return list(dict.fromkeys(map(str, found)))
+
+
+def _rules() -> list[str]:
+    from gangplan.rulebook import built_in
+
+    return sorted(built_in())

@@ -1,0 +1,77 @@
+"""The facts of one cluster: what is installed there, and in which versions."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from gangplan.model.backend import BACKENDS, Backend
+from gangplan.model.crds import NO_CRDS, CrdFiles
+from gangplan.model.support import KueueLine, TrainerLine, kueue_line, trainer_line
+from gangplan.model.version import NOT_INSTALLED, Version
+from gangplan.records import dataclass
+
+Gang = Literal["kueue", "volcano", "coscheduling", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class DnsService:
+    """The DNS pods of a cluster, as NetworkPolicy selects; `addresses` answer on port 53 without pods."""
+
+    namespace: str
+    labels: tuple[tuple[str, str], ...]
+    ports: tuple[int, ...]
+    addresses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """The facts of one cluster that decide how objects are spelled.
+
+    `gang` is what starts all pods of a run together; `kueue` is None unless that is Kueue. `start_wait_s` is
+    how long a run may take until all its pods are ready. `hands_on` tells that runs go to worker clusters.
+    `runtime_classes` are the RuntimeClasses that exist; None where nobody has said which.
+    """
+
+    cluster: str
+    environment: str
+    region: str
+    kubernetes: Version
+    trainer: Version  # NOT_INSTALLED, and jobset with it, where runs are MPIJobs alone
+    jobset: Version
+    kueue: Version | None
+    openshift: Version | None
+    domain: str
+    dns: DnsService
+    gang: Gang = "kueue"
+    mpi_operator: Version | None = None
+    start_wait_s: int = 1800
+    hands_on: bool = False
+    runtime_classes: tuple[str, ...] | None = None
+    currency: str = "USD"
+    crds: CrdFiles = NO_CRDS
+
+    @property
+    def trainer_line(self) -> TrainerLine:
+        """What this Trainer does."""
+        return trainer_line(self.trainer.line)
+
+    @property
+    def kueue_line(self) -> KueueLine | None:
+        """What this Kueue does; None without one."""
+        return kueue_line(self.kueue.line) if self.kueue else None
+
+    @property
+    def has_trainer(self) -> bool:
+        """Whether Kubeflow Trainer is there, and JobSet with it."""
+        return self.trainer != NOT_INSTALLED
+
+    @property
+    def backends(self) -> tuple[Backend, ...]:
+        """What runs can be made of there."""
+        there = {"trainer": self.has_trainer, "mpiOperator": self.mpi_operator is not None}
+        return tuple(made for made in BACKENDS.values() if there[made.stated])
+
+    @property
+    def has_pod_group(self) -> bool:
+        """Whether Trainer makes a PodGroup, which a scheduler of its own starts as one."""
+        return self.gang in ("volcano", "coscheduling")

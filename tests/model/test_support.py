@@ -1,0 +1,117 @@
+"""What versions decide stands in one table: nobody else compares them, and each fact of it is asked for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import fields
+
+import pytest
+
+from gangplan.model.support import (
+    JOBSET,
+    KUEUE,
+    TRAINER,
+    JobSetLine,
+    KueueLine,
+    TrainerLine,
+    jobset_line,
+    kueue_line,
+    trainer_line,
+)
+from tests.workspaces import REPOSITORY
+
+TABLE = REPOSITORY / "gangplan/model/support.py"
+MODULES = sorted(
+    path
+    for folder in ("gangplan", "generators", "validate")
+    for path in (REPOSITORY / folder).rglob("*.py")
+    if path != TABLE and not any(parent.is_symlink() for parent in path.parents)
+)
+COMPONENTS = ("trainer", "kueue", "jobset")
+_ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
+def test_a_line_that_is_not_known_does_what_the_one_before_does() -> None:
+    assert trainer_line("2.2") is TRAINER["2.2"]
+    assert trainer_line("2.9") is TRAINER["2.3"]
+    assert trainer_line("1.9") is trainer_line("0.0") is trainer_line(None) is TRAINER["2.1"]
+    assert kueue_line("0.20") is KUEUE["0.19"]
+    assert kueue_line("0.9") is KUEUE["0.15"]
+    assert jobset_line("0.9") is JOBSET["0.10"]
+
+
+def compared(text: str) -> Iterator[int]:
+    """The lines that compare a version of Trainer, Kueue or JobSet with one that is written there."""
+    for node in ast.walk(ast.parse(text)):
+        words = ast.unparse(node).lower() if isinstance(node, ast.Compare | ast.Call) else ""
+        if not any(name in words for name in COMPONENTS):
+            continue
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "at_least"
+        ):
+            yield node.lineno
+        elif isinstance(node, ast.Compare) and any(isinstance(one, _ORDER) for one in node.ops):
+            sides = (node.left, *node.comparators)
+            if any(_is_version(one) for one in sides):
+                yield node.lineno
+
+
+def _is_version(side: ast.expr) -> bool:
+    """Whether one side of a comparison is a version: two numbers, a constant's name, Version(...)."""
+    if isinstance(side, ast.Tuple):
+        return all(isinstance(one, ast.Constant) and isinstance(one.value, int) for one in side.elts)
+    return (
+        isinstance(side, ast.Call)
+        and isinstance(side.func, ast.Name)
+        and side.func.id in ("Version", "minor_key")
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [
+        ("platform.trainer.at_least(2, 2)", True),
+        ("kueue >= (0, 18)", True),
+        ("(0, 18) <= self.kueue", True),
+        ("minor_key(versions.trainer or '0') < SINCE", True),
+        ("state.setup.kueue < Version(0, 19)", True),
+        ("platform.kubernetes.at_least(1, 34)", False),
+        ("minor_key(since) <= minor_key(minor)", False),
+        ("kueue.keeps_progress and len(queues) > 1", False),
+        ("platform.kueue is None", False),
+    ],
+)
+def test_a_comparison_is_found(text: str, is_found: bool) -> None:
+    assert bool(list(compared(text))) is is_found
+
+
+def test_nobody_else_compares() -> None:
+    assert len(MODULES) > 500
+    found = [
+        f"{path.relative_to(REPOSITORY)}:{line}"
+        for path in MODULES
+        for line in compared(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("line", [TrainerLine, KueueLine, JobSetLine])
+def test_each_fact_is_asked_for(line: type[TrainerLine | KueueLine | JobSetLine]) -> None:
+    texts = [path.read_text(encoding="utf-8") for path in MODULES]
+    dead = [one.name for one in fields(line) if not any(f".{one.name}" in text for text in texts)]
+    assert dead == []
+
+
+@pytest.mark.parametrize("table", [TRAINER, KUEUE, JOBSET], ids=["trainer", "kueue", "jobset"])
+def test_each_fact_decides_something(table: dict[str, object]) -> None:
+    """What all lines have alike is no fact about a line, but for what names it."""
+    lines = list(table.values())
+    alike = {
+        one.name
+        for one in fields(lines[0])  # type: ignore[arg-type]
+        if len({getattr(line, one.name) for line in lines}) == 1
+    }
+    assert alike <= {"api_version"}
