@@ -8,6 +8,7 @@ from typing import Any
 
 from gangplan.model.cost import hours_words
 from gangplan.validate.apiserver.forms import Body
+from gangplan.validate.jobset import entries_of
 
 Key = tuple[str, str, str]  # kind, namespace, name
 Bodies = Mapping[Key, Body]
@@ -35,8 +36,8 @@ def amount_of(bodies: Bodies, key: Key) -> tuple[Decimal | None, str]:
     if key[0] == "MPIJob":
         return _of_mpi_job(spec)
     nodes = (spec.get("trainer") or {}).get("numNodes") or 1
-    runtime = bodies.get(("TrainingRuntime", key[1], key[2])) or {}
-    jobs = [_pod(job) for job in _at(runtime, "spec", "template", "spec", "replicatedJobs") or ()]
+    runtime = bodies.get(("TrainingRuntime", key[1], key[2]))
+    jobs = [_pod(job) for job in (entries_of(runtime) if runtime else ())]
     gpus = max((count for _, count, _ in jobs), default=0)
     cores = max((cpu for _, _, cpu in jobs), default=Decimal(0))
     seconds = spec.get("activeDeadlineSeconds") or max((limit for limit, _, _ in jobs), default=0)

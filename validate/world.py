@@ -16,6 +16,7 @@ from gangplan.spec.manager import settings_of
 from gangplan.spec.nodes import ARCH_LABEL, NodePool, field_of
 from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.apiserver.schema import SchemaVersions
+from gangplan.validate.jobset import ENTRIES, POD, entries_of
 
 HOSTNAME = "kubernetes.io/hostname"
 Value = TypeVar("Value")
@@ -53,10 +54,8 @@ def templates_of(body: Body) -> Iterator[tuple[Path, Body]]:
     """The templates of the pods that come of a TrainingRuntime or an MPIJob, each with its place; else
     none."""
     if body["kind"] == "TrainingRuntime":
-        spec = (body["spec"].get("template") or {}).get("spec") or {}
-        for index, job in enumerate(spec.get("replicatedJobs") or ()):
-            at: Path = ("spec", "template", "spec", "replicatedJobs", index, "template", "spec", "template")
-            yield at, (job["template"].get("spec") or {}).get("template") or {}
+        for index, job in enumerate(entries_of(body)):
+            yield (*ENTRIES, index, *POD), (job["template"].get("spec") or {}).get("template") or {}
     elif body["kind"] == "MPIJob":
         for name, one in (body["spec"].get("mpiReplicaSpecs") or {}).items():
             yield ("spec", "mpiReplicaSpecs", name, "template"), (one or {}).get("template") or {}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from gangplan.findings import Location
 from gangplan.model.job import EnvVar, Mount, Origin, PulledImage, Scratch
 from gangplan.resolve.buckets import bucket_mount, is_folder
-from gangplan.resolve.claims import writable
 from gangplan.resolve.config_maps import config_mounts
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data_plan import DataPlan
@@ -227,7 +228,7 @@ def _report_read_only(context: JobResolution, name: str, where: Location) -> Non
         CLAIM_READ_ONLY,
         where,
         f"checkpoints cannot be written to claim '{name}': it is read-only",
-        writable(context.team.spec.claims, context.team.spec.connections),
+        _writable(context.team.spec.claims, context.team.spec.connections),
     )
 
 
@@ -272,3 +273,16 @@ def _checkpoint(
     for name, value in values.items():
         plan.env[name] = EnvVar(name, value)
     context.origins["checkpoint"] = Origin("spec", context.where("checkpoint"))
+
+
+def _writable(claims: Mapping[str, Claim], connections: Iterable[str]) -> str:
+    """A help that names what checkpoints can be written to."""
+    names = [
+        name
+        for name, claim in claims.items()
+        if not claim.read_only and set(claim.access_modes) != {"ReadOnlyMany"}
+    ]
+    names += [name for name in connections if name not in names]
+    if not names:
+        return "Ask for a writable claim: accessModes: [ReadWriteMany] in team.yaml."
+    return f"Use a writable one: {', '.join(names)}."

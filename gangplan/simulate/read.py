@@ -8,12 +8,13 @@ from fractions import Fraction
 from gangplan.kueue.model import Podset, Workload
 from gangplan.kueue.units import counted
 from gangplan.validate.apiserver.forms import Body
+from gangplan.validate.expand import job_of
 from gangplan.validate.kueue import Verdict, judge
 from gangplan.validate.kueue.contention import can_resume, priority_of
 from gangplan.validate.kueue.domains import flavor_of
 from gangplan.validate.kueue.matching import fits_flavor, untolerated
 from gangplan.validate.kueue.model import NO_WORKLOAD
-from gangplan.validate.kueue.podsets import job_of, pod_sets
+from gangplan.validate.kueue.podsets import pod_sets
 from gangplan.validate.kueue.request import request_of
 from gangplan.validate.world import World
 

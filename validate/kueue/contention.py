@@ -21,10 +21,10 @@ from gangplan.rules.contention import PREEMPTIBLE_WITHOUT_CHECKPOINT
 from gangplan.rules.model import NOTE
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.apiserver.labels import has_all
+from gangplan.validate.expand import job_of
 from gangplan.validate.kueue import Verdict, verdict_of
 from gangplan.validate.kueue.matching import untolerated
 from gangplan.validate.kueue.places import place_of
-from gangplan.validate.kueue.podsets import job_of
 from gangplan.validate.kueue.request import RunRequest, request_of
 from gangplan.validate.kueue.requests import adjusted, requests_of
 from gangplan.validate.kueue.solver import idle_verdict

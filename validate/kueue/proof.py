@@ -13,6 +13,7 @@ from gangplan.model.amounts import bare, say
 from gangplan.rules.admission import NO_FLAVOR, NO_TOPOLOGY, NOT_QUEUED, OVER_QUOTA
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.apiserver.labels import has_all
+from gangplan.validate.expand import job_of
 from gangplan.validate.kueue import queues
 from gangplan.validate.kueue.annotations import SIZE
 from gangplan.validate.kueue.elsewhere import elsewhere
@@ -25,7 +26,7 @@ from gangplan.validate.kueue.model import (
     Verdict,
     left_over,
 )
-from gangplan.validate.kueue.podsets import COUNTS, job_of, pod_sets, with_replicas
+from gangplan.validate.kueue.podsets import COUNTS, pod_sets, with_replicas
 from gangplan.validate.kueue.refusals import QUEUE
 from gangplan.validate.kueue.solver import judge, verdict_of
 from gangplan.validate.kueue.standing import read

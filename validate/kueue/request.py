@@ -12,8 +12,9 @@ from typing import Any
 
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body
+from gangplan.validate.expand import job_of
 from gangplan.validate.kueue.model import NeverError, PodSet
-from gangplan.validate.kueue.podsets import job_of, pod_sets
+from gangplan.validate.kueue.podsets import expanded, sets_of
 from gangplan.validate.memo import key_of
 from gangplan.validate.world import World
 
@@ -100,10 +101,11 @@ def whole_request(world: World, bodies: Sequence[Body]) -> RunRequest:
         body["kind"] == "TrainingRuntime" and bool(body["spec"].get("podGroupPolicy")) for body in bodies
     )
     try:
-        pods = pod_sets(bodies, world)
+        pods = expanded(bodies, world)
     except NeverError as no:
         return RunRequest(found[1], is_gang=is_gang, refused=(no.reason, no.message, no.about, no.detail))
-    return RunRequest(found[1], tuple(pods), _waits(bodies, pods), is_gang)
+    waits = {one.name.lower(): (one.stage, one.phase) for one in pods}
+    return RunRequest(found[1], tuple(sets_of(pods)), waits, is_gang)
 
 
 def _some(all_of_it: Mapping[str, Any], names: Sequence[str]) -> Body:
@@ -140,23 +142,3 @@ def _template(template: Body) -> Body:
         kept["topologySpreadConstraints"] = spreads
         out["labels"] = metadata.get("labels") or {}
     return {"spec": kept, "metadata": out}
-
-
-def _waits(bodies: Sequence[Body], sets: Sequence[PodSet]) -> dict[str, tuple[int, int]]:
-    """(stage, phase) of each pod set, from `dependsOn`: an earlier entry that is Ready, or Complete."""
-    entries: list[Body] = []
-    for body in bodies:
-        if body["kind"] == "TrainingRuntime":
-            entries = body["spec"]["template"]["spec"].get("replicatedJobs") or []
-        elif body["kind"] == "JobSet" and not entries:
-            entries = body["spec"].get("replicatedJobs") or []
-    out: dict[str, tuple[int, int]] = {}
-    for entry in entries:
-        stage = phase = 0
-        for needed in entry.get("dependsOn") or ():
-            earlier = out.get(needed["name"].lower(), (0, 0))
-            ends = needed.get("status") == "Complete"
-            stage = max(stage, 0 if ends else earlier[0] + 1)
-            phase = max(phase, earlier[1] + (1 if ends else 0))
-        out[entry["name"].lower()] = (stage, phase)
-    return {one.name: out[one.name] for one in sets if one.name in out}

@@ -19,9 +19,10 @@ from typing import Any
 
 from gangplan.model.job import HASH_LENGTH
 from gangplan.validate.apiserver.forms import Body
+from gangplan.validate.expand import expand_train_job
 from gangplan.validate.memo import Seen
 from gangplan.validate.network.beyond import INTERFACES, NETWORKS
-from gangplan.validate.network.pods import INDEX, count_of, patched_labels
+from gangplan.validate.network.pods import INDEX
 from gangplan.validate.network.proxied import VARIABLES
 from gangplan.validate.network.relation import NAME
 from gangplan.validate.world import BuiltRun, World, namespaces
@@ -121,17 +122,13 @@ def _replicas(job: Body, policies: str) -> Iterator[Any]:
 def _roles(train_job: Body, runtime: Body, policies: str) -> Iterator[Any]:
     """The pods of each replicated job."""
     is_indexed = INDEX in policies
-    for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
-        template = job["template"]["spec"]["template"]
-        metadata = template.get("metadata") or {}
-        count, replicas = count_of(train_job, runtime, job), job.get("replicas", 1)
-        labels = {**(metadata.get("labels") or {}), **patched_labels(train_job, job["name"])}
+    for one in expand_train_job(train_job, runtime):
         yield (
-            job["name"],
-            replicas,
-            job.get("groupName"),
-            count if is_indexed else min(count * replicas, 2),
-            *_pods(template, labels, policies),
+            one.name,
+            one.replicas,
+            one.entry.get("groupName"),
+            one.each if is_indexed else min(one.count, 2),
+            *_pods(one.template, one.labels, policies),
         )
 
 

@@ -13,6 +13,8 @@ from dataclasses import replace
 
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body
+from gangplan.validate.expand import ExpandedPods, expand_train_job
+from gangplan.validate.jobset import LAUNCHER, WORKER, title_of
 from gangplan.validate.network.labels import ANYTHING, PRESENT, Labels, Values, one_of
 from gangplan.validate.network.policy import Named, PodGroup
 from gangplan.validate.network.ranges import Spans, spans
@@ -21,8 +23,6 @@ JOBSET = "jobset.sigs.k8s.io/"
 JOB = "batch.kubernetes.io/"
 INDEX = f"{JOB}job-completion-index"
 ADDED_BY_KUEUE = ("kueue.x-k8s.io/",)
-LAUNCHER, WORKER = "launcher", "node"
-TITLES = {LAUNCHER: "launcher", WORKER: "workers"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,24 +41,20 @@ def run_roles(
     train_job: Body, runtime: Body, home: Labels, looked_at: Mapping[str, frozenset[str]]
 ) -> list[RolePods]:
     """The roles of a run. `looked_at` are the pod labels that any policy there selects by, with values."""
-    spec = runtime["spec"]["template"]["spec"]
-    jobs = spec["replicatedJobs"]
+    every = expand_train_job(train_job, runtime)
     found = []
-    for at, job in enumerate(jobs):
-        template = job["template"]["spec"]["template"]
-        labels = Labels(_labels(train_job, runtime, at), free=ADDED_BY_KUEUE)
-        count = count_of(train_job, runtime, job)
+    for at, one in enumerate(every):
+        spec = one.template["spec"]
         pods = PodGroup(
-            TITLES.get(job["name"], f"pods of '{job['name']}'"),
+            one.title,
             train_job["metadata"].get("namespace", ""),
             home,
-            labels,
-            named_ports(template["spec"]),
-            count,
+            Labels(_labels(train_job, runtime, every, at), free=ADDED_BY_KUEUE),
+            named_ports(spec),
+            one.each,
         )
-        path = ("spec", "template", "spec", "replicatedJobs", at, "template", "spec", "template")
-        parts = tuple(_parts(pods, looked_at, count * job.get("replicas", 1)))
-        found.append(RolePods(job["name"], pods.title, parts, _ssh_port(template["spec"]), path, template))
+        parts = tuple(_parts(pods, looked_at, one.count))
+        found.append(RolePods(one.name, pods.title, parts, _ssh_port(spec), one.template_at, one.template))
     return found
 
 
@@ -88,7 +84,7 @@ def mpi_roles(job: Body, home: Labels, looked_at: Mapping[str, frozenset[str]]) 
         name = LAUNCHER if is_launcher else WORKER
         spec = one.template["spec"]
         pods = PodGroup(
-            TITLES[name],
+            title_of(name),
             metadata.get("namespace", ""),
             home,
             Labels(labels, free=ADDED_BY_KUEUE),
@@ -117,39 +113,34 @@ def _parts(
         yield replace(pods, title=name, labels=labels, count=len(listed) * times)
 
 
-def _labels(train_job: Body, runtime: Body, at: int) -> dict[str, Values]:
+def _labels(train_job: Body, runtime: Body, every: Sequence[ExpandedPods], at: int) -> dict[str, Values]:
     """Labels of the pods of one replicated job; what only the cluster knows is there with any value."""
-    name = train_job["metadata"]["name"]
+    name, pods = train_job["metadata"]["name"], every[at]
     spec = runtime["spec"]["template"]["spec"]
-    jobs = spec["replicatedJobs"]
-    job = jobs[at]
-    metadata = job["template"]["spec"]["template"].get("metadata") or {}
-    written = {**(metadata.get("labels") or {}), **patched_labels(train_job, job["name"])}
-    labels = {key: one_of(value) for key, value in written.items()}
-    before = [_replicas(one) for one in jobs[:at]]
-    group = job.get("groupName") or "default"
-    in_group = [_replicas(one) for one in jobs if (one.get("groupName") or "default") == group]
-    numbers = [str(index) for index in range(_replicas(job))]
+    labels = {key: one_of(value) for key, value in pods.labels.items()}
+    group = _group(pods)
+    numbers = [str(index) for index in range(pods.replicas)]
+    before = sum(one.replicas for one in every[:at])
     own = {
         "jobset-name": one_of(name),
         "jobset-uid": PRESENT,
-        "replicatedjob-name": one_of(job["name"]),
+        "replicatedjob-name": one_of(pods.name),
         "restart-attempt": PRESENT,
         "job-restart-attempt": ANYTHING,
         "priority": ANYTHING,
-        "replicatedjob-replicas": one_of(str(_replicas(job))),
-        "global-replicas": one_of(str(sum(map(_replicas, jobs)))),
+        "replicatedjob-replicas": one_of(str(pods.replicas)),
+        "global-replicas": one_of(str(sum(one.replicas for one in every))),
         "job-index": one_of(*numbers),
         "job-key": PRESENT,
-        "job-global-index": one_of(*(str(sum(before) + int(number)) for number in numbers)),
+        "job-global-index": one_of(*(str(before + int(number)) for number in numbers)),
         "job-group-index": PRESENT,
         "group-name": one_of(group),
-        "group-replicas": one_of(str(sum(in_group))),
+        "group-replicas": one_of(str(sum(one.replicas for one in every if _group(one) == group))),
     }
     labels |= {f"{JOBSET}{key}": values for key, values in own.items()}
     if spec.get("coordinator"):
         labels[f"{JOBSET}coordinator"] = PRESENT
-    job_names = one_of(*(f"{name}-{job['name']}-{number}" for number in numbers))
+    job_names = one_of(*(f"{name}-{pods.name}-{number}" for number in numbers))
     labels |= {f"{JOB}job-name": job_names, "job-name": job_names}
     labels |= {f"{JOB}controller-uid": PRESENT, "controller-uid": PRESENT, INDEX: PRESENT}
     if "coscheduling" in (runtime["spec"].get("podGroupPolicy") or {}):
@@ -157,38 +148,8 @@ def _labels(train_job: Body, runtime: Body, at: int) -> dict[str, Values]:
     return labels
 
 
-def _replicas(job: Body) -> int:
-    return int(job.get("replicas", 1))
-
-
-def patched_labels(train_job: Body, role: str) -> dict[str, str]:
-    """Pod labels that the TrainJob itself adds: runtimePatches (Trainer 2.3), podTemplateOverrides before."""
-    labels: dict[str, str] = {}
-    spec = train_job["spec"]
-    for override in spec.get("podTemplateOverrides") or ():
-        if role in [target.get("name") for target in override.get("targetJobs") or ()]:
-            labels |= (override.get("metadata") or {}).get("labels") or {}
-    for patch in spec.get("runtimePatches") or ():
-        inner = ((patch.get("trainingRuntimeSpec") or {}).get("template") or {}).get("spec") or {}
-        for job in inner.get("replicatedJobs") or ():
-            if job.get("name") == role:
-                template = ((job.get("template") or {}).get("spec") or {}).get("template") or {}
-                labels |= (template.get("metadata") or {}).get("labels") or {}
-    return labels
-
-
-def count_of(train_job: Body, runtime: Body, job: Body) -> int:
-    """Pods of one job of a replicated job (Trainer, plugins/mpi and plugins/torch)."""
-    policy = runtime["spec"].get("mlPolicy") or {}
-    asked = (train_job["spec"].get("trainer") or {}).get("numNodes")
-    parallelism = int(job["template"]["spec"].get("parallelism", 1))
-    if "mpi" not in policy:
-        return int(asked or policy.get("numNodes") or parallelism) if job["name"] == WORKER else parallelism
-    if job["name"] == LAUNCHER:
-        return 1
-    if job["name"] != WORKER or asked is None:
-        return parallelism
-    return max(asked - 1, 1) if (policy["mpi"] or {}).get("runLauncherAsNode") else int(asked)
+def _group(pods: ExpandedPods) -> str:
+    return pods.entry.get("groupName") or "default"
 
 
 def _containers(spec: Body) -> list[Body]:

@@ -9,8 +9,9 @@ from typing import cast
 
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body, range_of
+from gangplan.validate.jobset import LAUNCHER, WORKER
 from gangplan.validate.network.labels import ANYTHING, Labels, one_of
-from gangplan.validate.network.pods import LAUNCHER, WORKER, RolePods, mpi_roles, run_roles
+from gangplan.validate.network.pods import RolePods, mpi_roles, run_roles
 from gangplan.validate.network.policy import Direction, NetworkPolicy, PodGroup, policy
 from gangplan.validate.network.ranges import EVERY_PORT, NO_PORT, Addresses, Ports, Region
 from gangplan.validate.network.relation import beside, elsewhere, home_of, mentioned, strangers

@@ -11,11 +11,12 @@ from gangplan.model.job import PodContainer
 from gangplan.model.quantity import parse
 from gangplan.plan.environment import container_env
 from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.validate.jobset import LAUNCHER
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.counts import DIGEST
 from gangplan.validate.promise.launch import expanded
 from gangplan.validate.promise.mounts import place
-from gangplan.validate.promise.roles import LAUNCHER, Laid, LaidRole
+from gangplan.validate.promise.roles import Laid, LaidRole
 from gangplan.validate.promise.words import broken, weakened
 
 Found = Iterator[tuple[int, Problem]]

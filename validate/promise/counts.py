@@ -8,14 +8,12 @@ from typing import Any
 
 from gangplan.model.frameworks import POLICIES
 from gangplan.model.quantity import QuantityError, parse
-from gangplan.validate.apiserver.forms import Path
+from gangplan.validate.jobset import ANCESTOR, ENTRIES, LAUNCHER, WORKER, step_of
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.roles import CONTAINER, LAUNCHER, WORKER, Laid, LaidRole, Place
+from gangplan.validate.promise.roles import CONTAINER, Laid, LaidRole, Place
 from gangplan.validate.promise.words import broken, counted, weakened
-from gangplan.validate.trainer.runtimes import ANCESTOR, JOBSET, step_of
 
 Found = Iterator[tuple[int, Problem]]
-ENTRIES: Path = (*JOBSET, "replicatedJobs")
 DIGEST = re.compile(r"@(sha256:[0-9a-f]{64})$")
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from gangplan.plan.elastic import rendezvous
 from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.validate.jobset import WORKER
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.failures import is_for_disruptions
-from gangplan.validate.promise.roles import WORKER, Laid, LaidRole
+from gangplan.validate.promise.roles import Laid, LaidRole
 from gangplan.validate.promise.words import broken, weakened
 
 Found = Iterator[tuple[int, Problem]]

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 
 from gangplan.model.fabric import FabricAccess, FabricContainer, FabricMount
 from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.validate.jobset import LAUNCHER
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.mounts import place, volumes_of
-from gangplan.validate.promise.roles import LAUNCHER, Laid, LaidRole
+from gangplan.validate.promise.roles import Laid, LaidRole
 from gangplan.validate.promise.words import broken
 
 Found = Iterator[tuple[int, Problem]]

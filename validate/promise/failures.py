@@ -11,10 +11,10 @@ from typing import NamedTuple
 from gangplan.model.exits import FINAL_CODES, PREFLIGHT_EXITS
 from gangplan.re2 import PatternError, UnknownScriptError, compiled
 from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.validate.jobset import JOBSET, LAUNCHER
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.roles import CONTAINER, LAUNCHER, Laid, LaidRole
+from gangplan.validate.promise.roles import CONTAINER, Laid, LaidRole
 from gangplan.validate.promise.words import broken, weakened
-from gangplan.validate.trainer.runtimes import JOBSET
 
 Found = Iterator[tuple[int, Problem]]
 ENDLESS, FAIL, RESTART = "RestartJobSetAndIgnoreMaxRestarts", "FailJobSet", "RestartJobSet"

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gangplan.validate.jobset import JOBSET
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.roles import Laid, LaidRole
 from gangplan.validate.promise.words import broken, weakened
-from gangplan.validate.trainer.runtimes import JOBSET
 
 Found = Iterator[tuple[int, Problem]]
 

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from gangplan.validate.apiserver.forms import Path
+from gangplan.validate.jobset import LAUNCHER, WORKER
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.roles import LAUNCHER, WORKER, Laid, LaidRole
+from gangplan.validate.promise.roles import Laid, LaidRole
 from gangplan.validate.promise.words import broken
 
 Found = Iterator[tuple[int, Problem]]

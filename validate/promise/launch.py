@@ -12,8 +12,9 @@ from gangplan.model.job import EnvVar
 from gangplan.plan import Unit
 from gangplan.plan.flags import family_of
 from gangplan.plan.launchers import UnreadableError, Use, find
+from gangplan.validate.jobset import LAUNCHER, WORKER
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.roles import LAUNCHER, WORKER, Laid, LaidRole, Place
+from gangplan.validate.promise.roles import Laid, LaidRole, Place
 from gangplan.validate.promise.words import broken
 from gangplan.validate.trainer.trainjobs import RESERVED
 

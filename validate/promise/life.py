@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.validate.jobset import LAUNCHER, WORKER
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.roles import LAUNCHER, WORKER, Laid, LaidRole
+from gangplan.validate.promise.roles import Laid, LaidRole
 from gangplan.validate.promise.words import broken, weakened
 
 Found = Iterator[tuple[int, Problem]]

@@ -10,8 +10,9 @@ from gangplan.model.job import Mount, Scratch
 from gangplan.model.pods import GCSFUSE, GCSFUSE_ANNOTATION
 from gangplan.model.quantity import parse
 from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.validate.jobset import LAUNCHER
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.roles import LAUNCHER, Laid, LaidRole
+from gangplan.validate.promise.roles import Laid, LaidRole
 from gangplan.validate.promise.words import broken, weakened
 
 Found = Iterator[tuple[int, Problem]]

@@ -11,10 +11,11 @@ from typing import Any
 
 from gangplan.rules.lifecycle import GIT_OWNED_FIELD
 from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.validate.jobset import LAUNCHER, WORKER
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.hosts import ports
 from gangplan.validate.promise.life import cut, in_words
-from gangplan.validate.promise.roles import LAUNCHER, MPI_ROLES, WORKER, Laid
+from gangplan.validate.promise.roles import MPI_ROLES, Laid
 from gangplan.validate.promise.words import broken, counted, weakened
 from gangplan.validate.replicas import REPLICAS, runs_ranks
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gangplan.validate.jobset import LAUNCHER
 from gangplan.validate.problems import Problem
-from gangplan.validate.promise.roles import LAUNCHER, Laid, LaidRole, generated_pods, program_of
+from gangplan.validate.promise.roles import Laid, LaidRole, generated_pods, program_of
 from gangplan.validate.promise.words import broken, weakened
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.validate.jobset import JOBSET, LAUNCHER, WORKER
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.failures import is_endless
-from gangplan.validate.promise.roles import LAUNCHER, WORKER, Laid, LaidRole
+from gangplan.validate.promise.roles import Laid, LaidRole
 from gangplan.validate.promise.words import broken, weakened
-from gangplan.validate.trainer.runtimes import JOBSET
 
 Found = Iterator[tuple[int, Problem]]
 CHIEF = "chief"

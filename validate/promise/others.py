@@ -9,12 +9,12 @@ from gangplan.model.job import Role
 from gangplan.model.quantity import QuantityError, parse
 from gangplan.plan.environment import role_env, step_env
 from gangplan.validate.apiserver.forms import Path
+from gangplan.validate.jobset import ENTRIES, LAUNCHER
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.containers import is_same_image
 from gangplan.validate.promise.launch import expanded
-from gangplan.validate.promise.roles import CONTAINER, LAUNCHER, Laid, LaidRole
+from gangplan.validate.promise.roles import CONTAINER, Laid, LaidRole
 from gangplan.validate.promise.words import broken, counted, weakened
-from gangplan.validate.trainer.runtimes import JOBSET
 
 Found = Iterator[tuple[int, Problem]]
 
@@ -25,7 +25,7 @@ def given(laid: Laid) -> Found:
         role, block = laid.roles.get(planned.name), str(planned.place[0])
         if role is None:
             message = f"the run would have no {planned.name}: the replicated job is missing"
-            at: Path = (*JOBSET, "replicatedJobs")
+            at: Path = ENTRIES
             yield laid.runtime, broken(at, message, f"Remove it from {block} of the spec.", block)
             continue
         if role.pods != planned.workers:

@@ -6,9 +6,10 @@ import shlex
 from collections.abc import Iterator
 
 from gangplan.plan.preflight import preflight_words
+from gangplan.validate.jobset import LAUNCHER
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.launch import expanded
-from gangplan.validate.promise.roles import LAUNCHER, Laid
+from gangplan.validate.promise.roles import Laid
 from gangplan.validate.promise.words import broken
 
 

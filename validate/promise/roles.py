@@ -10,14 +10,12 @@ from typing import Any
 from gangplan.plan import Unit
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body, Path
-from gangplan.validate.kueue.model import NeverError
-from gangplan.validate.kueue.podsets import pod_sets
-from gangplan.validate.trainer.runtimes import JOBSET, entries_of, pod_of, step_of
+from gangplan.validate.expand import ExpandedPods, MissingRuntimeError, expand, expand_train_job, runtime_of
+from gangplan.validate.jobset import LAUNCHER, WORKER, entries_of, step_of, title_of
+from gangplan.validate.trainer.runtimes import pod_of
 from gangplan.validate.world import BuiltRun, World, templates_of
 
-LAUNCHER, WORKER = "launcher", "node"  # replicated jobs, by the names that Trainer wires (plugins/mpi)
 CONTAINER = "node"
-TITLES = {LAUNCHER: "the launcher", WORKER: "the workers"}
 # Roles of an MPIJob, and what they are called here.
 MPI_ROLES = {"Launcher": LAUNCHER, "Worker": WORKER}
 Place = tuple[int, Path]
@@ -48,7 +46,7 @@ class LaidRole:
     @property
     def title(self) -> str:
         """How people call these pods."""
-        return TITLES.get(self.name, f"the pods of '{self.name}'")
+        return f"the {title_of(self.name)}"
 
     @property
     def spec(self) -> Body:
@@ -118,63 +116,60 @@ def laid_of(world: World, run: BuiltRun) -> Laid | None:
     """The run as it is laid out; None when it has neither a TrainJob with a runtime of its own nor an
     MPIJob."""
     if run.unit.job.made_of == "mpijob":
-        return _of_mpi_job(run)
+        return _of_mpi_job(world, run)
     at = {body["kind"]: index for index, body in enumerate(run.bodies)}
     if "TrainJob" not in at or "TrainingRuntime" not in at:
         return None
+    job, index = run.bodies[at["TrainJob"]], at["TrainingRuntime"]
     try:
-        sets = pod_sets(run.bodies, world)
-    except NeverError:
+        _, runtime = runtime_of(job, run.bodies, world)
+    except MissingRuntimeError:
+        return None
+    if runtime is not run.bodies[index]:
         return None  # the rules of a TrainJob tell that its runtime is another one
-    index = at["TrainingRuntime"]
-    trainer = run.bodies[at["TrainJob"]]["spec"].get("trainer") or {}
+    trainer = job["spec"].get("trainer") or {}
     roles = {}
-    for number, (entry, pods) in enumerate(zip(entries_of(run.bodies[index]), sets, strict=True)):
-        here: Path = (*JOBSET, "replicatedJobs", number)
-        template_at: Path = (*here, "template", "spec", "template")
-        place, container = program_of(pods.template)
-        box: Path = (*template_at, "spec", "containers", place)
-        own: dict[str, Place] = {}
-        if container is not None and step_of(entry) == "trainer":
-            container, own = _with_trainer(container, trainer, at["TrainJob"])
-        roles[entry["name"]] = LaidRole(
-            entry["name"],
-            number,
-            entry,
-            pods.count,
-            pods.template,
-            container,
-            here,
-            box,
-            index,
-            template_at,
-            own,
-        )
+    for number, one in enumerate(expand_train_job(job, runtime, index)):
+        roles[one.name] = _role(number, one, one.name, trainer, at["TrainJob"])
     uses_mpi = run.unit.job.uses_mpi
     names = (LAUNCHER, WORKER) if uses_mpi else (WORKER,)
     present = tuple(roles[name] for name in names if name in roles)
     return Laid(run, run.unit, at["TrainJob"], index, roles, uses_mpi, present)
 
 
-def _of_mpi_job(run: BuiltRun) -> Laid | None:
+def _of_mpi_job(world: World, run: BuiltRun) -> Laid | None:
     """The run as the operator lays it out; None when it has no MPIJob."""
     index = next((at for at, body in enumerate(run.bodies) if body["kind"] == "MPIJob"), None)
     if index is None:
         return None
-    from gangplan.validate.replicas import replicas_of  # few runs are MPIJobs
-
     roles = {}
-    for number, one in enumerate(replicas_of(run.bodies[index])):
-        name = LAUNCHER if one.role == "launcher" else WORKER
-        place, container = program_of(one.template)
-        box: Path = (*one.at, "spec", "containers", place)
-        # As the entry of a JobSet that makes such pods, for what reads entries.
-        entry: Body = {"name": name, "template": {"spec": {"template": one.template}}}
-        roles[name] = LaidRole(
-            name, number, entry, one.count, one.template, container, one.path, box, index, one.at
-        )
+    for number, one in enumerate(expand(world, run.bodies)):
+        name = LAUNCHER if one.name == "launcher" else WORKER
+        roles[name] = _role(number, one, name)
     present = tuple(roles[name] for name in (LAUNCHER, WORKER) if name in roles)
     return Laid(run, run.unit, index, index, roles, True, present)
+
+
+def _role(number: int, pods: ExpandedPods, name: str, trainer: Body = {}, job: int = 0) -> LaidRole:  # noqa: B006
+    """The role that pods have, with what the trainer says in object `job`."""
+    place, container = program_of(pods.template)
+    own: dict[str, Place] = {}
+    if container is not None and trainer and step_of(pods.entry) == "trainer":
+        container, own = _with_trainer(container, trainer, job)
+    box: Path = (*pods.template_at, "spec", "containers", place)
+    return LaidRole(
+        name,
+        number,
+        pods.entry,
+        pods.count,
+        pods.template,
+        container,
+        pods.at,
+        box,
+        pods.index,
+        pods.template_at,
+        own,
+    )
 
 
 def program_of(template: Body) -> tuple[int, Body | None]:

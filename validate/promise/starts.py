@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gangplan.rules.lifecycle import GIT_OWNED_FIELD
+from gangplan.validate.jobset import JOBSET, LAUNCHER
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.failures import is_for_disruptions
-from gangplan.validate.promise.roles import LAUNCHER, Laid
+from gangplan.validate.promise.roles import Laid
 from gangplan.validate.promise.words import broken, weakened
-from gangplan.validate.trainer.runtimes import JOBSET
 
 Found = Iterator[tuple[int, Problem]]
 EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 from gangplan.rules.lifecycle import MPI_HOSTS_UNKNOWN
 from gangplan.validate.apiserver.forms import Body, Path
+from gangplan.validate.jobset import ENTRIES, entries_of
 from gangplan.validate.problems import Problem
-from gangplan.validate.trainer.runtimes import JOBSET, entries_of, pod_of
+from gangplan.validate.trainer.runtimes import pod_of
 from gangplan.validate.world import BuiltRun, World, templates_of
 
 HOSTFILE = "PRTE_MCA_prte_default_hostfile"
@@ -33,7 +34,7 @@ def hosts(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
         for place, entry in enumerate(entries_of(body)):
             if entry["name"] == "launcher":
                 at: Path = (
-                    *(*JOBSET, "replicatedJobs", place, "template"),
+                    *(*ENTRIES, place, "template"),
                     *("spec", "template", "spec", "containers"),
                 )
                 for number, one in enumerate(pod_of(entry)["containers"]):

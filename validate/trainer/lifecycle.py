@@ -22,8 +22,9 @@ from gangplan.rules.lifecycle import (
 )
 from gangplan.validate.apiserver.forms import Body, Found, Path
 from gangplan.validate.apiserver.schema import SchemaVersions
+from gangplan.validate.jobset import ENTRIES, JOBSET, entries_of, step_of
 from gangplan.validate.problems import Problem
-from gangplan.validate.trainer.runtimes import JOBSET, entries_of, pod_of, step_of
+from gangplan.validate.trainer.runtimes import pod_of
 from gangplan.validate.trainer.trainjobs import RESERVED
 from gangplan.validate.world import templates_of
 
@@ -126,7 +127,7 @@ def _runtime(body: Body, others: Sequence[Body], versions: SchemaVersions) -> Fo
     entries, spec = entries_of(body), (body["spec"].get("template") or {}).get("spec") or {}
     yield from _ttl((*JOBSET, "ttlSecondsAfterFinished"), spec, versions)
     for index, entry in enumerate(entries):
-        at: Path = (*JOBSET, "replicatedJobs", index)
+        at: Path = (*ENTRIES, index)
         if body["spec"].get("podGroupPolicy"):
             if entry.get("dependsOn"):
                 waits = f"'{entry['name']}' is created only after '{entry['dependsOn'][0]['name']}'"

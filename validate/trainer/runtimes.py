@@ -16,9 +16,8 @@ from gangplan.validate.apiserver.forms import (
     problem,
     twice,
 )
+from gangplan.validate.jobset import ENTRIES, JOBSET, entries_of, step_of
 
-JOBSET: Path = ("spec", "template", "spec")
-ANCESTOR = "trainer.kubeflow.org/trainjob-ancestor-step"
 # Volumes that Trainer puts into the pods of a run with MPI.
 VOLUMES = {"launcher": ("mpi-ssh-auth", "mpi-hostfile"), "node": ("mpi-ssh-auth",)}
 STEPS = {
@@ -26,15 +25,6 @@ STEPS = {
     "dataset-initializer": "dataset-initializer",
     "model-initializer": "model-initializer",
 }
-
-
-def entries_of(runtime: Body) -> list[Body]:
-    spec: Body = (runtime["spec"].get("template") or {}).get("spec") or {}
-    return spec.get("replicatedJobs") or []
-
-
-def step_of(entry: Body) -> str:
-    return str(((entry["template"].get("metadata") or {}).get("labels") or {}).get(ANCESTOR, ""))
 
 
 def pod_of(entry: Body) -> Body:
@@ -56,7 +46,7 @@ def runtime(body: Body, run: Body | None) -> Found:
     if "mpi" in policy:
         yield from _mpi(policy["mpi"], names, run)
     for index, entry in enumerate(entries):
-        at = (*JOBSET, "replicatedJobs", index)
+        at = (*ENTRIES, index)
         yield from _entry(at, entry, names[:index], _skips_webhook(body))
         if "spec" not in entry["template"]:
             yield problem((*at, "template", "spec"), "the Job of this entry has no pods to make")
@@ -80,7 +70,7 @@ def _mpi(mpi: Body, names: list[str], run: Body | None) -> Found:
         for name in ("launcher", "node"):
             if nodes > 1 and name not in names:
                 yield problem(
-                    (*JOBSET, "replicatedJobs"),
+                    ENTRIES,
                     f"a launcher that is a node needs the replicated job '{name}'",
                 )
 

@@ -22,7 +22,8 @@ from gangplan.validate.apiserver.forms import (
     problem,
 )
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.trainer.runtimes import STEPS, entries_of, pod_of, step_of
+from gangplan.validate.jobset import entries_of, patches_of, step_of
+from gangplan.validate.trainer.runtimes import STEPS, pod_of
 
 # What Trainer sets itself; a run's own are refused (2.1 does not look at those of MPI).
 RESERVED = {
@@ -190,21 +191,9 @@ def _resources(wanted: Body, entries: list[Body], versions: SchemaVersions) -> F
 
 def _patched(spec: Body, entries: list[Body]) -> Iterator[tuple[Path, Body, Body | None]]:
     """The pod specs in the patches of a run, with the replicated job that each is for."""
-    for number, patch in enumerate(spec.get("runtimePatches") or ()):
-        job_set = (((patch.get("trainingRuntimeSpec") or {}).get("template") or {}).get("spec")) or {}
-        for index, one in enumerate(job_set.get("replicatedJobs") or ()):
-            pod = (((one.get("template") or {}).get("spec") or {}).get("template") or {}).get("spec") or {}
-            at: Path = (
-                "spec",
-                "runtimePatches",
-                number,
-                "trainingRuntimeSpec",
-                "template",
-                "spec",
-                "replicatedJobs",
-                index,
-            )
-            yield at, pod, next((entry for entry in entries if entry["name"] == one["name"]), None)
+    for at, one in patches_of(spec):
+        pod = (((one.get("template") or {}).get("spec") or {}).get("template") or {}).get("spec") or {}
+        yield at, pod, next((entry for entry in entries if entry["name"] == one["name"]), None)
 
 
 def _patched_containers(path: Path, pod: Body, entry: Body | None) -> Found:

@@ -1,0 +1,52 @@
+"""The pods of a run are laid out once: Kueue's, the network's and the plan's proofs count the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from gangplan.validate.expand import MissingRuntimeError, expand
+from gangplan.validate.kueue.podsets import pod_sets
+from gangplan.validate.network.pods import run_roles
+from gangplan.validate.network.relation import home_of
+from gangplan.validate.versions import SchemaVersions
+from gangplan.validate.world import World
+from tests.layouts import LAYOUTS, layout
+
+WORLD = World("lab", SchemaVersions("1.34", "2.3", "0.19", "0.12"), (), ())
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_everybody_counts_the_same(name: str) -> None:
+    """The network's proof counted one launcher where Trainer makes four, and three workers for one."""
+    runtime, job, pods = layout(name)
+    bodies = [runtime, job]
+    assert {one.name: one.count for one in expand(WORLD, bodies)} == pods
+    assert {one.name: one.count for one in pod_sets(bodies, WORLD)} == pods
+    roles = run_roles(job, runtime, home_of(name, {}), {})
+    assert {role.name: sum(part.count for part in role.parts) for role in roles} == pods
+
+
+def test_a_patch_of_the_run_is_in_the_template() -> None:
+    runtime, job, _ = layout("patched")
+    workers = next(one for one in expand(WORLD, [runtime, job]) if one.name == "node")
+    assert workers.labels["cost"] == "x"
+    assert workers.template["spec"]["nodeSelector"] == {"pool": "a"}
+    assert "nodeSelector" not in workers.entry["template"]["spec"]["template"]["spec"]
+
+
+def test_a_runtime_that_is_not_there() -> None:
+    _, job, _ = layout("plain")
+    with pytest.raises(MissingRuntimeError, match="runtime 'plain' not found"):
+        expand(WORLD, [job])
+    assert expand(WORLD, []) == []
+
+
+def test_who_waits_for_whom() -> None:
+    runtime, job, _ = layout("plain")
+    assert [(one.name, one.stage, one.phase) for one in expand(WORLD, [runtime, job])] == [
+        ("node", 0, 0),
+        ("launcher", 1, 0),
+    ]
+    (needed,) = runtime["spec"]["template"]["spec"]["replicatedJobs"][1]["dependsOn"]
+    needed["status"] = "Complete"
+    assert [(one.stage, one.phase) for one in expand(WORLD, [runtime, job])] == [(0, 0), (0, 1)]

@@ -1,0 +1,46 @@
+"""The replicated jobs of a run: where they stand, what a TrainJob patches, what people call them.
+
+The JobSet of a run is the template of its TrainingRuntime (Trainer v2.1 to v2.3, JobSet v0.10 to v0.12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangplan.validate.apiserver.forms import Body, Path
+
+JOBSET: Path = ("spec", "template", "spec")
+_ENTRIES = "replicatedJobs"
+ENTRIES: Path = (*JOBSET, _ENTRIES)
+_INSIDE: Path = ("template", "spec", _ENTRIES)
+POD: Path = ("template", "spec", "template")  # the pods' template in an entry
+ANCESTOR = "trainer.kubeflow.org/trainjob-ancestor-step"
+LAUNCHER, WORKER = "launcher", "node"  # by the names that Trainer wires (plugins/mpi)
+_TITLES = {LAUNCHER: "launcher", WORKER: "workers", "worker": "workers"}
+
+
+def entries_of(body: Body) -> list[Body]:
+    """The replicated jobs of a TrainingRuntime or a JobSet, as they are written."""
+    spec = body["spec"]
+    if body["kind"] != "JobSet":
+        spec = (spec.get("template") or {}).get("spec") or {}
+    found: list[Body] = spec.get(_ENTRIES) or []
+    return found
+
+
+def step_of(entry: Body) -> str:
+    """The step of a TrainJob that a replicated job is: trainer, dataset-initializer, ..., or none."""
+    return str(((entry["template"].get("metadata") or {}).get("labels") or {}).get(ANCESTOR, ""))
+
+
+def patches_of(spec: Body) -> Iterator[tuple[Path, Body]]:
+    """What runtimePatches of a TrainJob's spec say of replicated jobs (Trainer 2.2), each with its place."""
+    for number, patch in enumerate(spec.get("runtimePatches") or ()):
+        inner = ((patch.get("trainingRuntimeSpec") or {}).get("template") or {}).get("spec") or {}
+        for index, one in enumerate(inner.get(_ENTRIES) or ()):
+            yield ("spec", "runtimePatches", number, "trainingRuntimeSpec", *_INSIDE, index), one
+
+
+def title_of(name: str) -> str:
+    """How people call the pods of a replicated job."""
+    return _TITLES.get(name, f"pods of '{name}'")
