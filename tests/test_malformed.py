@@ -20,6 +20,11 @@ import pytest
 
 from gangplan.errors import Exit
 from gangplan.findings import sentence
+from gangplan.reference.schemas import models
+from gangplan.source import load
+from gangplan.spec.load import parse
+from gangplan.starter.fields import FORMATS, fields_of
+from gangplan.starter.text import KINDS
 from tests import plain, workspaces
 from tests.workspaces import Outcome, gangplan, gangplan_process
 
@@ -305,3 +310,21 @@ def test_no_workspace(part: str, workspace: Path) -> None:
     outcome = gangplan("render", "-C", workspace)
     assert outcome.code == Exit.INPUT
     assert "this is not a gangplan workspace" in outcome.err
+
+
+LONG = "9" * 5000
+_LONG_VALUES = (LONG, f'"{LONG}"', f'"gpu:{LONG}"', f'"{LONG}-{LONG}"')
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_very_long_numbers_end_nothing(kind: str) -> None:
+    """Python refuses to read more than 4300 digits: every field is judged all the same."""
+    for field in fields_of(kind):
+        path = ("images", "new", *field.path) if kind == "image" else field.path
+        for value in _LONG_VALUES:
+            blocks = "".join(f"{'  ' * depth}{name}:\n" for depth, name in enumerate(path))
+            text = f"apiVersion: gangplan.dev/v1\nkind: {KINDS[kind]}\n{blocks[:-1]} {value}\n"
+            document, findings = load(text.encode(), "a.yaml")
+            if document is not None:
+                _, findings = parse(models()[FORMATS[kind]], document)
+            assert all(one.message and len(str(one.where)) < 50 for one in findings)

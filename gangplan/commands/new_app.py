@@ -42,36 +42,39 @@ def job() -> None:
 
 @app.command()
 def sweep(
-    name: Annotated[str, typer.Argument(help="Name of the sweep, and of its file.", metavar="NAME")],
+    name: Annotated[
+        str | None, typer.Argument(help="Name of the sweep, and of its file.", metavar="NAME")
+    ] = None,
     job: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--from",
             help="Spec of the job that each trial runs.",
             metavar="SPEC",
             autocompletion=complete.files,
         ),
-    ],
+    ] = None,
     parameter: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--parameter",
             "-p",
             help="Parameter and its values; --NAME in the command gets them. May be repeated.",
             metavar="NAME=A,B,...",
         ),
-    ],
+    ] = None,
     max_concurrent: Annotated[
-        int, typer.Option("--max-concurrent", help="Trials that may run at once.", metavar="N", min=1)
-    ],
+        int | None, typer.Option("--max-concurrent", help="Trials that may run at once.", metavar="N", min=1)
+    ] = None,
     workspace: Workspace = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Print the file, write nothing.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a sweep of a job beside it, and say what its trials take."""
-    from gangplan.commands.new_sweep import new_sweep
+    from gangplan.commands.new_sweep import asked, new_sweep
 
-    raise typer.Exit(new_sweep(name, job, parameter, max_concurrent, workspace, dry_run, quiet))
+    given = asked(name, job, parameter or [], max_concurrent, workspace)
+    raise typer.Exit(new_sweep(*given, workspace, dry_run, quiet))
 
 
 @app.command(cls=_FieldCommand)

@@ -97,9 +97,16 @@ def asked(wanted: New) -> New:
         chosen = _chosen(wanted, errors)
         if chosen is None:
             return wanted
-        rest = {flag: value for flag, value in wanted.given.items() if flag != chosen.flag}
-        sys.stdout.write(f"  {log_line(chosen.description)}\n")
-        wanted = with_answer(replace(wanted, given=rest), chosen)
+        wanted = _changed(wanted, chosen)
+
+
+def _changed(wanted: New, field: NewField) -> New:
+    """The same with another answer about one field."""
+    now = wanted.given.get(field.flag)
+    told = "" if not now else f" Now: {now if isinstance(now, str | bool) else ', '.join(now)}"
+    sys.stdout.write(f"  {log_line(field.description + told)}\n")
+    rest = {flag: value for flag, value in wanted.given.items() if flag != field.flag}
+    return with_answer(replace(wanted, given=rest), field)
 
 
 def _chosen(wanted: New, errors: Sequence[Finding]) -> NewField | None:
@@ -108,7 +115,7 @@ def _chosen(wanted: New, errors: Sequence[Finding]) -> NewField | None:
     With errors there must be one, and what else was answered is not lost. Raises KeyboardInterrupt for a no.
     """
     fields = {".".join(field.path): field for field in fields_of(wanted.kind)}
-    words = () if errors else ("yes", "no")
+    words = ("no",) if errors else ("yes", "no")
 
     def is_known(answer: str) -> None:
         if answer not in fields and not any(word.startswith(answer.lower()) for word in words):
@@ -116,8 +123,12 @@ def _chosen(wanted: New, errors: Sequence[Finding]) -> NewField | None:
 
     if errors:
         sys.stdout.write(text_report(errors) + "\n")
-        first = next((name for name, field in fields.items() if wanted.given.get(field.flag)), "")
-        answer = ask("Change which field? Ctrl-C gives up", first, list(fields), is_known)
+        fault = at_fault(wanted, errors)
+        question = (
+            "Change which field?" if fault else "Nothing that was asked is wrong here. Change which field?"
+        )
+        hint = "a field, which TAB completes, or no to write nothing"
+        answer = ask(question, fault or "no", [*words, *fields], is_known, hint=hint)
     else:
         hint = "yes, no, or a field to add or change, which TAB completes"
         answer = ask("Write it?", "yes", [*words, *fields], is_known, hint=hint)
@@ -126,10 +137,30 @@ def _chosen(wanted: New, errors: Sequence[Finding]) -> NewField | None:
     return fields.get(answer)
 
 
+def at_fault(wanted: New, errors: Sequence[Finding]) -> str:
+    """The field at which the first error stands, among those that were given; empty where it is elsewhere."""
+    document, _ = load(wanted.text(), wanted.file)
+    if document is None:
+        return ""
+    prefix = ("images", wanted.name) if wanted.kind == "image" else ()
+    places = {}
+    for field in fields_of(wanted.kind):
+        if wanted.given.get(field.flag) is not None:
+            where = document.where((*prefix, *field.path), key=True)
+            places[where.line, where.column] = ".".join(field.path)
+    for one in errors:
+        before = [at for at in places if at <= (one.where.line, one.where.column)]
+        if one.where.file == wanted.file and before:
+            return places[max(before)]
+    return ""
+
+
 def _named(wanted: New) -> New:
     """With its team, where it is a job, and a name that is free."""
     if wanted.kind == "job" and not wanted.team:
         known = Files(wanted.root).team_names
+        if not known:
+            raise UserError("there is no team yet", "Make one: gangplan new team NAME.")
 
         def known_team(answer: str) -> None:
             if answer not in known:
@@ -168,6 +199,8 @@ def with_answer(wanted: New, field: NewField) -> New:
     def fits(answer: str) -> None:
         """Judge the field alone: what else is missing or wrong comes later."""
         found = _alone(_given(given, field, answer), field)
+        if wanted.kind == "job" and field.flag == "--image" and not found and known and answer not in known:
+            raise UserError(f"there is no image '{answer}'", nearest(answer, known))
         if found:
             raise UserError(found[0].message.replace("images.new.", ""), found[0].help)
 
@@ -196,10 +229,7 @@ def _given(wanted: New, field: NewField, answer: str) -> New:
     elif _is_one_by_one(field):
         before = wanted.given.get(field.flag) or ()
         value = [*(() if isinstance(before, str | bool) else before), answer]
-    elif field.shape == "map":
-        parts = [one.strip() for one in answer.split(",")]
-        value = parts if all("=" in one for one in parts) else [answer]
-    elif field.shape == "list":
+    elif field.shape in ("map", "list"):
         value = [answer]
     return replace(wanted, given={**wanted.given, field.flag: value})
 

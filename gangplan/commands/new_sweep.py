@@ -7,7 +7,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from gangplan.commands.ask import ask, is_watched
 from gangplan.commands.common import exit_code, plural, print_findings
+from gangplan.contents.files import Files
+from gangplan.contents.tables import specs
 from gangplan.errors import Exit, UserError
 from gangplan.fixes.write import read
 from gangplan.pipeline.render import preview
@@ -58,6 +61,61 @@ def new_sweep(
         lines.append(f"next: gangplan render, then commit {file} and rendered/")
         sys.stdout.write("".join(f"{own_line(line)}\n" for line in lines))
     return Exit.CLEAN
+
+
+def asked(
+    name: str | None, job: str | None, given: Sequence[str], at_once: int | None, workspace: Path | None
+) -> tuple[str, str, list[str], int]:
+    """Name, job, parameters and trials at once; on a terminal, what was not given is asked for. Raises UserError."""
+    missing = [
+        flag
+        for flag, value in (
+            ("NAME", name),
+            ("--from", job),
+            ("--parameter", given),
+            ("--max-concurrent", at_once),
+        )
+        if not value
+    ]
+    if missing and not is_watched():
+        verb = "is" if len(missing) == 1 else "are"
+        help = "Run gangplan new sweep --help; on a terminal, gangplan asks for what is missing."
+        raise UserError(f"nothing was written: {', '.join(missing)} {verb} missing", help)
+    root = root_of(workspace)
+    if not name:
+        name = ask("Name", check=lambda answer: check_name("job", answer))
+    if not job:
+        known = [str(row["file"]) for row in specs(Files(root)) if row["job"]]
+        job = ask(
+            "Job that each trial runs",
+            "",
+            known,
+            lambda answer: _source(root, answer),
+            hint=", ".join(known[:6]),
+        )
+    parameters = list(given)
+    while not given:
+        more = bool(parameters)
+        question = "Another parameter" if more else "Parameter and its values"
+        answer = ask(
+            question,
+            "",
+            (),
+            lambda one: parameters_of([*parameters, one]),
+            more,
+            "" if more else "such as lr=0.1,0.01",
+        )
+        if not answer:
+            break
+        parameters.append(answer)
+    if not at_once:
+        at_once = int(ask("Trials that run at once", "1", (), _count))
+    return name, job, parameters, at_once
+
+
+def _count(answer: str) -> None:
+    if not answer.isdecimal() or not 0 < len(answer) < 5 or int(answer) < 1:
+        raise UserError(f"'{answer}' is no number of trials", "Write a whole number from 1 on.")
 
 
 def _source(root: Path, job: str) -> str:

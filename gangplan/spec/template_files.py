@@ -76,7 +76,9 @@ def read_templates(
         if any(one.is_error for one in wrong):
             template = None
         findings += wrong
-        version = template.version if template else int(number) if number.isdigit() else 1
+        version = (
+            template.version if template else int(number) if number.isdecimal() and len(number) < 10 else 1
+        )
         name = (template.name if template else None) or stem
         data = (root / file).read_bytes() if document is not None else b""
         digest = hashlib.sha256(data).hexdigest()[:16]

@@ -55,7 +55,7 @@ class Templates:
         """The template of a name, `horovod-large` or `horovod-large@2`, as specs of a team mean it."""
         name, _, version = label.partition("@")
         for one in reversed(self.seen_by(team).get(name, ())):
-            if not version or one.version == int(version):
+            if not version or str(one.version) == version:
                 return one
         return None
 

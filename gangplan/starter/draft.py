@@ -35,7 +35,7 @@ def drafted(root: Path | None, files: Mapping[str, str]) -> Iterator[Path]:
             for path, text in files.items():
                 if "\nafter:" in text:
                     _copy_specs(root, folder, Path(path).parts[1])
-                if path.startswith(f"{SPECS}/") and "./" in text:
+                if path.startswith(f"{SPECS}/") and _names_files(text):
                     _copy_beside(root, folder, Path(path).parent)
                 if is_template(path):
                     _copy_users(root, folder, path)
@@ -75,12 +75,19 @@ def _copy_users(root: Path, folder: Path, template: str) -> None:
         if b"template:" in data:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)
-            if b"./" in data:
+            if _names_files(data.decode(errors="replace")):
                 _copy_beside(root, folder, path.parent.relative_to(root))
+
+
+def _names_files(text: str) -> bool:
+    """Whether a spec may name files beside it; the schema of its first line is none."""
+    return any("./" in line for line in text.splitlines() if not line.startswith("#"))
 
 
 def _copy_beside(root: Path, folder: Path, where: Path) -> None:
     """What a spec in a folder may name: the files there that are no specs, and all in `files/`."""
+    if not (root / where).is_dir():
+        return  # of a team that is not there yet
     beside = (path for path in (root / where).iterdir() if path.suffix not in (".yaml", ".yml"))
     for path in sorted([*beside, *(root / where / FILES_FOLDER).rglob("*")]):
         target = folder / path.relative_to(root)

@@ -21,6 +21,9 @@ from gangplan.starter.text import file_text
 from gangplan.starter.values import Given, Values, nested
 from gangplan.workspace import CATALOG, nearest
 
+# A job that is tried with a new image: its name, and for how many teams at most.
+_TRY, _TRIED = "gangplan-try", 20
+
 
 @dataclass(frozen=True, slots=True)
 class New:
@@ -84,7 +87,25 @@ def judged(wanted: New, data: bytes) -> tuple[Result, list[Finding]]:
         named = (wanted.file,) if wanted.kind == "job" else ()
         result = preview(Request(draft, specs=named, engine="serial"))
     about = [one for one in result.findings if one.rule != WORKSPACE_EMPTY or one.where.file != SPECS]
+    if wanted.kind == "image":
+        known = {(one.where, one.message) for one in about}
+        used = [one for one in unusable(wanted, data) if one.where.file == CATALOG]
+        about += [one for one in used if (one.where, one.message) not in known]
     if wanted.kind != "job":
         # Others' files may have their faults; they are told where they are checked.
         about = [one for one in about if one.where.file == wanted.file]
     return result, about
+
+
+def unusable(wanted: New, data: bytes) -> list[Finding]:
+    """Why no team could run a job with a new image: what is wrong with it for the first; empty where one could."""
+    from gangplan.resolve.image_checks import ABOUT_IMAGES  # only new images need it
+
+    spec = f"apiVersion: gangplan.dev/v1\nkind: TrainingJob\nimage: {wanted.name}\ncommand: ['true']\n"
+    teams = sorted(path.parent.name for path in wanted.root.glob(f"{SPECS}/*/team.yaml"))[:_TRIED]
+    tries = {f"{SPECS}/{team}/{_TRY}.yaml": team for team in teams}
+    with drafted(wanted.root, {wanted.file: data.decode(), **dict.fromkeys(tries, spec)}) as draft:
+        found = preview(Request(draft, specs=tuple(tries), engine="serial")).findings if tries else []
+    wrong = [one for one in found if one.is_error and one.rule in ABOUT_IMAGES]
+    by_team = [[one for one in wrong if one.where.file in (file, CATALOG)] for file in tries]
+    return by_team[0] if by_team and all(by_team) else []

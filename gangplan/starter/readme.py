@@ -38,8 +38,8 @@ def readme(answers: Answers) -> str:
         f"gangplan plan specs/{answers.team}/NAME.yaml    # pods, totals, whether the queue admits it\n"
         "gangplan render    # then commit specs/ and rendered/ together\n"
         "```\n\n"
-        "CI runs `gangplan validate` and `gangplan render --check`. `gangplan list images` (`claims`, `pools`,\n"
-        "`queues`, ...) says what there is, and `gangplan explain NAME` what a field or a finding means.\n"
+        "`gangplan list images` (`claims`, `pools`, `queues`, ...) says what there is, and `gangplan explain NAME`\n"
+        "what a field or a finding means.\n"
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from gangplan.errors import UserError
 from gangplan.records import dataclass
-from gangplan.source import ManifestError, load_objects
+from gangplan.source import ManifestError, load, load_objects
 from gangplan.source.scalars import NotFiniteError, plain
 from gangplan.spec.blocks import TEXT_PARENTS
 from gangplan.starter.fields import NewField
@@ -60,7 +60,7 @@ def value_of(field: NewField, given: Given) -> Any:
         return [_scalar(field, part.strip()) for text in texts for part in _parts(field, text)]
     if field.shape == "blocks":
         return [_block(field, text) for text in texts]
-    pairs = [_pair(field, text) for text in texts]
+    pairs = [_pair(field, part) for text in texts for part in _entries(field, text)]
     return {
         name: (_scalar if field.shape == "map" or _is_text(field, text) else _block)(field, text)
         for name, text in pairs
@@ -77,13 +77,33 @@ def _parts(field: NewField, text: str) -> list[str]:
     return [text] if has_commas(field) else text.split(",")
 
 
+def _entries(field: NewField, text: str) -> list[str]:
+    """Entries of a map, which may be given at once: a=1,b=2. A value may hold commas."""
+    parts = [part.strip() for part in text.split(",")] if field.shape == "map" else [text]
+    return parts if all("=" in part for part in parts) else [text]
+
+
 def has_commas(field: NewField) -> bool:
     """Whether an entry of a list may hold commas, as the names of groups in a directory do."""
     return re.search(r"group|flags", field.flag) is not None
 
 
 def words_of(text: str) -> list[str | int] | str:
-    """A command as a list of words, as a shell would read it; as it is where it is no such line."""
+    """A command as a list of words, as a shell would read it or as YAML has it: [python, train.py].
+
+    As it is where it is neither.
+    """
+    if text.lstrip().startswith("[") and text.rstrip().endswith("]"):
+        document, _ = load(f"words: {text}".encode(), "command")
+        words = document.value["words"] if document is not None else None
+        if document is not None and isinstance(words, list):
+            written = [document.text(("words", index)) for index in range(len(words))]
+            if None not in written:
+                quoted = [document.is_quoted(("words", index)) for index in range(len(words))]
+                return [
+                    one if is_text else _word(one)
+                    for one, is_text in zip(map(str, written), quoted, strict=True)
+                ]
     try:
         return [_word(word) for word in shlex.split(text)]
     except ValueError:
@@ -114,13 +134,16 @@ def _scalar(field: NewField, text: str) -> Any:
 def _pair(field: NewField, text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
-        example = (
-            next(iter(field.example.items()), ("NAME", "VALUE")) if isinstance(field.example, dict) else None
+        key, example = ("NAME", "VALUE")
+        if isinstance(field.example, dict) and field.example:
+            key, example = next(iter(field.example.items()))
+        missing = "name" if equals or not name.strip() else "value"
+        if not equals:
+            key = name.strip() or key
+        raise UserError(
+            f"{field.flag} {text}: the {missing} is missing",
+            f"Write {field.flag} {shlex.quote(f'{key}={flow(example)}')}.",
         )
-        help = f"Write {field.flag} NAME=VALUE"
-        if example:
-            help = f"Write {field.flag} {shlex.quote(f'{example[0]}={flow(example[1])}')}"
-        raise UserError(f"{field.flag} {text}: the name is missing", f"{help}.")
     return name.strip(), value
 
 

@@ -204,7 +204,7 @@ def test_others_faults_are_others(root: Path) -> None:
         (["new", "job", "Tune_1", "--command", "a"], "\n  help: Write tune-1."),
         (["new", "job", "../x", "--command", "a"], "cannot be the name of a job"),
         (["new", "job", "tune", "--command", "a", "--team", "npl"], "there is no team 'npl'"),
-        (["new", "job", "tune", "--command", "a", "--data", "x"], "--data x: the name is missing"),
+        (["new", "job", "tune", "--command", "a", "--data", "x"], "--data x: the value is missing"),
         (["new", "cluster", "far", "--node-pools", "a=b"], "missing"),
         (["new", "image", "a", "--repository", "registry.example.com/a"], "--digest is missing"),
         (["new", "jobb"], "No such command 'jobb'. Did you mean 'job'?"),
@@ -321,6 +321,76 @@ def test_an_image_is_added_and_nothing_else_changes(before: str, after: str, roo
     assert list((root / "images").iterdir()) == [root / "images/catalog.yaml"]
 
 
+def test_an_image_that_nobody_can_use(root: Path) -> None:
+    """What is wrong with the entry is refused; what others would have to allow is told."""
+    digest = "sha256:" + "a" * 64
+    before = tree(root)
+    outcome = gangplan(
+        "new", "image", "solver", "--repository", "registry.example.com/a", "--digest", digest, "-C", root
+    )
+    assert outcome.code != Exit.CLEAN
+    assert [one.rule for one in outcome.findings] == ["image-without-mpi"]
+    assert tree(root) == before
+    write(root, {"overlays/lab/cluster.yaml": CLUSTER + "registries: [registry.example.com]\n"})
+    far = ("--repository", "docker.io/team/a", "--digest", digest, "--framework", "torch")
+    outcome = gangplan("new", "image", "far", *far, "-C", root)
+    assert outcome.code == Exit.CLEAN, outcome.err
+    assert "no team can use it yet" in outcome.out
+    assert "registries" in outcome.out
+    near = ("--repository", "registry.example.com/b", "--digest", digest, "--framework", "torch")
+    assert "yet" not in gangplan("new", "image", "near", *near, "-C", root).out
+
+
+@pytest.mark.parametrize("kind", ["team", "cluster", "waiver", "job"])
+def test_a_workspace_of_init_takes_more(kind: str, tmp_path: Path) -> None:
+    """Its files begin with their schema's path, which is no file that a spec names."""
+    assert gangplan("init", tmp_path, "--team", "nlp", "--cluster", "lab", "-q").code == Exit.CLEAN
+    assert gangplan("new", "image", "jax", *IMAGE[3:], "-C", tmp_path).code == Exit.CLEAN
+    given = {
+        "team": ("new", "team", "vision", "--contact", "vision@example.com"),
+        "cluster": (
+            "new", "cluster", "far", "--versions-kubernetes", "1.34", "--versions-trainer", "2.3.0", "--region", "eu",
+            "--versions-kueue", "0.19.2", "--location", "on-prem", "--node-pools", "cpu={count: 4, cpu: 30, memory: 120Gi}",
+        ),
+        "waiver": (
+            "new", "waiver", "slots", "--rule", "slots-not-gpus", "--scope-team", "nlp",
+            "--reason", "Measured to be faster.", "--approver", "lead@example.com", "--expires", "2027-01-31",
+        ),
+        "job": JOB,
+    }[kind]  # fmt: skip
+    outcome = gangplan(*given, "-C", tmp_path)
+    assert (outcome.code, outcome.err) == (Exit.CLEAN, "")
+    assert "wrote " in outcome.out
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["[python, train.py, --lr, 1e-4]", '["python", train.py, "--lr", "1e-4"]', "python train.py --lr 1e-4"],
+)
+def test_a_command_is_a_list_or_a_line(command: str, root: Path) -> None:
+    text = gangplan("new", "job", "tune", "--image", "openmpi", "--command", command, "-n", "-C", root).out
+    assert 'command: [python, train.py, --lr, "1e-4"]\n' in text
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--data", "filings"), "--data filings: the value is missing"),
+        (("--data", "=/data"), "--data =/data: the name is missing"),
+        (("--env", "SEED"), "Write --env SEED="),
+    ],
+)
+def test_half_a_pair(flags: tuple[str, str], said: str, root: Path) -> None:
+    outcome = gangplan(*JOB, *flags, "-C", root)
+    assert outcome.code == Exit.INPUT
+    assert said in outcome.err
+
+
+def test_entries_of_a_map_with_commas(root: Path) -> None:
+    spec = plain.load(gangplan(*JOB, "--data", "filings=/data,archive=/old", "-n", "-C", root).out)
+    assert spec["data"] == {"filings": "/data", "archive": "/old"}
+
+
 def test_a_catalog_in_one_line_is_left_alone(root: Path) -> None:
     one = "{repository: registry.example.com/a, digest: 'sha256:" + "1" * 64 + "', framework: torch}"
     text = f"{KINDS}images: {{a: {one}}}\n"
@@ -384,7 +454,7 @@ def test_an_answer_can_be_corrected_at_the_end(root: Path) -> None:
         for question in ("gpu.model (", "cpu (", "memory (", "data (", "timeout ("):
             terminal.expect(question)
             terminal.type("\r")
-        assert "error[over-quota]" in terminal.expect("Change which field? Ctrl-C gives up [")
+        assert "error[over-quota]" in terminal.expect("Change which field? [workers]: ")
         terminal.type("worker\r")
         terminal.expect("there is no field 'worker'. Did you mean 'workers'?")
         terminal.type("workers\r")
@@ -395,6 +465,51 @@ def test_an_answer_can_be_corrected_at_the_end(root: Path) -> None:
         terminal.expect("wrote specs/nlp/tune.yaml")
         assert terminal.end() == Exit.CLEAN
     assert plain.load((root / "specs/nlp/tune.yaml").read_text())["workers"] == 2
+
+
+def test_the_field_at_fault_is_proposed(root: Path) -> None:
+    with Terminal("new", "job", "tune", "--image", "pytorch", "--timeout", "1h", cwd=root) as terminal:
+        terminal.expect("command: ")
+        terminal.type("python train.py\r")
+        for question in ("workers (", "gpus (", "cpu (", "memory (", "data ("):
+            terminal.expect(question)
+            terminal.type("\r")
+        terminal.expect("[yes]: ")
+        terminal.type("secrets.env\r")
+        terminal.expect("secrets.env (")
+        terminal.type("HF_TOKEN=hugingface/token\r")
+        terminal.expect("Change which field? [secrets.env]: ")
+        terminal.type("no\r")
+        terminal.expect("nothing was changed")
+        assert terminal.end() == Exit.INTERRUPTED
+    assert not (root / "specs/nlp/tune.yaml").exists()
+
+
+def test_a_sweep_by_questions(root: Path) -> None:
+    with Terminal("new", "sweep", cwd=root) as terminal:
+        for question, answer in (
+            ("Name: ", "lr"),
+            ("Job that each trial runs: ", "specs/nlp/fil\t"),
+            ("Parameter and its values: ", "lr"),
+            ("Parameter and its values: ", "lr=0.1,0.01"),
+            ("Another parameter (Enter: leave it out): ", ""),
+            ("Trials that run at once [1]: ", "two"),
+            ("Trials that run at once [1]: ", "2"),
+        ):
+            terminal.expect(question)
+            terminal.type(f"{answer}\r")
+        terminal.expect("wrote specs/nlp/lr.yaml")
+        assert terminal.end() == Exit.CLEAN
+    spec = plain.load((root / "specs/nlp/lr.yaml").read_text())
+    assert spec["maxConcurrent"] == 2
+
+
+def test_without_a_team_there_is_no_job(tmp_path: Path) -> None:
+    write(tmp_path, {"specs/.keep": "", "overlays/.keep": ""})
+    with Terminal("new", "job", cwd=tmp_path) as terminal:
+        terminal.expect("there is no team yet")
+        terminal.expect("gangplan new team NAME")
+        assert terminal.end() == Exit.INPUT
 
 
 def test_a_block_that_lacks_a_field_is_asked_for_again(root: Path) -> None:
