@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from gangplan.commands.common import plural
@@ -28,8 +29,8 @@ def put_out(files: Mapping[str, str], output: str | None, is_check: bool, kept: 
     over = [] if kept else _left_over(files, folder)
     if is_check:
         return _compare(files, folder, over)
-    for path in files:
-        _check_own(folder, path)
+    for path, text in files.items():
+        _check_own(folder, path, text)
     for path, text in files.items():
         target = folder / path
         try:
@@ -51,14 +52,28 @@ def _print(files: Mapping[str, str]) -> None:
     sys.stdout.write("---\n".join(texts))
 
 
-def _check_own(folder: Path, path: str) -> None:
-    """Refuse to write over what nobody made with `gangplan gitops`, and through a link."""
+def _check_own(folder: Path, path: str, text: str) -> None:
+    """Refuse to write over what nobody made with `gangplan gitops`, or what is another workspace's, and through
+    a link."""
     target = folder / path
     if target.is_symlink():
         raise UserError(f"nothing was written: {target} is a link", "Replace it with a file.")
-    if os.path.lexists(target) and made_by(_read(target)) is None:
+    before = made_by(_read(target))
+    if before and (other := _place(before)) != _place(made_by(text) or []):
+        help = "Write into another folder (-o) and join the two; remove the file if that workspace is gone."
+        raise UserError(
+            f"nothing was written: {target} is that of the workspace in {other or 'the top folder'}", help
+        )
+    if os.path.lexists(target) and before is None:
         help = "Move it away, or write into another folder (-o) and take over what you need."
         raise UserError(f"nothing was written: {target} exists and was made by hand", help)
+
+
+def _place(words: Sequence[str]) -> str:
+    """The folder of the workspace in its repository, by the command that made a file; empty for the top."""
+    flags = dict(pairwise(words))
+    place = flags.get("--workspace") or flags.get("--prefix") or ""
+    return "" if place == "." else place
 
 
 def _compare(files: Mapping[str, str], folder: Path, over: list[str]) -> Exit:

@@ -45,7 +45,8 @@ def show(root: Path, what: str | None, teams: Sequence[str], clusters: Sequence[
     elif rows:
         sys.stdout.write(table(rows))
     else:
-        sys.stderr.write(f"there are no {what}{_where(teams, clusters)}\n")
+        more = "; gangplan render makes them of specs" if what == "runs" else ""
+        sys.stderr.write(f"there are no {what}{_where(teams, clusters)}{more}\n")
     return _end(files)
 
 

@@ -95,8 +95,8 @@ def _publish(request: Request, result: Result, wanted: Outputs) -> None:
 
 
 def _report(result: Result, folder: str, wanted: Outputs) -> Exit:
-    counts = {outcome: result.count(outcome) for outcome in FileOutcome}
-    parts = [f"{count} {outcome.value}" for outcome, count in counts.items() if count]
+    counts = {outcome: count for outcome in FileOutcome if (count := result.count(outcome))}
+    parts = [f"{count} {outcome.value}" for outcome, count in counts.items()]
     builder = engine()
     for change in result.changes if wanted.is_verbose else ():
         wanted.words.write(f"  {change.outcome.value:<7} {folder}/{change.path}\n")
@@ -104,6 +104,8 @@ def _report(result: Result, folder: str, wanted: Outputs) -> Exit:
         f"{plural(result.run_files, 'run')} of {plural(result.specs, 'spec')}, {plural(result.objects, 'object')} in {folder}/: {', '.join(parts)} files "
         f"({builder.label if builder else 'no overlay engine'}, embedded validator)\n"
     )
+    if wanted.words.isatty() and folder == RENDERED and set(counts) - {FileOutcome.SAME}:
+        wanted.words.write("next: gangplan validate, then commit specs/ and rendered/ together\n")
     return exit_code(result.findings)
 
 

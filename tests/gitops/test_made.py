@@ -236,3 +236,17 @@ def test_argo_cd_s_own_schemas_take_what_is_written(name: str, rendered: Path, t
     for body in bodies:
         spec = schemas[body["kind"]]["properties"]["spec"]
         assert [one.message for one in jsonschema.Draft202012Validator(spec).iter_errors(body["spec"])] == []
+
+
+def test_files_of_another_workspace_are_not_written_over(rendered: Path, tmp_path: Path) -> None:
+    """Two workspaces of one repository have one CODEOWNERS: the second leaves the owners of the first."""
+    top = tmp_path / "top"
+    owners = ("gitops", "codeowners", "--organisation", "ml", "-C", rendered, "-o", top)
+    assert gangplan(*owners, "--prefix", "ml/jobs").code == Exit.CLEAN
+    before = tree(top)
+    second = gangplan(*owners, "--prefix", "ml/jobs2")
+    assert second.code == Exit.INPUT
+    assert "CODEOWNERS is that of the workspace in ml/jobs\n" in second.err
+    third = gangplan(*owners)
+    assert (third.code, tree(top)) == (Exit.INPUT, before)
+    assert gangplan(*owners, "--prefix", "ml/jobs").code == Exit.CLEAN

@@ -130,7 +130,9 @@ def test_specs_say_what_their_files_say(root: Path) -> None:
 
 
 def test_runs_are_those_rendered(root: Path) -> None:
-    assert gangplan("list", "runs", "-C", root).err == "there are no runs\n"
+    assert (
+        gangplan("list", "runs", "-C", root).err == "there are no runs; gangplan render makes them of specs\n"
+    )
     write(root, {f"specs/nlp/{state}.yaml": f"{SPEC}state: {state}\n" for state in ("archived", "stopped")})
     render(root)
     states = {row["spec"]: row["state"] for row in rows(root, "runs")}

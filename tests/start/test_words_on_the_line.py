@@ -15,6 +15,7 @@ from gangplan.commands.listing import NAMES
 from gangplan.commands.start_app import LISTS
 from gangplan.errors import Exit
 from gangplan.rulebook import shipped
+from tests.start.terminal import Terminal
 from tests.workspaces import CLUSTER, REPOSITORY, SPEC, gangplan, write
 
 # Help
@@ -225,3 +226,13 @@ def test_verbose_names_each_file(root: Path) -> None:
     assert sorted(set(said)) == ["new", "removed", "same"]
     assert gangplan("render", "-C", root).out.count("\n") == 1
     assert gangplan("render", "-C", root, "-qv").out == ""
+
+
+def test_a_terminal_is_told_the_next_step(root: Path) -> None:
+    with Terminal("render", cwd=root) as terminal:
+        terminal.expect("next: gangplan validate, then commit specs/ and rendered/ together")
+        assert terminal.end() == Exit.CLEAN
+    assert "next:" not in gangplan("render", "-C", root).out
+    with Terminal("render", cwd=root) as terminal:
+        assert terminal.end() == Exit.CLEAN
+        assert "next:" not in terminal.seen
