@@ -49,7 +49,6 @@ TOPICS = (
     "nodes",
     "objects",
     "patches",
-    "placement",
     "platform",
     "pods",
     "policy",

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from gangplan.generators.beside import text_of
 from gangplan.generators.common import (
     PREFIX,
-    RUN_SYNC,
     Writer,
     literal,
     objects_of,
@@ -20,6 +19,7 @@ from gangplan.generators.common import (
 )
 from gangplan.generators.runtime import GRACE_MARGIN_S
 from gangplan.generators.schedules import scheduled
+from gangplan.model import syncing
 from gangplan.model.schedule import ACCOUNT, CPU, MEMORY, MOUNT, PAUSE_S
 from gangplan.objects import Body, dump
 from gangplan.plan import Unit
@@ -57,7 +57,7 @@ def waiting_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
     # It is no pod of the run: policies and affinities of that must not find it.
     own = {key: value for key, value in labels.items() if key not in (f"{PREFIX}run", f"{PREFIX}job")}
     pod = {**own, f"{PREFIX}role": "scheduler", "sidecar.istio.io/inject": "false"}
-    guards = {name for name, _ in RUN_SYNC}
+    guards = {name for name, _ in syncing.RUN}
     words = [MOUNT, unit.run_name, "leave", str(PAUSE_S), *(stand_in(one.name) for one in after.jobs)]
     openshift = job.platform.openshift is not None
     return write(

@@ -19,6 +19,7 @@ from typing import Any
 
 from gangplan.generators.common import PREFIX, objects_of
 from gangplan.generators.launch import job_grace_s
+from gangplan.model import syncing
 from gangplan.model.backend import MPIJOB
 from gangplan.model.duration import format_duration
 from gangplan.model.site import Monitor, Site, SiteQueue
@@ -161,7 +162,7 @@ def object_annotations(site: Site) -> tuple[tuple[str, str], ...]:
     if site.queues:
         inputs += ", kueue with metrics.enableClusterQueueResources"
     return (
-        ("argocd.argoproj.io/sync-wave", str(WAVE)),
+        *syncing.in_wave(WAVE).items(),
         (f"{PREFIX}inputs", inputs),
         (f"{PREFIX}source", site.source),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gangplan.generators.common import objects_of, tenant_annotations, tenant_labels
+from gangplan.model import syncing
 from gangplan.model.site import Tenant
 from gangplan.objects import Body
 
@@ -14,7 +15,7 @@ WAVE = -5
 def claims(tenant: Tenant) -> list[Body]:
     """One claim per `size` in the team's file."""
     annotations = dict(tenant_annotations(tenant, WAVE))
-    annotations["argocd.argoproj.io/sync-options"] = "Prune=false,Delete=false"
+    annotations |= syncing.KEPT
     values = {
         "tenant": tenant,
         "labels": tenant_labels(tenant),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from gangplan.model import syncing
 from gangplan.model.job import Job
 from gangplan.model.site import Tenant
 from gangplan.mould import rendered
@@ -19,16 +20,6 @@ _EXPANDED = re.compile(r"\$(?=[$(]|[^\x00-\x7f])")
 Pairs = tuple[tuple[str, str], ...]
 # How a template becomes objects: as `objects_of`, or from moulds.
 Writer = Callable[[str, dict[str, Any]], list[Body]]
-
-# What an engine may do with the objects of a run: a file that leaves Git neither kills the run nor shows as
-# drift, and nothing ever waits for a run (argo-cd state.go, v3.5.1; fluxcd/pkg ssa, Delete).
-RUN_SYNC: Pairs = (
-    ("argocd.argoproj.io/compare-options", "IgnoreExtraneous"),
-    ("argocd.argoproj.io/sync-options", "Prune=false,Delete=confirm"),
-    ("kustomize.toolkit.fluxcd.io/prune", "disabled"),
-)
-# An archived run stays in Git and is never applied.
-ARCHIVED: Pairs = (("argocd.argoproj.io/hook", "Skip"), ("kustomize.toolkit.fluxcd.io/ssa", "Ignore"))
 
 
 def run_labels(unit: Unit) -> Pairs:
@@ -60,12 +51,12 @@ def regime_labels(regimes: tuple[str, ...]) -> dict[str, str]:
 def run_annotations(unit: Unit, wave: int) -> Pairs:
     """Annotations of a run's objects: the spec they come from and what a GitOps engine may do with them."""
     job = unit.job
-    annotations = dict(RUN_SYNC)
-    annotations |= {"argocd.argoproj.io/sync-wave": str(wave), f"{PREFIX}source": job.source}
+    annotations = dict(syncing.RUN)
+    annotations |= {**syncing.in_wave(wave), f"{PREFIX}source": job.source}
     if job.description:
         annotations[f"{PREFIX}description"] = job.description
     if job.is_archived:
-        annotations |= dict(ARCHIVED)
+        annotations |= dict(syncing.ARCHIVED)
     annotations |= _evidence(job)
     return tuple(sorted(annotations.items()))
 
@@ -96,7 +87,7 @@ def tenant_labels(tenant: Tenant) -> Pairs:
 
 def tenant_annotations(tenant: Tenant, wave: int, **more: str) -> Pairs:
     """Annotations of a tenant's objects."""
-    annotations = {"argocd.argoproj.io/sync-wave": str(wave), f"{PREFIX}source": tenant.source}
+    annotations = {**syncing.in_wave(wave), f"{PREFIX}source": tenant.source}
     annotations |= {f"{PREFIX}{name}": value for name, value in more.items() if value}
     return tuple(sorted(annotations.items()))
 

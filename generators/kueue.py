@@ -9,6 +9,7 @@ from typing import Any
 
 from gangplan.generators.common import PREFIX, Pairs, objects_of
 from gangplan.generators.localqueue import API_VERSION
+from gangplan.model import syncing
 from gangplan.model.site import Site
 from gangplan.objects import Body
 from gangplan.records import dataclass
@@ -91,8 +92,8 @@ def cluster_queues(site: Site) -> list[Body]:
 def _objects(site: Site, template: str, wave: int, **values: Any) -> list[Body]:
     annotations: Pairs = (
         # Removing one of these from Git stops runs that use it: a person has to confirm.
-        ("argocd.argoproj.io/sync-options", "Prune=confirm,Delete=confirm"),
-        ("argocd.argoproj.io/sync-wave", str(wave)),
+        *syncing.CONFIRMED.items(),
+        *syncing.in_wave(wave).items(),
         (f"{PREFIX}source", site.source),
     )
     shared = {"kueue_api": API_VERSION, "annotations": annotations, "site": site}

@@ -10,6 +10,7 @@ from gangplan.generators.common import (
     tenant_annotations,
     tenant_labels,
 )
+from gangplan.model import syncing
 from gangplan.model.site import Tenant
 from gangplan.objects import Body
 
@@ -24,7 +25,7 @@ def namespace(tenant: Tenant) -> list[Body]:
     if tenant.pod_security.reason:
         annotations[f"{PREFIX}pod-security-reason"] = tenant.pod_security.reason
         annotations[f"{PREFIX}pod-security-until"] = tenant.pod_security.until
-    annotations["argocd.argoproj.io/sync-options"] = "Prune=confirm,Delete=confirm"
+    annotations |= syncing.CONFIRMED
     if tenant.platform.openshift is not None:
         annotations["openshift.io/display-name"] = tenant.team
         if tenant.description:

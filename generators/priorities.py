@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from gangplan.generators.common import PREFIX, objects_of
 from gangplan.generators.localqueue import API_VERSION
+from gangplan.model import syncing
 from gangplan.model.site import Site
 from gangplan.objects import Body
 
@@ -25,7 +26,7 @@ MEANINGS = {
 
 def priorities(site: Site) -> list[Body]:
     """For each priority that the cluster has, the class of pods, and with Kueue that of workloads."""
-    annotations = (("argocd.argoproj.io/sync-wave", str(WAVE)), (f"{PREFIX}source", site.source))
+    annotations = (*syncing.in_wave(WAVE).items(), (f"{PREFIX}source", site.source))
     values = {
         "kueue_api": API_VERSION,
         "annotations": annotations,

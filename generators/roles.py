@@ -9,6 +9,7 @@ runs as they see and make Jobs (founding requirements).
 from __future__ import annotations
 
 from gangplan.generators.common import PREFIX, objects_of
+from gangplan.model import syncing
 from gangplan.model.job import Platform
 from gangplan.model.site import Site
 from gangplan.objects import Body
@@ -122,7 +123,7 @@ _DEBUGGING = (
 
 def _objects(site: Site, role: RoleShape) -> list[Body]:
     annotations = {
-        "argocd.argoproj.io/sync-wave": str(WAVE),
+        **syncing.in_wave(WAVE),
         f"{PREFIX}description": role.meaning,
         f"{PREFIX}source": site.source,
     }

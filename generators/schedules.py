@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from gangplan.generators.beside import text_of
 from gangplan.generators.common import (
     PREFIX,
-    RUN_SYNC,
     Writer,
     literal,
     objects_of,
@@ -21,6 +20,7 @@ from gangplan.generators.common import (
     tenant_labels,
 )
 from gangplan.generators.runtime import GRACE_MARGIN_S
+from gangplan.model import syncing
 from gangplan.model.schedule import ACCOUNT, CPU, MEMORY, PAUSE_S
 from gangplan.model.site import Tenant
 from gangplan.objects import Body, dump
@@ -84,7 +84,7 @@ def cron_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
 
 def _unguarded(annotations: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """What an engine may remove with its file: the schedule ends with its spec."""
-    guards = {name for name, _ in RUN_SYNC}
+    guards = {name for name, _ in syncing.RUN}
     return tuple(pair for pair in annotations if pair[0] not in guards)
 
 
@@ -116,7 +116,7 @@ def _template(run: Body) -> Body:
     metadata = run["metadata"]
     name = str(run["spec"]["runtimeRef"]["name"])
     annotations = {**dict(_unguarded(tuple(metadata["annotations"].items())))}
-    annotations |= {"argocd.argoproj.io/sync-wave": str(TEMPLATE_WAVE)}
+    annotations |= syncing.in_wave(TEMPLATE_WAVE)
     own = {"name": f"{name}-template", "namespace": metadata["namespace"]}
     labels = {key: value for key, value in metadata["labels"].items() if not key.startswith("kueue.")}
     return {

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from gangplan.generators.claims import WAVE
 from gangplan.generators.common import objects_of, tenant_annotations, tenant_labels
+from gangplan.model import syncing
 from gangplan.model.site import Tenant
 from gangplan.objects import Body
-
-KEPT = {"argocd.argoproj.io/sync-options": "Prune=false,Delete=false"}
 
 
 def persistent_volumes(tenant: Tenant) -> list[Body]:
@@ -21,8 +20,8 @@ def persistent_volumes(tenant: Tenant) -> list[Body]:
         "tenant": tenant,
         "no_class": "",  # or the cluster's default class would make another volume
         "labels": tenant_labels(tenant),
-        "volume_annotations": sorted({**dict(tenant_annotations(tenant, WAVE - 1)), **KEPT}.items()),
-        "claim_annotations": sorted({**dict(tenant_annotations(tenant, WAVE)), **KEPT}.items()),
+        "volume_annotations": sorted({**dict(tenant_annotations(tenant, WAVE - 1)), **syncing.KEPT}.items()),
+        "claim_annotations": sorted({**dict(tenant_annotations(tenant, WAVE)), **syncing.KEPT}.items()),
     }
     return [
         body

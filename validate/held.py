@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from gangplan.model import syncing
 from gangplan.model.backend import BY_KIND
 from gangplan.records import dataclass
 from gangplan.rules.after import RUN_WAITS
@@ -57,7 +58,7 @@ def held_in(bodies: Bodies) -> dict[Key, Held]:
         run = _run_of(str(data[KEY]))
         metadata = body.get("metadata") or {}
         notes = metadata.get("annotations") or {}
-        if run is None or "gangplan.dev/state" in notes or "argocd.argoproj.io/hook" in notes:
+        if run is None or "gangplan.dev/state" in notes or syncing.HOOK in notes:
             continue  # over, or never applied
         name = place[2].removesuffix(TEMPLATE)
         job = str((metadata.get("labels") or {}).get("gangplan.dev/job", name))

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gangplan.model import syncing
 from gangplan.model.backend import BY_KIND
 from gangplan.rules.lifecycle import RUN_REMOVED, RUN_REPLACED
 from gangplan.rules.model import Severity
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 JOB = "gangplan.dev/job"
 STATE, STOPPED = "gangplan.dev/state", "stopped"
 SPEC_HASH = "gangplan.dev/spec-hash"
-HOOK = "argocd.argoproj.io/hook"
 
 
 def meta_of(body: Body) -> Body:
@@ -41,7 +41,7 @@ def is_record(body: Body) -> bool:
 
 def is_applied(run: Body) -> bool:
     """Whether a TrainJob or an MPIJob is to run: engines apply it, and it is no record."""
-    return (meta_of(run).get("annotations") or {}).get(HOOK) != "Skip" and not is_record(run)
+    return (meta_of(run).get("annotations") or {}).get(syncing.HOOK) != syncing.SKIPPED and not is_record(run)
 
 
 def changes_of_runs(old: Bodies, new: Bodies) -> Iterator[tuple[Key, Problem]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.errors import UserError
+from gangplan.model import syncing
 from gangplan.source import MOST_BYTES, ManifestError, load_objects
 from gangplan.spec.listing import FILES_FOLDER
 from gangplan.spec.near import nearest
@@ -21,7 +22,7 @@ RENDERED = "rendered"
 Block = dict[str, Any]
 # Annotations of runs by which engines know their state (generators/common.py, gitops/record.py).
 _STOPPED = b"gangplan.dev/state: stopped"
-_ARCHIVED = b"kustomize.toolkit.fluxcd.io/ssa: Ignore"
+_ARCHIVED = f"{syncing.SERVER_SIDE}: Ignore".encode()
 # Of a schedule, and of a template of runs that is all that Git has of them (generators/schedules.py, after.py).
 _SCHEDULE, _SUSPENDED, _TEMPLATE = b"\nkind: CronJob\n", b"\n  suspend: true\n", b"\n  run.yaml: |\n"
 

@@ -14,6 +14,7 @@ from gangplan.gitops.cel import checks_of
 from gangplan.gitops.health import CLUSTERQUEUE, LOCALQUEUE, MPIJOB, TRAINJOB
 from gangplan.gitops.record import STATE, STOPPED
 from gangplan.gitops.source import RENDERED, RepositorySource
+from gangplan.model import syncing
 from gangplan.model.backend import BACKENDS, Backend
 from gangplan.objects import Body
 from gangplan.source import load_objects
@@ -21,29 +22,29 @@ from gangplan.template import render_yaml
 
 # Flux applies at each interval; with IfNotPresent it only creates (kustomize-controller 1.9, "Controlling the
 # apply behavior of resources"). Archived runs carry Ignore; commonMetadata would replace that.
-_CREATE_ONCE = """\
+_CREATE_ONCE = f"""\
 - op: add
-  path: /metadata/annotations/kustomize.toolkit.fluxcd.io~1ssa
+  path: {syncing.pointer(syncing.SERVER_SIDE)}
   value: IfNotPresent
 """
-_UNLESS = f"kustomize.toolkit.fluxcd.io/ssa!=Ignore,{STATE}!={STOPPED}"
+_UNLESS = f"{syncing.SERVER_SIDE}!=Ignore,{STATE}!={STOPPED}"
 # Under Kueue only a deletion ends a run for good. Flux deletes an object that has `force` and creates it
 # again when the server calls a field immutable (fluxcd/pkg ssa, Apply), so records get another value for one.
 # It is patched here and not rendered, because Argo CD could not compare such an object (diff.ServerSideDiff).
-_REPLACE = """\
+_REPLACE = f"""\
 - op: add
-  path: /metadata/annotations/kustomize.toolkit.fluxcd.io~1force
+  path: {syncing.pointer(syncing.FORCE)}
   value: enabled
 - op: add
   path: /spec/managedBy
-  value: {}
+  value: {{}}
 """
 # Nothing of an MPIJob is immutable. But Kueue's webhook calls the queue of a job so that is not suspended,
 # and a record names another one (kueue v0.15.2 to v0.19.2, validateUpdateForQueueName). The new MPIJob is
 # suspended by the webhook.
-_REPLACE_MPIJOB = """\
+_REPLACE_MPIJOB = f"""\
 - op: add
-  path: /metadata/annotations/kustomize.toolkit.fluxcd.io~1force
+  path: {syncing.pointer(syncing.FORCE)}
   value: enabled
 - op: remove
   path: /spec/runPolicy/suspend

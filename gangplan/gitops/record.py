@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gangplan.model import syncing
 from gangplan.model.backend import BY_KIND
 from gangplan.objects import Body
 
@@ -25,10 +26,6 @@ STOPPED = "stopped"
 QUEUE = "kueue.x-k8s.io/queue-name"
 # No LocalQueue is called so: those that gangplan renders have names without dots.
 NO_QUEUE = "stopped.gangplan.dev"
-_OPTIONS = "argocd.argoproj.io/sync-options"
-_COMPARE = "argocd.argoproj.io/compare-options"
-_KEPT_BY_FLUX = "kustomize.toolkit.fluxcd.io/prune"
-_GUARDS = ("Prune=false", "Delete=confirm")
 
 
 def record_of(bodies: Sequence[Body]) -> list[Body]:
@@ -39,21 +36,21 @@ def record_of(bodies: Sequence[Body]) -> list[Body]:
 def _recorded(body: Body) -> Body:
     metadata = dict(body["metadata"])
     annotations = {**(metadata.get("annotations") or {}), STATE: STOPPED}
-    for name in (_KEPT_BY_FLUX, _COMPARE):
+    for name in (syncing.PRUNE, syncing.COMPARE):
         annotations.pop(name, None)
-    given = [option.strip() for option in str(annotations.pop(_OPTIONS, "")).split(",")]
-    options = [option for option in given if option and option not in _GUARDS]
+    options = [option for option in syncing.options_of(annotations) if option not in syncing.GUARDS]
+    annotations.pop(syncing.OPTIONS, None)
     changed = {}
     made = BY_KIND.get(body["kind"])
     if made is not None:
         labels = dict(metadata.get("labels") or {})
         if QUEUE in labels:
             labels[QUEUE] = NO_QUEUE
-            options += ["Force=true", "Replace=true"]
+            options += syncing.REPLACED
         metadata["labels"] = labels
         changed["spec"] = _suspended(body["spec"], made.suspended)
     if options:
-        annotations[_OPTIONS] = ",".join(options)
+        annotations[syncing.OPTIONS] = ",".join(options)
     metadata["annotations"] = dict(sorted(annotations.items()))
     return {**body, "metadata": metadata, **changed}
 

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 
 from gangplan.imports.account import Node
 from gangplan.imports.draft import ORIGIN_LABEL, PREFIX, Draft
+from gangplan.model import syncing
 from gangplan.resolve.limits import RESERVED_LABELS, RESERVED_PLAIN
 
 # A run's name has the job's, a dash and eight digits, and pods of MPI leave 44 characters (gangplan.plan.names).
@@ -52,9 +53,7 @@ def map_identity(draft: Draft) -> None:
     for key, node in metadata["labels"].fields():
         _label(draft, key, node)
     for key, node in metadata["annotations"].fields():
-        if key.startswith(
-            ("kubectl.kubernetes.io/", "argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "meta.helm.sh/")
-        ):
+        if syncing.is_read(key) or key.startswith(("kubectl.kubernetes.io/", "meta.helm.sh/")):
             node.dropped("what applies rendered/ sets its own")
         else:
             node.asked("annotations of runs are the platform's to add, by a patch")

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from gangplan.gitops.guardrails import Guardrails
+from gangplan.model import syncing
 from gangplan.objects import ADMISSION, BINDING, POLICY, Body
 from gangplan.packs.read import PolicySource
 from gangplan.policy.checks import policy_sources
@@ -90,7 +91,7 @@ def applied(source: PolicySource, settings: Policies, policies: Collection[str])
             spec["policyName"] = f"{PREFIX}{spec['policyName']}"
         spec["validationActions"] = _capped(spec.get("validationActions"), settings.enforcement)
     wave = WAVES.get(str(kind), FIRST_WAVE)
-    own = {"argocd.argoproj.io/sync-wave": str(wave), "gangplan.dev/source": source.file}
+    own = {**syncing.in_wave(wave), "gangplan.dev/source": source.file}
     metadata["annotations"] = dict(sorted({**(metadata.get("annotations") or {}), **own}.items()))
     return body
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gangplan.model import syncing
 from gangplan.model.backend import BACKENDS
 from gangplan.model.pods import GCSFUSE_ANNOTATION
 from gangplan.trace import fabric, rails
@@ -132,11 +133,11 @@ def annotation(context: TraceContext, stars: Path) -> list[Cause]:
     if key == f"{PREFIX}data-regions":
         regions = [context.team("connections", name, "region") for name, _ in context.job.data_regions]
         return [*regions, *asides(_datasets(context))]
-    if key in ("argocd.argoproj.io/hook", "kustomize.toolkit.fluxcd.io/ssa"):
+    if key in dict(syncing.ARCHIVED):
         return [context.spec("state")]
     if key == f"{PREFIX}state":
         return over(context, stars)
-    if key.startswith(("argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/")):
+    if syncing.is_read(key):
         return [
             own("what Argo CD or Flux may do with a run, and with the record of one that is over"),
             *_may_be_over(context),

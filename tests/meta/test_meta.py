@@ -235,3 +235,19 @@ def test_each_decision_has_a_number_of_its_own() -> None:
     pages = sorted((REPOSITORY / "docs/decisions").glob("0*.md"))
     numbers = [page.name[:4] for page in pages]
     assert len(set(numbers)) == len(numbers), numbers
+
+
+@pytest.mark.parametrize("literal", ["argocd.argoproj.io", "kustomize.toolkit.fluxcd.io/"])
+def test_engines_are_named_in_one_place(literal: str) -> None:
+    """What annotations tell Argo CD and Flux is in one module. An example of a rule shows what people write."""
+    folders = [REPOSITORY / name for name in ("gangplan", "generators", "validate")]
+    paths = {path for folder in folders for path in folder.rglob("*.py") if "__pycache__" not in path.parts}
+    found = {
+        path.relative_to(REPOSITORY).as_posix()
+        for path in paths
+        if literal in path.read_text(encoding="utf-8") and not any(one.is_symlink() for one in path.parents)
+    }
+    assert found - {"gangplan/gitops/tekton.py"} <= {
+        "gangplan/model/syncing.py",
+        "gangplan/rules/lifecycle.py",
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from gangplan.model import syncing
 from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.jobset import LAUNCHER, WORKER
 from gangplan.validate.problems import Problem
@@ -12,8 +13,6 @@ from gangplan.validate.promise.roles import Laid, LaidRole
 from gangplan.validate.promise.words import broken, weakened
 
 Found = Iterator[tuple[int, Problem]]
-ARGO = "argocd.argoproj.io/"
-KEEPS = "Prune=false"
 
 
 def deadlines(laid: Laid) -> Found:
@@ -90,15 +89,17 @@ def sync(laid: Laid) -> Found:
             continue  # what creates runs ends with its file, and none of the runs does
         annotations = _annotations(body)
         at: Path = ("metadata", "annotations")
-        options = [one.strip() for one in str(annotations.get(f"{ARGO}sync-options", "")).split(",")]
-        if KEEPS not in options:
+        if syncing.NEVER_PRUNED not in syncing.options_of(annotations):
             message = (
                 f"a sync would delete this {body['kind']} when its file leaves Git, and end the run with it"
             )
-            yield index, broken((*at, f"{ARGO}sync-options"), message, f"Keep {KEEPS} among its options.")
-        if laid.unit.job.is_archived and annotations.get(f"{ARGO}hook") != "Skip":
+            yield (
+                index,
+                broken((*at, syncing.OPTIONS), message, f"Keep {syncing.NEVER_PRUNED} among its options."),
+            )
+        if laid.unit.job.is_archived and annotations.get(syncing.HOOK) != syncing.SKIPPED:
             message = "the run is archived but would be applied again"
-            yield index, broken((*at, f"{ARGO}hook"), message, "Keep the annotation.")
+            yield index, broken((*at, syncing.HOOK), message, "Keep the annotation.")
 
 
 def _annotations(body: Body) -> Body:

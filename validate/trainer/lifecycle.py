@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
+from gangplan.model import syncing
 from gangplan.model.quantity import QuantityError, parse
 from gangplan.model.support import trainer_line
 from gangplan.rules.lifecycle import (
@@ -28,7 +29,6 @@ from gangplan.validate.trainer.runtimes import pod_of
 from gangplan.validate.trainer.trainjobs import RESERVED
 from gangplan.validate.world import templates_of
 
-ARGO = "argocd.argoproj.io/"
 KUEUE_MANAGER = "kueue.x-k8s.io/manager"
 # Fields of standing objects whose values are quantities.
 AMOUNTS = frozenset(
@@ -62,19 +62,19 @@ def _sync(body: Body) -> Found:
     """Sync options and hooks that delete what runs, or make it again at every sync (Argo CD 3.5)."""
     annotations = body["metadata"].get("annotations") or {}
     at: Path = ("metadata", "annotations")
-    for option in str(annotations.get(f"{ARGO}sync-options", "")).split(","):
-        if option.strip() in ("Force=true", "Replace=true"):
+    for option in syncing.options_of(annotations):
+        if option in syncing.REPLACED:
             yield Problem(
-                (*at, f"{ARGO}sync-options"),
-                f"{option.strip()} deletes {body['kind']} {body['metadata']['name']} and recreates it when"
+                (*at, syncing.OPTIONS),
+                f"{option} deletes {body['kind']} {body['metadata']['name']} and recreates it when"
                 " anything differs: whatever depends on it stops",
                 "Remove the option; a changed run gets a new name by itself.",
                 SYNC_DESTROYS,
             )
-    hook = str(annotations.get(f"{ARGO}hook", "Skip"))
-    if hook != "Skip":
+    hook = str(annotations.get(syncing.HOOK, syncing.SKIPPED))
+    if hook != syncing.SKIPPED:
         yield Problem(
-            (*at, f"{ARGO}hook"),
+            (*at, syncing.HOOK),
             f"a {hook} hook is created again at every sync, keeping the sync open while it waits in a queue",
             "Remove the annotation.",
             SYNC_DESTROYS,
