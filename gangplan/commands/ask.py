@@ -28,25 +28,26 @@ def ask(
     A `hint` is on a line of its own: readline scrolls a question that is wider than the terminal. Raises KeyboardInterrupt where the terminal has no more to say (Ctrl-D).
     """
     if hint:
-        _say(hint)
+        say(hint)
     shown = f" [{default}]" if default else " (Enter: leave it out)" if is_optional else ""
     while True:
         answer = _line(f"{question}{shown}: ", choices) or default
         if not answer:
             if is_optional:
                 return ""
-            _say("an answer is needed")
+            say("an answer is needed")
             continue
         try:
             if check is not None:
                 check(answer)
         except UserError as stop:
-            _say(f"{stop.message}. {stop.help or ''}".rstrip())
+            say(f"{stop.message}. {stop.help or ''}".rstrip())
             continue
         return answer
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Write a line under a question."""
     sys.stdout.write(f"  {log_line(text)}\n")
     sys.stdout.flush()
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
+from gangplan.commands.ask import ask, say
 from gangplan.contents.files import Files, block
 from gangplan.contents.tables import claims, images, pools
+from gangplan.errors import UserError
 from gangplan.starter.fields import NewField
 from gangplan.starter.new import New
 from gangplan.starter.values import flow
@@ -20,7 +23,8 @@ def hint_of(field: NewField) -> str:
     example = field.example
     if field.shape in ("named", "map"):
         name, value = next(iter(example.items()))
-        return f"such as {name}={flow(value)}"
+        alone = f", or {name} alone, and each field is asked for" if field.parts else ""
+        return f"such as {name}={flow(value)}{alone}"
     if field.path == ("command",):
         return f"such as {' '.join(example)}"
     return f"such as {example}" if isinstance(example, str | int) else ""
@@ -61,3 +65,33 @@ def _rules() -> list[str]:
     from gangplan.rulebook import built_in
 
     return sorted(built_in())
+
+
+def is_name(answer: str) -> bool:
+    """Whether an answer is the name of an entry, and nothing of what is in it."""
+    return re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", answer) is not None
+
+
+def entry_of(name: str, field: NewField, fits: Callable[[str], object]) -> str:
+    """An entry of that name, NAME={...}, from answers about the fields that it needs, and what else there is.
+
+    `fits` raises UserError for an entry that is wrong, which is asked for again.
+    """
+    example = next(iter(field.example.values()))
+    example = example if isinstance(example, dict) else {}
+    at = f"{'.'.join(field.path)}.{name}"
+    rest = {part: value for part, value in example.items() if part not in field.parts}
+    while True:
+        parts = []
+        for part in field.parts:
+            hint = f"such as {flow(example[part])}" if part in example else ""
+            parts.append(f"{part}: {ask(f'{at}.{part}', hint=hint)}")
+        hint = f"such as {flow(rest)[1:-1]}" if rest else ""
+        more = ask(f"{at}, more fields", is_optional=True, hint=hint)
+        entry = f"{name}={{{', '.join([*parts, more] if more else parts)}}}"
+        try:
+            fits(entry)
+        except UserError as stop:
+            say(f"{stop.message}. {stop.help or ''}".rstrip())
+            continue
+        return entry

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gangplan.commands.ask import ask
-from gangplan.commands.new_choices import TRUTHS, choices_of, clusters_of, default_of, hint_of
+from gangplan.commands.new_choices import (
+    TRUTHS,
+    choices_of,
+    clusters_of,
+    default_of,
+    entry_of,
+    hint_of,
+    is_name,
+)
 from gangplan.contents.files import Files
 from gangplan.errors import UserError
 from gangplan.findings import Finding
@@ -204,9 +212,16 @@ def with_answer(wanted: New, field: NewField) -> New:
         if found:
             raise UserError(found[0].message.replace("images.new.", ""), found[0].help)
 
+    def may_be_name(answer: str) -> None:
+        """A name alone is asked for its fields."""
+        if not (field.parts and is_name(answer)):
+            fits(answer)
+
     while answer := ask(
-        name, default_of(given, field), known, fits, not field.is_required or given is not wanted, hint
+        name, default_of(given, field), known, may_be_name, not field.is_required or given is not wanted, hint
     ):
+        if field.parts and is_name(answer):
+            answer = entry_of(answer, field, fits)
         given = _given(given, field, answer)
         if not _is_one_by_one(field):
             break

@@ -30,7 +30,7 @@ class NewField:
 
     `shape` says how a flag gives it: `value` and `truth` once, `list` and `blocks` once per entry, `map` and
     `named` as NAME=VALUE; entries of `blocks` and `named` are YAML, such as {count: 4, cpu: 30}. `types` are the
-    JSON types of a value or entry, `choices` the words that it may be.
+    JSON types of a value or entry, `choices` the words that it may be, `parts` the fields that an entry needs.
     """
 
     path: tuple[str, ...]
@@ -40,6 +40,7 @@ class NewField:
     description: str
     example: Any
     is_required: bool
+    parts: tuple[str, ...] = ()
 
     @property
     def flag(self) -> str:
@@ -76,6 +77,7 @@ def _walk(
             field.get("description", ""),
             (field.get("examples") or [None])[0],
             is_required,
+            tuple(entry.get("required", ())) if shape == "named" else (),
         )
 
 

@@ -239,7 +239,7 @@ def test_each_decision_has_a_number_of_its_own() -> None:
 
 @pytest.mark.parametrize("literal", ["argocd.argoproj.io", "kustomize.toolkit.fluxcd.io/"])
 def test_engines_are_named_in_one_place(literal: str) -> None:
-    """What annotations tell Argo CD and Flux is in one module. An example of a rule shows what people write."""
+    """What annotations tell Argo CD and Flux is in one module. An example of a rule shows patches of it."""
     folders = [REPOSITORY / name for name in ("gangplan", "generators", "validate")]
     paths = {path for folder in folders for path in folder.rglob("*.py") if "__pycache__" not in path.parts}
     found = {

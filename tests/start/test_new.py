@@ -524,7 +524,15 @@ def test_a_block_that_lacks_a_field_is_asked_for_again(root: Path) -> None:
         terminal.expect("'nodePools.cpu.memory' is missing")
         terminal.type("cpu={count: 4, cpu: 30, memory: 120Gi}\r")
         terminal.expect("another of nodePools (Enter: leave it out): ")
-        terminal.type("h100={count: 2, cpu: 92, memory: 1100Gi, gpu: {model: h100-80gb, count: 8}}\r")
+        terminal.type("h100\r")
+        for count in ("many", "2"):  # a wrong entry is asked for again
+            for part, answer in (("count", count), ("cpu", "92"), ("memory", "1100Gi")):
+                terminal.expect(f"nodePools.h100.{part}: ")
+                terminal.type(f"{answer}\r")
+            terminal.expect("nodePools.h100, more fields (")
+            terminal.type("gpu: {model: h100-80gb, count: 8}\r")
+            if count == "many":
+                terminal.expect("nodePools.h100.count is 'many'")
         terminal.expect("another of nodePools (")
         terminal.type("\r")
         terminal.expect("teams (")
