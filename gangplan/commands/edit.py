@@ -23,9 +23,10 @@ from gangplan.spec.near import nearest_file
 from gangplan.spec.root import SPECS, root_of
 from gangplan.starter.answers import check_name
 from gangplan.starter.formats import format_of, model_of
-from gangplan.starter.judge import judge, new_errors
+from gangplan.starter.judge import judge
 from gangplan.starter.parameters import templates_of, types_of
 from gangplan.starter.setting import with_changes
+from gangplan.starter.users import Users, users_of
 from gangplan.starter.write import write_new
 
 _SPECS = ("spec", "sweep")
@@ -56,19 +57,20 @@ def edit(
     if after == text:
         sys.stdout.write(f"{own_line(path)} says so already\n")
         return Exit.CLEAN
-    result, found = judge(root, path, after, format in _SPECS)
-    print_findings(found)
-    if errors := new_errors(root, path, text, found, format in _SPECS):
-        return _refused(errors)
+    users = Users() if format in _SPECS else users_of(root, path, format, text, after)
+    judged = judge(root, path, text, after, format in _SPECS, users.files)
+    print_findings(judged.found)
+    if judged.errors:
+        return _refused(judged.errors)
     fixed = FixedFile(path, data, after.encode())
     if is_dry:
         sys.stdout.write(fixed_text(fixed))
-        return exit_code(found)
+        return exit_code(judged.found)
     if why := write(root, fixed):
         raise UserError(f"{path} was not changed: {why}", "Run the command again.")
     if not is_quiet:
-        _say(f"changed {path}", path, format, result)
-    return exit_code(found)
+        _say(f"changed {path}", path, format, judged.result, users)
+    return exit_code(judged.found)
 
 
 def clone(
@@ -101,16 +103,17 @@ def clone(
     if "name" in document.value:
         text = edited(text, path, ("name",), name)
     text = with_changes(text, target, model_of(format), changes, _types(root, path, document, changes))
-    result, found = judge(root, target, text, format in _SPECS)
-    print_findings(found)
-    if errors := [one for one in found if one.is_error]:
-        return _refused(errors)
+    users = Users() if format in _SPECS else users_of(root, target, format, "", text)
+    judged = judge(root, target, None, text, format in _SPECS, users.files)
+    print_findings(judged.found)
+    if judged.errors:
+        return _refused(judged.errors)
     if is_dry:
         sys.stdout.write(text)
         return Exit.CLEAN
     write_new(root, {target: text})
     if not is_quiet:
-        _say(f"wrote {target}", target, format, result)
+        _say(f"wrote {target}", target, format, judged.result, users)
     return Exit.CLEAN
 
 
@@ -153,13 +156,14 @@ def _refused(errors: Sequence[Finding]) -> Exit:
     return exit_code(errors)
 
 
-def _say(done: str, path: str, format: str, result: Result) -> None:
+def _say(done: str, path: str, format: str, result: Result, users: Users) -> None:
     """What was done, what comes of it, and what is next."""
     runs, sweeps = apart(result.runs if format in _SPECS else ())
     lines = [done, *(f"  {run_line(one)}" for one in runs), *(f"  {sweep_line(one)}" for one in sweeps)]
-    if format == "template":
-        users = len({one.unit.job.source for one in result.runs})
-        lines.append(f"  checked with {plural(users, 'spec')} made from templates")
+    if format not in _SPECS:
+        made = " made from templates" if format == "template" else ""
+        more = f"; gangplan validate checks {users.left} more" if users.left else ""
+        lines.append(f"  checked with {plural(len(users.files), 'spec')}{made}{more}")
     step = f"gangplan render, then commit {path} and rendered/"
     lines.append(f"next: {step if format in _SPECS else 'gangplan render && gangplan validate'}")
     sys.stdout.write("".join(f"{own_line(line)}\n" for line in lines))

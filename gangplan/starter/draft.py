@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,11 +19,11 @@ _READ = (OVERLAYS, "images", "policies", "schemas", TEMPLATES)
 
 
 @contextmanager
-def drafted(root: Path | None, files: Mapping[str, str]) -> Iterator[Path]:
+def drafted(root: Path | None, files: Mapping[str, str], specs: Collection[str] = ()) -> Iterator[Path]:
     """A temporary workspace with the files, and of the workspace at `root` all but its specs.
 
-    Specs of a team come along where a file comes after others, files beside one that names some, and of a template
-    the specs that may be made from it. A file that exists at `root` too is taken from `files`.
+    Of these come along: those that are named, those of a team where a file comes after others, and the files beside
+    one that names some. A file that exists at `root` too is taken from `files`.
     """
     with tempfile.TemporaryDirectory(prefix="gangplan-") as name:
         folder = Path(name).resolve() / "workspace"
@@ -32,13 +32,12 @@ def drafted(root: Path | None, files: Mapping[str, str]) -> Iterator[Path]:
             (folder / part).mkdir()
         if root is not None:
             _copy(root, folder)
+            _copy_named(root, folder, specs)
             for path, text in files.items():
                 if "\nafter:" in text:
                     _copy_specs(root, folder, Path(path).parts[1])
                 if path.startswith(f"{SPECS}/") and _names_files(text):
                     _copy_beside(root, folder, Path(path).parent)
-                if is_template(path):
-                    _copy_users(root, folder, path)
         for path in files:
             (folder / path).unlink(missing_ok=True)
         write_new(folder, files)
@@ -57,26 +56,18 @@ def _copy(root: Path, folder: Path) -> None:
         shutil.copyfile(file, target, follow_symlinks=False)
 
 
-def is_template(path: str) -> bool:
-    """Whether a file is where templates are, the platform's or a team's."""
-    parts = Path(path).parts
-    return parts[0] == TEMPLATES or (parts[0] == SPECS and parts[2:3] == ("templates",))
-
-
-def _copy_users(root: Path, folder: Path, template: str) -> None:
-    """The specs that name templates: of all teams for a platform's, else of its team."""
-    parts = Path(template).parts
-    where = root / SPECS if parts[0] == TEMPLATES else root / SPECS / parts[1]
-    for path in sorted(where.rglob("*.yaml")):
-        target = folder / path.relative_to(root)
-        if target.exists() or path.is_symlink() or not path.is_file() or path.stat().st_size > MOST_BYTES:
-            continue
-        data = path.read_bytes()
-        if b"template:" in data:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(data)
-            if _names_files(data.decode(errors="replace")):
-                _copy_beside(root, folder, path.parent.relative_to(root))
+def _copy_named(root: Path, folder: Path, specs: Collection[str]) -> None:
+    """Some specs, and the files beside those that name some."""
+    beside = set()
+    for name in specs:
+        target = folder / name
+        data = (root / name).read_bytes()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+        if _names_files(data.decode(errors="replace")):
+            beside.add(Path(name).parent)
+    for where in sorted(beside):
+        _copy_beside(root, folder, where)
 
 
 def _names_files(text: str) -> bool:

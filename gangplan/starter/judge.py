@@ -2,43 +2,57 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from pathlib import Path
 
 from gangplan.findings import Finding
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request, Result
+from gangplan.records import dataclass
 from gangplan.rules.core import WORKSPACE_EMPTY
 from gangplan.spec.root import SPECS
 from gangplan.starter.draft import drafted
 
 
-def judge(root: Path, file: str, text: str, is_spec: bool) -> tuple[Result, list[Finding]]:
-    """The runs that come of a file and what is found, as if it were there. Of another file than a spec: what is
-    found in it, and the errors that specs and other files would have by it."""
-    result, found = _looked(root, file, text, is_spec)
-    if is_spec:
-        return result, found
-    own = [one for one in found if one.where.file == file]
-    others = [one for one in found if one.is_error and one.where.file != file]
-    if others:
-        known = {(one.rule, one.where.file, one.message) for one in _looked(root, file, None, False)[1]}
-        others = [one for one in others if (one.rule, one.where.file, one.message) not in known]
-    return result, own + others
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The runs that come of a file, what is found, and which errors there were not before."""
+
+    result: Result
+    found: list[Finding]
+    errors: list[Finding]
 
 
-def _looked(root: Path, file: str, text: str | None, is_spec: bool) -> tuple[Result, list[Finding]]:
-    """What is found with a file as it would be; None as it is."""
-    there = (root / file).read_text(encoding="utf-8") if text is None and (root / file).exists() else text
-    with drafted(root, {} if there is None else {file: there}) as draft:
+def judge(
+    root: Path, file: str, before: str | None, after: str, is_spec: bool, users: Collection[str] = ()
+) -> Judged:
+    """What comes of a file as if it were there. Of another file than a spec: what is found in it, and the errors
+    that the specs `users` and other files would have by it. `before` is None for a file that is new."""
+    result, found = _looked(root, file, after, is_spec, users)
+    own = [one for one in found if is_spec or one.where.file == file]
+    others = [one for one in found if one.is_error and one not in own]
+    errors = [one for one in own if one.is_error]
+    if not (others or (errors and before is not None)):
+        return Judged(result, own, errors)
+    known = _looked(root, file, before, is_spec, users)[1]
+    old = {(one.rule, one.message) for one in known if is_spec or one.where.file == file}
+    # Amounts in an error of others may change with the file: it is the same error.
+    theirs = {_without_amounts(one) for one in known}
+    others = [one for one in others if _without_amounts(one) not in theirs]
+    errors = [one for one in errors if before is None or (one.rule, one.message) not in old]
+    return Judged(result, own + others, errors + others)
+
+
+def _looked(
+    root: Path, file: str, text: str | None, is_spec: bool, users: Collection[str]
+) -> tuple[Result, list[Finding]]:
+    """What is found with a file as it would be; None for without it."""
+    with drafted(root, {} if text is None else {file: text}, users) as draft:
         result = preview(Request(draft, specs=(file,) if is_spec else (), engine="serial"))
     found = [one for one in result.findings if one.rule != WORKSPACE_EMPTY or one.where.file != SPECS]
     return result, found
 
 
-def new_errors(root: Path, file: str, before: str, found: list[Finding], is_spec: bool) -> list[Finding]:
-    """The errors that the file did not have before, whatever line they stand on now."""
-    errors = [one for one in found if one.is_error]
-    if not errors:
-        return []
-    known = {(one.rule, one.message) for one in judge(root, file, before, is_spec)[1]}
-    return [one for one in errors if (one.rule, one.message) not in known]
+def _without_amounts(one: Finding) -> tuple[object, str, str]:
+    return one.rule, one.where.file, re.sub(r"\d+", "0", one.message)

@@ -11,6 +11,7 @@ from gangplan.commands import complete
 from gangplan.edits import edited
 from gangplan.errors import Exit
 from gangplan.spec.job import TrainingJob
+from gangplan.starter import users
 from tests.sweeps.files import SWEEP
 from tests.templates.files import SPEC as BY_TEMPLATE
 from tests.templates.files import TEMPLATE, WIDE
@@ -279,3 +280,50 @@ def test_errors_that_specs_of_a_template_had_before_stop_nothing(root: Path) -> 
     write(root, {"specs/nlp/tuned.yaml": BY_TEMPLATE.replace("size: 4", "size: 4000")})
     code, told, _ = edit(root, "--set", "description=Whole nodes", file=WIDE)
     assert code == Exit.CLEAN, told
+
+
+@pytest.mark.parametrize(
+    ("file", "flag", "rule"),
+    [
+        ("overlays/lab/cluster.yaml", ("--unset", "teams"), "team-not-on-cluster"),
+        ("overlays/lab/cluster.yaml", ("--set", "teams.nlp-"), "team-not-on-cluster"),
+        ("overlays/lab/cluster.yaml", ("--set", "nodePools.a100.count=0"), "over-quota"),
+        ("images/catalog.yaml", ("--unset", "images.openmpi"), "image-unknown"),
+        ("images/catalog.yaml", ("--set", "images.openmpi.approved=[hipaa]"), ""),
+        ("specs/nlp/team.yaml", ("--set", "clusters=[far]"), "far"),
+        ("specs/nlp/team.yaml", ("--unset", "claims.filings"), "filings"),
+    ],
+)
+def test_an_edit_that_breaks_specs_is_refused(
+    root: Path, file: str, flag: tuple[str, ...], rule: str
+) -> None:
+    write(root, {FILE: COMMENTED + "data: {filings: /data}\n"})
+    before = (root / file).read_text()
+    assert gangplan("validate", "-C", root).code == Exit.CLEAN
+    code, told, text = edit(root, *flag, file=file)
+    if rule:
+        assert (code != Exit.CLEAN, text) == (True, before), told
+        assert rule in told
+    else:
+        assert gangplan("validate", "-C", root).code == code == Exit.CLEAN, told
+
+
+def test_errors_that_specs_had_before_stop_no_edit_of_their_cluster(root: Path) -> None:
+    """Amounts in them may change: more nodes, though not enough, are a step."""
+    write(root, {FILE: COMMENTED.replace("workers: 4", "workers: 900")})
+    code, told, text = edit(root, "--set", "nodePools.a100.count=6", file="overlays/lab/cluster.yaml")
+    assert (code, "count: 6" in text) == (Exit.CLEAN, True), told
+    assert "checked with 2 specs\n" in told
+
+
+def test_a_large_workspace_is_checked_in_part_and_says_so(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(users, "MOST", 3)
+    own = {f"specs/nlp/more{index}.yaml": SPEC for index in range(5)}
+    write(root, own | {"specs/nlp/last.yaml": SPEC.replace("openmpi", "mpich")})
+    code, told, _ = edit(root, "--set", "images.intel.tag=a", file="images/catalog.yaml")
+    assert (code, "checked with 1 spec\n" in told) == (Exit.CLEAN, True), told  # the one from a template
+    assert "specs/nlp/last.yaml" in edit(root, "--unset", "images.mpich", file="images/catalog.yaml")[1]
+    code, told, _ = edit(root, "--set", "nodePools.cpu.count=5", file="overlays/lab/cluster.yaml")
+    assert "checked with 3 specs; gangplan validate checks 5 more\n" in told
