@@ -13,7 +13,6 @@ from gangplan.edits import Change, changes_of, edited
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding
 from gangplan.fixes import FixedFile, read, write
-from gangplan.pipeline.request import Result
 from gangplan.report.escape import own_line
 from gangplan.report.fixed import fixed_text
 from gangplan.report.plan import run_line
@@ -23,7 +22,7 @@ from gangplan.spec.near import nearest_file
 from gangplan.spec.root import SPECS, root_of
 from gangplan.starter.answers import check_name
 from gangplan.starter.formats import format_of, model_of
-from gangplan.starter.judge import judge
+from gangplan.starter.judge import Judged, judge
 from gangplan.starter.parameters import templates_of, types_of
 from gangplan.starter.setting import with_changes
 from gangplan.starter.users import Users, users_of
@@ -69,7 +68,7 @@ def edit(
     if why := write(root, fixed):
         raise UserError(f"{path} was not changed: {why}", "Run the command again.")
     if not is_quiet:
-        _say(f"changed {path}", path, format, judged.result, users)
+        _say(f"changed {path}", path, format, judged, users)
     return exit_code(judged.found)
 
 
@@ -89,7 +88,8 @@ def clone(
     data, document = _read(root, path)
     format = format_of(path, document)
     if format not in (*_SPECS, "template"):
-        raise UserError(f"{path} is no spec", f"Write another one: gangplan new {format} {name}.")
+        kind = "image" if format == "catalog" else format
+        raise UserError(f"{path} is no spec", f"Write another one: gangplan new {kind} {name}.")
     check_name("job", name)
     target = f"{path.rpartition('/')[0]}/{name}.yaml"
     if os.path.lexists(root / target):
@@ -113,7 +113,7 @@ def clone(
         return Exit.CLEAN
     write_new(root, {target: text})
     if not is_quiet:
-        _say(f"wrote {target}", target, format, judged.result, users)
+        _say(f"wrote {target}", target, format, judged, users)
     return Exit.CLEAN
 
 
@@ -131,6 +131,7 @@ def _path(root: Path, file: str) -> str:
 
 def _read(root: Path, path: str) -> tuple[bytes, Document]:
     """The bytes of a file and what it says. Raises UserError."""
+    format_of(path, None)  # whatever else is no YAML of ours, and nobody need correct it
     data = read(root, path)
     if data is None:
         raise UserError(f"{path} is no plain file", "Replace it with one.")
@@ -156,14 +157,19 @@ def _refused(errors: Sequence[Finding]) -> Exit:
     return exit_code(errors)
 
 
-def _say(done: str, path: str, format: str, result: Result, users: Users) -> None:
+def _say(done: str, path: str, format: str, judged: Judged, users: Users) -> None:
     """What was done, what comes of it, and what is next."""
-    runs, sweeps = apart(result.runs if format in _SPECS else ())
+    runs, sweeps = apart(judged.result.runs if format in _SPECS else ())
     lines = [done, *(f"  {run_line(one)}" for one in runs), *(f"  {sweep_line(one)}" for one in sweeps)]
     if format not in _SPECS:
         made = " made from templates" if format == "template" else ""
         more = f"; gangplan validate checks {users.left} more" if users.left else ""
         lines.append(f"  checked with {plural(len(users.files), 'spec')}{made}{more}")
-    step = f"gangplan render, then commit {path} and rendered/"
-    lines.append(f"next: {step if format in _SPECS else 'gangplan render && gangplan validate'}")
+    step = "gangplan render && gangplan validate"
+    if format in _SPECS:
+        step = f"gangplan render, then commit {path} and rendered/"
+    if left := sum(1 for one in judged.found if one.is_error):
+        were = "error above, which was" if left == 1 else f"{left} errors above, which were"
+        step = f"correct the {were} there before"
+    lines.append(f"next: {step}")
     sys.stdout.write("".join(f"{own_line(line)}\n" for line in lines))

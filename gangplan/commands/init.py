@@ -36,6 +36,7 @@ from gangplan.starter.answers import (
 )
 from gangplan.starter.draft import drafted
 from gangplan.starter.files import flux_url, workspace_files
+from gangplan.starter.kept import kept_lines
 from gangplan.starter.write import existing, write_new
 from gangplan.tools.git import folder_inside, remote
 from gangplan.workspace import RENDERED, load_workspace
@@ -83,7 +84,7 @@ def init(folder: Path, wanted: Wanted) -> Exit:
         raise UserError(f"nothing was written: {names} would be overwritten", help)
     write_new(root, {path: text for path, text in files.items() if path not in there})
     if not wanted.is_quiet:
-        _report(folder, files, there, answers)
+        _report(folder, root, files, there, answers)
     return Exit.CLEAN
 
 
@@ -93,7 +94,10 @@ def _check_place(root: Path, folder: Path) -> None:
     for name in _OWN:
         if os.path.lexists(root / name):
             message = f"nothing was written: {own_line(str(folder))} has {name}/ already"
+            is_whole = all((root / one).is_dir() for one in ("specs", "overlays"))
             help = "To add to a workspace: gangplan new job, team, cluster, image or waiver."
+            if not is_whole:
+                help = "It alone is no workspace: move it away, or name another folder."
             raise UserError(message, help)
 
 
@@ -219,7 +223,9 @@ def _sync_files(draft: Path, answers: Answers) -> dict[str, str]:
     return {f"{answers.sync}/{name}": text for name, text in files.items()}
 
 
-def _report(folder: Path, files: Mapping[str, str], there: Sequence[str], answers: Answers) -> None:
+def _report(
+    folder: Path, root: Path, files: Mapping[str, str], there: Sequence[str], answers: Answers
+) -> None:
     """What was written, and what to do next."""
     say = sys.stdout.write
     written = [path for path in files if path not in there]
@@ -230,8 +236,8 @@ def _report(folder: Path, files: Mapping[str, str], there: Sequence[str], answer
             say(f"  {path}\n")
     if any(path.startswith(".vscode/") for path in written):
         say("  .vscode/ (settings, and a schema per file format)\n")
-    for path in there:
-        say(f"kept {path} as it is; compare it with that of a new workspace\n")
+    for line in kept_lines(root, files, there):
+        say(f"{own_line(line)}\n")
     go = "" if place == "." else f"cd {shlex.quote(place)} && "
     say(f"\nnext: {go}gangplan render && gangplan validate\n")
     cluster, team = answers.cluster, answers.team

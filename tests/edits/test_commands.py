@@ -119,6 +119,8 @@ def test_errors_that_were_there_before_stop_no_correction(root: Path) -> None:
     code, told, text = edit(root, "--set", "workers=2")
     assert "workers: 2" in text, told
     assert code == Exit.INPUT  # cpu is still wrong
+    assert "next: correct the error above, which was there before\n" in told
+    assert "gangplan render, then" not in told
     assert edit(root, "--set", "cpu=8")[0] == Exit.CLEAN
 
 
@@ -155,6 +157,9 @@ def test_other_files_are_edited_too(root: Path, file: str, flag: str, line: str)
 def test_a_file_that_is_no_format_or_no_file_is_refused(root: Path) -> None:
     write(root, {"notes.yaml": "a: 1\n"})
     assert "no file that gangplan reads" in edit(root, "--set", "a=2", file="notes.yaml")[1]
+    write(root, {"README.md": "# Jobs\n\n- `a`: b\n"})
+    told = edit(root, "--set", "a=2", file="README.md")[1]
+    assert told.startswith("fatal: README.md is no file that gangplan reads\n")
     outcome = gangplan("edit", "specs/nlp/none.yaml", "--set", "a=2", "-C", root)
     assert (outcome.code, "there is no file" in outcome.err) == (Exit.INPUT, True)
     near = gangplan("edit", FILE.replace(".yaml", "s.yaml"), "--set", "a=2", "-C", root)
@@ -327,3 +332,19 @@ def test_a_large_workspace_is_checked_in_part_and_says_so(
     assert "specs/nlp/last.yaml" in edit(root, "--unset", "images.mpich", file="images/catalog.yaml")[1]
     code, told, _ = edit(root, "--set", "nodePools.cpu.count=5", file="overlays/lab/cluster.yaml")
     assert "checked with 3 specs; gangplan validate checks 5 more\n" in told
+
+
+@pytest.mark.parametrize(
+    ("file", "kind"),
+    [
+        ("images/catalog.yaml", "image"),
+        ("specs/nlp/team.yaml", "team"),
+        ("overlays/lab/cluster.yaml", "cluster"),
+    ],
+)
+def test_a_clone_of_what_is_no_spec_names_the_command_that_writes_one(
+    root: Path, file: str, kind: str
+) -> None:
+    outcome = gangplan("clone", file, "e", "-C", root)
+    assert (outcome.code, f"gangplan new {kind} e." in outcome.err) == (Exit.INPUT, True)
+    assert gangplan("new", kind, "--help").code == Exit.CLEAN

@@ -249,13 +249,35 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     assert gangplan("render", "-C", tmp_path).code == Exit.CLEAN
 
 
+def test_what_kept_files_lack_is_said(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("# mine\n.venv\n*.sarif\n/gangplan.xml\nplan.md\n")
+    (tmp_path / ".gitattributes").write_text("* text=auto eol=lf\n")
+    (tmp_path / "requirements.txt").write_text("numpy\n")
+    said = begin(tmp_path, *ONE, "--keep").out
+    lines = "    .gangplan/\n    gangplan.sarif\n    gl-code-quality.json\n"
+    assert f"kept .gitignore as it is; add these lines:\n{lines}kept requirements.txt as it is\n" in said
+    assert "    rendered/** -merge linguist-generated=true\n" in said
+    assert "to compare: the same command with another DIR" in said
+    git(tmp_path, "init", "-q")
+    with (tmp_path / ".gitignore").open("a") as file:
+        file.write(lines.replace("    ", ""))
+    gangplan("render", "-C", tmp_path)
+    assert ".gangplan" not in git(tmp_path, "status", "--short")
+    (tmp_path / "again").mkdir()
+    (tmp_path / "again/.gitignore").write_text((tmp_path / ".gitignore").read_text())
+    assert "kept .gitignore as it is\n" in begin(tmp_path / "again", *ONE, "--keep").out
+
+
 @pytest.mark.parametrize("name", ["specs", "overlays", "rendered"])
 def test_a_workspace_is_not_begun_twice(name: str, tmp_path: Path) -> None:
     (tmp_path / name).mkdir()
     outcome = gangplan("init", tmp_path, *ONE, "--keep")
     assert (outcome.code, sorted(os.listdir(tmp_path))) == (Exit.INPUT, [name])
     assert f"has {name}/ already" in outcome.err
-    assert "gangplan new job" in outcome.err
+    assert "It alone is no workspace: move it away" in outcome.err
+    for other in ("specs", "overlays"):
+        (tmp_path / other).mkdir(exist_ok=True)
+    assert "gangplan new job" in gangplan("init", tmp_path, *ONE).err
 
 
 def test_a_link_on_the_way_is_not_followed(tmp_path: Path) -> None:

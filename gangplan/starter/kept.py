@@ -1,0 +1,36 @@
+"""Files that were there before a new workspace, and what they lack for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+# Files of lines that can stand beside those of somebody else.
+_OF_LINES = (".gitignore", ".gitattributes")
+
+
+def kept_lines(root: Path, files: Mapping[str, str], there: Sequence[str]) -> list[str]:
+    """What to say about files that stay as they are; of some, the lines to add."""
+    said = []
+    for path in there:
+        lacking = _lacking(root / path, files[path]) if path in _OF_LINES else []
+        lines = "this line" if len(lacking) == 1 else "these lines"
+        said.append(f"kept {path} as it is" + (f"; add {lines}:" if lacking else ""))
+        said += [f"    {line}" for line in lacking]
+    if any(path not in _OF_LINES for path in there):
+        said.append("to compare: the same command with another DIR writes them as they would be")
+    return said
+
+
+def _lacking(path: Path, text: str) -> list[str]:
+    """The lines of a text that a file has not, comments and slashes at the ends aside."""
+    try:
+        own = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # a link that leads nowhere
+        own = []
+    known = {_plain(line) for line in own}
+    return [line for line in text.splitlines() if line and line[0] != "#" and _plain(line) not in known]
+
+
+def _plain(line: str) -> str:
+    return " ".join(line.split()).strip("/")
