@@ -16,7 +16,7 @@ from gangplan.commands.forges import tekton
 from gangplan.commands.gitops import Argo, argocd_files, flux_files
 from gangplan.commands.gitops_run import engine_command
 from gangplan.errors import Exit, ToolError, UserError
-from gangplan.gitops.ci import CiOptions, check_folder
+from gangplan.gitops.ci import CiOptions, check_folder, plain_folder
 from gangplan.gitops.codeowners import organisation_of
 from gangplan.gitops.source import RepositorySource
 from gangplan.pipeline.render import preview
@@ -131,7 +131,7 @@ def _answers(root: Path, wanted: Wanted) -> Answers:
     if answers.is_sample and (answers.team == "vision" or answers.cluster == "cloud"):
         raise UserError("the sample has a team vision and a cluster cloud", "Choose another name.")
     answers = replace(answers, repository=check_url(answers.repository), branch=check_branch(wanted.branch))
-    return replace(answers, prefix=_prefix(root))
+    return replace(answers, prefix=_prefix(root, answers))
 
 
 def _asked(answers: Answers, wanted: Wanted, there: str) -> Answers:
@@ -183,14 +183,30 @@ def _seen(answers: Answers, asked: Asked) -> Answers:
     )
 
 
-def _prefix(root: Path) -> str:
-    """Where the new workspace is in the repository around it; empty at its top, and where there is none yet."""
+def _prefix(root: Path, answers: Answers) -> str:
+    """Where the new workspace is in the repository around it; empty at its top, and where there is none yet.
+
+    Raises UserError for a folder that what the answers name cannot read.
+    """
     place = next(one for one in (root, *root.parents) if one.is_dir())
-    inside = folder_inside(place)
+    try:
+        inside = folder_inside(place)
+    except ToolError as refused:
+        help = f"Name a folder elsewhere, or trust it: git config --global --add safe.directory {shlex.quote(str(place))}."
+        raise ToolError(refused.message, help) from None
     if inside is None:
         return ""
-    folder = check_folder("/".join((inside, *root.relative_to(place).parts)))
-    return "" if folder == "." else folder
+    folder = "/".join(part for part in (inside, *root.relative_to(place).parts) if part)
+    try:
+        return check_folder(folder) if folder else ""
+    except UserError as refused:
+        help = f"Name it in letters, digits, '.', '_' and '-', such as {plain_folder(folder)}"
+        if not folder.isprintable():
+            raise UserError(refused.message, f"{help}.") from None
+        if (answers.forge, answers.sync) != ("none", "none"):
+            message = f"{refused.message}: recipes of CI and sync engines name it"
+            raise UserError(message, f"{help}, or write --forge none --sync none.") from None
+        return folder
 
 
 def _remote(root: Path) -> str:

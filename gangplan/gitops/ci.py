@@ -106,12 +106,23 @@ def check_folder(folder: str) -> str:
     """The folder of a workspace in its repository, without slashes around it; `.` is its top. Raises
     UserError."""
     plain = folder.strip("/") or "."
-    if not _FOLDER.fullmatch(plain) or ".." in plain.split("/"):
+    if not is_folder(plain):
         help = (
             "Write it from the top of the repository, in letters, digits, '.', '_' and '-': --prefix ml/jobs."
         )
         raise UserError(f"'{folder}' cannot be the folder of a workspace", help)
     return plain
+
+
+def is_folder(folder: str) -> bool:
+    """Whether recipes can name a folder as it is."""
+    return bool(_FOLDER.fullmatch(folder)) and ".." not in folder.split("/")
+
+
+def plain_folder(folder: str) -> str:
+    """A folder that recipes can name, like one that they cannot."""
+    parts = [re.sub(r"[^A-Za-z0-9_.]+", "-", part).strip("-.") for part in folder.split("/")]
+    return "/".join(part or "jobs" for part in parts)
 
 
 def check_pins(given: Iterable[str]) -> dict[str, str]:

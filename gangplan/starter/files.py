@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from dataclasses import replace
 from typing import Any
 
 from gangplan import __version__
-from gangplan.gitops.ci import BRANCH, CiOptions, github_files, gitlab_files
+from gangplan.gitops.ci import BRANCH, CiOptions, github_files, gitlab_files, is_folder
 from gangplan.gitops.codeowners import Owners, codeowners_files, organisation_of
 from gangplan.reference.schemas import editor_schema, models
 from gangplan.starter.answers import Answers
@@ -161,12 +162,12 @@ def _attributes(answers: Answers) -> str:
 
 def _hooks(folder: str) -> str:
     """The hooks of pre-commit, which runs them at the top of the repository and names files from there."""
-    at = f" -C {folder}" if folder else ""
+    at = f" -C {shlex.quote(folder)}" if folder else ""
     top = f"^{re.escape(folder)}/" if folder else "^"
     inputs = "|".join(READ)
     values = {
         "folder": folder,
-        "file": f"{folder}/.pre-commit-config.yaml",
+        "file": shlex.quote(f"{folder}/.pre-commit-config.yaml"),
         "validate": f"gangplan validate{at}",
         "check": f"gangplan render --check{at}",
         "inputs": f"{top}({inputs})/",
@@ -183,6 +184,8 @@ def _forge_files(answers: Answers) -> dict[str, str]:
         files = github_files(options, {})
     elif answers.forge == "gitlab":
         files = gitlab_files(replace(options, branch=BRANCH))
+    if answers.prefix and not is_folder(answers.prefix):
+        return files  # patterns of owners have no quotes, and without a forge nobody reads them
     owners = Owners(answers.forge, organisation_of(answers.repository), {}, answers.prefix)
     engines = (answers.sync,) if answers.sync in _SYNCED else ()
     recipes = ["/.tekton/"] if answers.sync == "tekton" else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import time
 from pathlib import Path
@@ -203,6 +204,30 @@ def test_a_workspace_inside_a_repository_knows_where_it_is(tmp_path: Path) -> No
     workflow = (root / CI["github"]).read_text()
     assert workflow.startswith("# Made by `gangplan gitops github --prefix ml/jobs`;")
     assert "workspace: ml/jobs\n" in workflow
+
+
+def test_a_folder_with_a_blank_in_a_repository(tmp_path: Path) -> None:
+    """CI and sync engines cannot name it; who has neither gets a workspace whose hooks find it."""
+    git(tmp_path, "init", "-q")
+    root = tmp_path / "ml ops/größe"
+    outcome = gangplan("init", root, *ONE)
+    assert outcome.code == Exit.INPUT
+    assert "'ml ops/größe' cannot be the folder of a workspace" in outcome.err
+    assert "such as ml-ops/gr-e, or write --forge none --sync none." in outcome.err
+    assert "--prefix" not in outcome.err
+    assert not root.exists()
+    for engines in (("--forge", "none"), ("--sync", "none")):
+        assert gangplan("init", root, *ONE, *engines).code == Exit.INPUT
+    begin(root, *ONE, "--forge", "none", "--sync", "none")
+    hooks = plain.load((root / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
+    assert shlex.split(hooks[0]["entry"]) == ["gangplan", "validate", "-C", "ml ops/größe"]
+    assert re.match(hooks[0]["files"], "ml ops/größe/specs/nlp/team.yaml")
+    assert not (root / "CODEOWNERS").exists()
+    assert gangplan("render", "-C", root).code == Exit.CLEAN
+    for command in (("validate",), ("gitops", "check")):
+        assert (gangplan(*command, "-C", root).code, command) == (Exit.CLEAN, command)
+    outcome = gangplan("init", tmp_path / "a\nb", *ONE, "--forge", "none", "--sync", "none")
+    assert (outcome.code, "such as a-b.\n" in outcome.err) == (Exit.INPUT, True), outcome.err
 
 
 @pytest.mark.parametrize("forge", ["github", "gitlab"])
