@@ -54,6 +54,24 @@ def column(table: str, name: str) -> Callable[[Any, str], list[str]]:
     return found
 
 
+def of_team(table: str, name: str, end: str = "") -> Callable[[Any, str], list[str]]:
+    """The same of the team that the command names, else of all; each with an `end`."""
+
+    def found(ctx: Any, incomplete: str) -> list[str]:
+        from gangplan.contents.files import Files
+        from gangplan.contents.tables import TABLES
+
+        team = ctx.params.get("team")
+        teams = (team,) if isinstance(team, str) else ()
+
+        def names(root: Path) -> Iterator[str]:
+            return (f"{one}{end}" for one in _texts(TABLES[table](Files(root, teams)), name))
+
+        return _quietly(names, ctx, incomplete)
+
+    return found
+
+
 def _texts(rows: Iterable[dict[str, Any]], name: str) -> Iterator[str]:
     return (str(row[name]) for row in rows if row[name] not in (None, ""))
 
@@ -85,11 +103,17 @@ def settings(ctx: Any, incomplete: str) -> list[str]:
         from gangplan.reference.fields import all_fields
         from gangplan.source import load_file
 
-        file = os.path.relpath(os.path.abspath(str(ctx.params.get("file"))), root).replace(os.sep, "/")
+        file = os.path.relpath(os.path.abspath(_file(ctx)), root).replace(os.sep, "/")
         format = format_of(file, load_file(root / file, file)[0])
         return (".".join(one.path) for one in all_fields() if one.kind == format)
 
     return _quietly(found, ctx, incomplete)
+
+
+def _file(ctx: Any) -> str:
+    """The file that the command names. Where a flag still lacks its value, only the line of the shell has it."""
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
+    return str(ctx.params.get("file") or next((one for one in line.split() if one.endswith(".yaml")), ""))
 
 
 def words(*known: str) -> Callable[[str], list[str]]:
@@ -121,17 +145,27 @@ def pages(incomplete: str) -> list[str]:
 
 def files(ctx: Any, incomplete: str) -> list[str]:
     """Files of the workspace as they are named from the current folder; of very many, the folders that hold them."""
+    return _files(ctx, incomplete, _READ)
+
+
+def specs(ctx: Any, incomplete: str) -> list[str]:
+    """Those of them that are specs or templates."""
+    return _files(ctx, incomplete, ("specs", "jobtemplates"), without="team.yaml")
+
+
+def _files(ctx: Any, incomplete: str, tops: Iterable[str], without: str = "") -> list[str]:
     here = os.getcwd()
 
     def found(root: Path) -> Iterator[str]:
-        for top in _READ:
+        for top in tops:
             for parent, folders, names in os.walk(root / top):
                 folders[:] = sorted(name for name in folders if not name.startswith("."))
                 relative = os.path.relpath(parent, here)
                 if not _meets(relative, incomplete):
                     folders.clear()
                     continue
-                yield from (os.path.join(relative, name) for name in sorted(names) if name.endswith(".yaml"))
+                own = (name for name in sorted(names) if name.endswith(".yaml") and name != without)
+                yield from (os.path.join(relative, name) for name in own)
 
     matching = _quietly(found, ctx, incomplete)
     if len(matching) <= _MOST:

@@ -117,12 +117,20 @@ Formats = Annotated[
 ]
 Color = Annotated[
     str,
-    typer.Option("--color", help="Colour findings: auto (on a terminal), always or never.", metavar="WHEN"),
+    typer.Option(
+        "--color",
+        help="Colour findings: auto (on a terminal), always or never.",
+        metavar="WHEN",
+        autocompletion=complete.words("auto", "always", "never"),
+    ),
 ]
 FailOn = Annotated[
     str,
     typer.Option(
-        "--fail-on", help="Lowest severity that leads to exit code 1: error, warning or note.", metavar="NAME"
+        "--fail-on",
+        help="Lowest severity that leads to exit code 1: error, warning or note.",
+        metavar="NAME",
+        autocompletion=complete.words("error", "warning", "note"),
     ),
 ]
 Today = Annotated[

@@ -19,14 +19,18 @@ app = typer.Typer(
 )
 
 
+# As gangplan.reference.schemas has them, which needs the formats themselves (tests/start hold the two together).
+_KINDS = ("spec", "sweep", "template", "team", "cluster", "catalog", "waiver", "findings", "plan", "import")
+
+
 @app.command("print")
 def schema_print(
     kind: Annotated[
         str,
         typer.Argument(
-            help="spec, team, cluster, catalog, waiver, findings or plan.",
+            help=f"{', '.join(_KINDS[:-1])} or {_KINDS[-1]}.",
             metavar="KIND",
-            autocompletion=complete.words("spec", "team", "cluster", "catalog", "waiver", "findings", "plan"),
+            autocompletion=complete.words(*_KINDS),
         ),
     ],
     workspace: Workspace = None,

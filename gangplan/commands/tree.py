@@ -79,6 +79,12 @@ class InOrder(typer.core.TyperGroup):
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
         return [name for name in COMMANDS if name in self.commands]
 
+    def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override]
+        """A command by its name. TAB behind `help` completes as in its place; what it runs is in cli.py."""
+        if cmd_name == "help" and ctx.resilient_parsing:
+            return self
+        return super().get_command(ctx, cmd_name)
+
 
 def command_of(program: typer.Typer, arguments: Sequence[str]) -> Callable[..., object]:
     """What runs a command line: the whole tree where help, a completion or a mistake needs it, or one branch."""

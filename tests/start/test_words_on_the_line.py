@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.commands import tree
+from gangplan.commands import schema_app, tree
 from gangplan.commands.listing import NAMES
 from gangplan.commands.start_app import LISTS
 from gangplan.errors import Exit
+from gangplan.reference.schemas import FINDINGS, IMPORT, PLAN, models
 from gangplan.rulebook import shipped
 from tests.start.terminal import Terminal
 from tests.workspaces import CLUSTER, REPOSITORY, SPEC, gangplan, write
@@ -159,10 +160,24 @@ def completed(root: Path, line: str) -> list[str]:
         ("gangplan new job --checkpoint-e", ["--checkpoint-every-steps"]),
         ("gangplan new job --priority h", ["high"]),
         ("gangplan new waiver --rule slots-not", ["slots-not-gpus"]),
+        ("gangplan clone ", ["specs/nlp/filings.yaml"]),
+        ("gangplan new sweep --from ", ["specs/nlp/filings.yaml"]),
+        ("gangplan new job --team nlp --data f", ["filings="]),
+        ("gangplan new job --team cv --data ", ["images="]),
+        ("gangplan new job --team nlp --queue ", ["training"]),
+        ("gangplan edit specs/nlp/filings.yaml --set network.post", ["network.posture"]),
+        ("gangplan edit overlays/lab/cluster.yaml --unset podsR", ["podsReadyTimeout"]),
+        ("gangplan render --color a", ["auto", "always"]),
+        ("gangplan validate --fail-on w", ["warning"]),
+        ("gangplan help new ", ["job", "sweep", "team", "cluster", "image", "waiver"]),
+        ("gangplan help va", ["validate"]),
+        ("gangplan schema print s", ["spec", "sweep"]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_tab_completes_names(line: str, wanted: list[str], root: Path) -> None:
+    team = "apiVersion: gangplan.dev/v1\nkind: Team\nclaims: {images: {accessModes: [ReadOnlyMany]}}\n"
+    write(root, {"specs/cv/team.yaml": team} if "--team cv" in line else {})
     assert completed(root, line) == wanted
 
 
@@ -236,3 +251,9 @@ def test_a_terminal_is_told_the_next_step(root: Path) -> None:
     with Terminal("render", cwd=root) as terminal:
         assert terminal.end() == Exit.CLEAN
         assert "next:" not in terminal.seen
+
+
+def test_schemas_are_known_to_the_command_line() -> None:
+    assert (*models(), FINDINGS, PLAN, IMPORT) == schema_app._KINDS
+    for kind in schema_app._KINDS:
+        assert gangplan("schema", "print", kind).code == Exit.CLEAN
