@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Unpack
 
 from gangplan.errors import UserError
 from gangplan.findings import Finding
-from gangplan.source import Document, load, load_file
+from gangplan.source import Document, FileLimits, load, load_file
 from gangplan.spec.job import TrainingJob as Format
 from gangplan.spec.load import parse
 from gangplan.starter.text import KINDS, file_text
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from gangplan.api.fields import JobFields
     from gangplan.workspace import Workspace
 
+_DEEPEST = FileLimits().max_depth
 # A command with one of these is left in one line: what to write instead is found.
 _FOR_A_SHELL = re.compile(r"[;&|<>$`\n]")
 _HEAD = ("apiVersion", "kind")
@@ -33,27 +35,30 @@ class TrainingJob:
     A job never changes. What the format has against its values is in `findings`.
     """
 
-    __slots__ = ("_text", "fields")
+    __slots__ = ("_text", "_values")
 
-    fields: dict[str, Any]
+    _values: dict[str, Any]
 
     def __init__(self, **fields: Unpack[JobFields]) -> None:
         """Values are numbers, texts such as "64Gi", lists and dicts; None leaves a field out.
 
-        A command in one line is split into its words. Raises TypeError for a value of another type.
+        A command in one line is split into its words. Raises TypeError for a value of another type and for
+        one that nests deeper than any file may, ValueError for a number of more than 64 bits.
         """
         given = {name: _plain(name, value) for name, value in fields.items() if value is not None}
         if isinstance(command := given.get("command"), str) and not _FOR_A_SHELL.search(command):
             given["command"] = words_of(command)
-        self.fields = {name: given[name] for name in sorted(given, key=lambda name: _ORDER.get(name, 999))}
+        self._values = {name: given[name] for name in sorted(given, key=lambda name: _ORDER.get(name, 999))}
         self._text = ""
 
     @classmethod
     def from_yaml(cls, text: str) -> TrainingJob:
         """The job that a file describes; `to_yaml` gives the same text again.
 
-        Raises UserError where the text is not one YAML document with fields.
+        Raises UserError where the text is not one YAML document with fields, TypeError for what is no text.
         """
+        if not isinstance(text, str):
+            raise TypeError(f"the text of a file is expected, not {type(text).__name__}")
         return cls._from(*load(text.encode(), "job"))
 
     @classmethod
@@ -65,17 +70,22 @@ class TrainingJob:
             raise UserError(f"{place}this is no job: {first.message}", first.help or None)
         job = cls()
         fields = _as_typed(document, (), document.value)
-        job.fields = {name: value for name, value in fields.items() if name not in _HEAD}
+        job._values = {name: value for name, value in fields.items() if name not in _HEAD}
         job._text = document.source
         return job
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields as they were given; a copy, for a job never changes."""
+        return deepcopy(self._values)
+
     def but(self, **fields: Unpack[JobFields]) -> TrainingJob:
         """The same job with other values; None takes a field away."""
-        return TrainingJob(**{**self.fields, **fields})
+        return TrainingJob(**{**self._values, **fields})
 
     def to_yaml(self) -> str:
         """The spec as a file: short, in the order of the format."""
-        return self._text or file_text("job", self.fields, None, "")
+        return self._text or file_text("job", self._values, None, "")
 
     @property
     def findings(self) -> list[Finding]:
@@ -84,13 +94,13 @@ class TrainingJob:
         return findings if document is None else parse(Format, document)[1]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TrainingJob) and self.fields == other.fields
+        return isinstance(other, TrainingJob) and self._values == other._values
 
     def __hash__(self) -> int:
         return hash(self.to_yaml())
 
     def __repr__(self) -> str:
-        return f"TrainingJob({', '.join(f'{name}={value!r}' for name, value in self.fields.items())})"
+        return f"TrainingJob({', '.join(f'{name}={value!r}' for name, value in self._values.items())})"
 
 
 def jobs_in(workspace: Workspace) -> dict[str, TrainingJob]:
@@ -105,15 +115,19 @@ def jobs_in(workspace: Workspace) -> dict[str, TrainingJob]:
 
 def text_in(job: TrainingJob, root: Path, file: str) -> str:
     """The file as it stands in a workspace, whose editors find the schema by its first line."""
-    return job._text or file_text("job", job.fields, root, file)
+    return job._text or file_text("job", job._values, root, file)
 
 
-def _plain(name: str, value: Any) -> Any:
-    """A value as YAML has it. Raises TypeError."""
+def _plain(name: str, value: Any, depth: int = 0) -> Any:
+    """A value as YAML has it. Raises TypeError and ValueError."""
+    if isinstance(value, int) and value.bit_length() > 63:
+        raise ValueError(f"{name} does not fit into 64 bits")
+    if depth > _DEEPEST:
+        raise TypeError(f"{name[:40]}... nests deeper than {_DEEPEST} levels, or holds itself")
     if isinstance(value, Mapping):
-        return {str(key): _plain(f"{name}.{key}", one) for key, one in value.items()}
+        return {str(key): _plain(f"{name}.{key}", one, depth + 1) for key, one in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
-        return [_plain(f"{name}[{index}]", one) for index, one in enumerate(value)]
+        return [_plain(f"{name}[{index}]", one, depth + 1) for index, one in enumerate(value)]
     if isinstance(value, (str, bool, int, float, Written)):
         return value
     raise TypeError(f"{name} is {value!r}; a {KINDS['job']} is made of numbers, texts, lists and dicts")

@@ -10,6 +10,7 @@ from typing import Any
 from gangplan import clock
 from gangplan.api.checks import check_something, day_of, examined, rendered
 from gangplan.api.job import TrainingJob, jobs_in, text_in
+from gangplan.engines import ENGINES
 from gangplan.errors import UserError
 from gangplan.findings import Finding
 from gangplan.pipeline.render import preview
@@ -60,8 +61,10 @@ class Workspace:
     def __init__(self, folder: str | os.PathLike[str] = ".", engine: str = "serial") -> None:
         """The workspace that a folder is in. `engine` is serial, process, mpi or auto (docs/scale.md).
 
-        Raises UserError where there is none.
+        Raises UserError where there is none, and for another engine.
         """
+        if engine not in ENGINES:
+            raise UserError(f"there is no engine '{engine}'", f"Engines: {', '.join(ENGINES)}.")
         self.root, self.engine = root_of(Path(folder)), engine
 
     @property
@@ -87,8 +90,8 @@ class Workspace:
     def validate(
         self,
         *files: str | os.PathLike[str],
-        clusters: Sequence[str] = (),
-        teams: Sequence[str] = (),
+        clusters: str | Sequence[str] = (),
+        teams: str | Sequence[str] = (),
         today: str | None = None,
     ) -> list[Finding]:
         """All that `gangplan validate` finds, in its order; without `files`, in the whole workspace.
@@ -101,13 +104,16 @@ class Workspace:
         return list(result.findings)
 
     def plan(
-        self, *files: str | os.PathLike[str], clusters: Sequence[str] = (), teams: Sequence[str] = ()
+        self,
+        *files: str | os.PathLike[str],
+        clusters: str | Sequence[str] = (),
+        teams: str | Sequence[str] = (),
     ) -> dict[str, Any]:
         """What the specs amount to on each cluster, as `gangplan plan --format json` prints it."""
         return _plan(preview(self._request(files, clusters, teams)))
 
     def render(
-        self, *, clusters: Sequence[str] = (), teams: Sequence[str] = (), check: bool = False
+        self, *, clusters: str | Sequence[str] = (), teams: str | Sequence[str] = (), check: bool = False
     ) -> Rendering:
         """Write `rendered/`; with `check` only compare it, as `gangplan render --check` does."""
         result, is_done = rendered(self._request((), clusters, teams), None, check)
@@ -115,7 +121,12 @@ class Workspace:
         return Rendering(list(result.findings), dict(sorted(files.items())))
 
     def draft(self, team: str, name: str, job: TrainingJob) -> Draft:
-        """A job of a team as if its file stood there. Raises UserError for a name that cannot be one."""
+        """A job of a team as if its file stood there. Raises UserError for a name that cannot be one.
+
+        Raises TypeError for anything but a job.
+        """
+        if not isinstance(job, TrainingJob):
+            raise TypeError(f"a draft is made of a TrainingJob, not of {type(job).__name__}")
         return Draft(self, New("job", self.root, name, team, {}), job)
 
     def __repr__(self) -> str:
@@ -125,12 +136,15 @@ class Workspace:
         return load_workspace(self.root)
 
     def _request(
-        self, files: Sequence[str | os.PathLike[str]], clusters: Sequence[str], teams: Sequence[str]
+        self,
+        files: Sequence[str | os.PathLike[str]],
+        clusters: str | Sequence[str],
+        teams: str | Sequence[str],
     ) -> Request:
         return Request(
             self.root,
-            tuple(clusters),
-            tuple(teams),
+            _names(clusters),
+            _names(teams),
             tuple(self._file(one) for one in files),
             engine=self.engine,
         )
@@ -192,6 +206,11 @@ class Draft:
         with drafted(self.workspace.root, {self.file: self.to_yaml()}) as folder:
             request = Request(folder, specs=(self.file,), engine="serial")
             return list(examined(request, day_of(clock.day()), [])[0].findings)
+
+
+def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Several names, or one."""
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _plan(result: Result) -> dict[str, Any]:

@@ -266,3 +266,47 @@ def test_every_job_is_a_file_that_says_the_same(fields: Mapping[str, Any]) -> No
     assert given == TrainingJob(**fields).fields
     assert {**given, "command": 0} == {**fields, "command": 0} if "command" in fields else given == fields
     assert all(one.message for one in TrainingJob(**fields).findings)
+
+
+def test_one_name_is_a_text(root: Path) -> None:
+    workspace = Workspace(root)
+    assert workspace.validate(clusters="lab", teams="nlp") == workspace.validate(
+        clusters=["lab"], teams=["nlp"]
+    )
+    assert workspace.plan(clusters="lab") == workspace.plan(clusters=("lab",))
+    with pytest.raises(UserError, match="there is no cluster 'lib'"):
+        workspace.render(clusters="lib")
+
+
+def test_a_job_never_changes() -> None:
+    job = TrainingJob(**GOOD, env={"A": "1"})
+    before = (hash(job), job.to_yaml())
+    job.fields["image"] = "other"
+    job.fields["env"]["A"] = "2"
+    assert (hash(job), job.to_yaml(), job.fields["env"]) == (*before, {"A": "1"})
+    with pytest.raises(AttributeError):
+        job.fields = {}  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("other", [None, {"image": "openmpi"}, "image: openmpi"])
+def test_what_is_no_job_is_named(other: Any, root: Path) -> None:
+    with pytest.raises(TypeError, match="a draft is made of a TrainingJob, not of"):
+        Workspace(root).draft("nlp", "tune", other)
+    if not isinstance(other, str):
+        with pytest.raises(TypeError, match="the text of a file is expected, not"):
+            TrainingJob.from_yaml(other)
+
+
+def test_values_that_no_file_can_hold() -> None:
+    for number in (10**30, -(10**5000)):
+        with pytest.raises(ValueError, match="workers does not fit into 64 bits"):
+            TrainingJob(workers=number)
+    endless: dict[str, Any] = {}
+    endless["env"] = endless
+    with pytest.raises(TypeError, match="deeper than 32 levels"):
+        TrainingJob(env=endless)
+
+
+def test_an_unknown_engine_is_refused_at_once(root: Path) -> None:
+    with pytest.raises(UserError, match="there is no engine 'x'"):
+        Workspace(root, engine="x")
