@@ -5,6 +5,7 @@ Exceptions carry data and never print; `gangplan.cli` alone prints them.
 
 from __future__ import annotations
 
+import errno
 from enum import IntEnum
 
 
@@ -41,3 +42,33 @@ class ToolError(GangplanError):
 
 class InternalError(GangplanError):
     """A mistake of gangplan's own: exit 3, worth a report."""
+
+
+# Of folders that are mount points: they cannot be renamed (rename(2): EBUSY, EXDEV), only what is in them.
+_MOUNTED = "It is a mount point, or another program holds it: mount the folder above it instead."
+_NOT_YOURS = "You may not write there: check the owner and mode of the folder, or write somewhere else."
+_ADVICE = {
+    errno.EBUSY: _MOUNTED,
+    errno.EXDEV: "The folders are on two file systems: mount the folder above both instead.",
+    errno.EROFS: "The file system is mounted read-only: work in a folder that can be written.",
+    errno.ENOSPC: "Free some space.",
+    errno.EDQUOT: "Free some space: the quota of the file system is used up.",
+    errno.EACCES: _NOT_YOURS,
+    errno.EPERM: _NOT_YOURS,
+    errno.ENAMETOOLONG: "Choose a shorter name.",
+    errno.ENOENT: "No file or folder can be made there: name another folder.",
+    errno.ENOTDIR: "A file stands where a folder is needed: name another folder.",
+    errno.EISDIR: "A folder stands where a file is needed: move it away, or choose another name.",
+    errno.ELOOP: "Its links lead back to where they began: replace them.",
+}
+
+
+def advice(failed: OSError) -> str:
+    """What helps when the file system refuses to write."""
+    return _ADVICE.get(failed.errno or 0, "Check the folder's owner and free space.")
+
+
+def refusal(what: str, failed: OSError) -> GangplanError:
+    """What was not done as the system refused, why, and what helps. A name that is too long is bad input."""
+    kind = UserError if failed.errno == errno.ENAMETOOLONG else ToolError
+    return kind(f"{what}: {failed.strerror or failed}", advice(failed))

@@ -37,12 +37,12 @@ def info(workspace: Workspace = None) -> None:
 def clear(workspace: Workspace = None) -> None:
     """Remove all of it. The next command finds everything out again."""
     from gangplan.commands.common import plural, request
-    from gangplan.errors import ToolError
+    from gangplan.errors import refusal
     from gangplan.incremental.store import FOLDER, Store
 
     store = Store(str(request(workspace, None, None, None, "serial", 1).root))
     try:
         removed = store.clear()
     except OSError as failed:
-        raise ToolError(f"{FOLDER}/ cannot be cleared: {failed.strerror}", "Remove the folder.") from None
+        raise refusal(f"{FOLDER}/ cannot be cleared", failed) from None
     sys.stdout.write(f"removed {plural(removed, 'record')} from {FOLDER}/\n")

@@ -10,7 +10,7 @@ from pathlib import Path
 from gangplan.commands.common import exit_code, plural, print_findings
 from gangplan.commands.new import check_free
 from gangplan.edits import Change, changes_of, edited
-from gangplan.errors import Exit, UserError
+from gangplan.errors import Exit, ToolError, UserError
 from gangplan.findings import Finding
 from gangplan.fixes import FixedFile, read, write
 from gangplan.report.escape import own_line
@@ -66,7 +66,7 @@ def edit(
         sys.stdout.write(fixed_text(fixed))
         return exit_code(judged.found)
     if why := write(root, fixed):
-        raise UserError(f"{path} was not changed: {why}", "Run the command again.")
+        raise ToolError(f"{path} was not changed: {why}", why.help)
     if not is_quiet:
         _say(f"changed {path}", path, format, judged, users)
     return exit_code(judged.found)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
 from gangplan import __version__
-from gangplan.errors import Exit, GangplanError, InternalError, ToolError, UserError
+from gangplan.errors import Exit, GangplanError, InternalError, ToolError, UserError, refusal
 from gangplan.findings import sentence
 from gangplan.report.escape import log_line
+
+# What the system refuses wherever it happens, and no code of ours can prevent.
+_OF_THE_SYSTEM = (errno.ENAMETOOLONG, errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 def fatal(stop: GangplanError) -> None:
@@ -36,6 +40,11 @@ def unexpected(bad: Exception) -> int:
         help = "Somebody removes files while gangplan reads them: run the command again."
         fatal(ToolError(f"{os.fsdecode(bad.filename)} was there a moment ago, and is gone", help))
         return Exit.ENVIRONMENT
+    if isinstance(bad, OSError) and bad.errno in _OF_THE_SYSTEM:
+        name = os.fsdecode(bad.filename) if isinstance(bad.filename, str | bytes) else "a file"
+        stop = refusal(name, bad)
+        fatal(stop)
+        return stop.code
     import traceback
 
     fatal(

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from gangplan.commands.common import plural
-from gangplan.errors import Exit, ToolError, UserError
+from gangplan.errors import Exit, UserError, refusal
 from gangplan.gitops.made import PIPELINE, made_by
 
 
@@ -37,7 +37,7 @@ def put_out(files: Mapping[str, str], output: str | None, is_check: bool, kept: 
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8")
         except OSError as bad:
-            raise ToolError(f"{target} was not written: {bad.strerror}", "Write somewhere else.") from None
+            raise refusal(f"{target} was not written", bad) from None
         sys.stdout.write(f"wrote {target}\n")
     for path in over:
         sys.stdout.write(f"{folder / path} is left over: remove it\n")

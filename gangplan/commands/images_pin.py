@@ -10,7 +10,7 @@ from pathlib import Path
 from gangplan.commands.absent import no_cluster, no_image
 from gangplan.commands.common import exit_code, plural
 from gangplan.commands.reports import outputs, publish, repository_folder
-from gangplan.errors import Exit, ToolError, UserError
+from gangplan.errors import Exit, ToolError
 from gangplan.findings import Finding, in_order
 from gangplan.fixes import write
 from gangplan.fixes.earlier import kept_earlier
@@ -55,9 +55,7 @@ def pin_images(
     findings: Iterable[Finding] = found.findings
     if not is_check and fixed.is_changed:
         if reason := write(root, fixed):
-            raise UserError(
-                f"{CATALOG}: not written: {reason}", "Write the digests by hand: --check shows them."
-            )
+            raise ToolError(f"{CATALOG}: not written: {reason}", reason.help)
         findings = [one for one in findings if one.rule != IMAGE_TAG_MOVED or one.fix is None]
     out = sys.stderr if wanted.machine else sys.stdout
     if fixed.is_changed and not is_quiet:

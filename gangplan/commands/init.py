@@ -15,7 +15,7 @@ from gangplan.commands.connecting import Asked, connected_to
 from gangplan.commands.forges import tekton
 from gangplan.commands.gitops import Argo, argocd_files, flux_files
 from gangplan.commands.gitops_run import engine_command
-from gangplan.errors import Exit, ToolError, UserError
+from gangplan.errors import Exit, ToolError, UserError, refusal
 from gangplan.gitops.ci import CiOptions, check_folder, plain_folder
 from gangplan.gitops.codeowners import organisation_of
 from gangplan.gitops.source import RepositorySource
@@ -89,6 +89,12 @@ def init(folder: Path, wanted: Wanted) -> Exit:
 
 
 def _check_place(root: Path, folder: Path) -> None:
+    try:
+        os.lstat(root)
+    except FileNotFoundError:
+        pass
+    except OSError as failed:
+        raise refusal(f"nothing was written: {own_line(str(folder))}", failed) from None
     if os.path.lexists(root) and not root.is_dir():
         raise UserError(f"nothing was written: {folder} is not a folder", "Name a new or an empty folder.")
     for name in _OWN:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,14 @@ from gangplan.commands.new_flags import given_of
 from gangplan.commands.teams_of import team_of
 from gangplan.contents.files import Files
 from gangplan.contents.tables import specs
-from gangplan.errors import Exit, ToolError, UserError
+from gangplan.errors import Exit, ToolError, UserError, refusal
 from gangplan.report.escape import own_line
 from gangplan.report.plan import run_line
 from gangplan.spec.root import root_of
 from gangplan.starter.catalog import with_image
 from gangplan.starter.fields import fields_of
 from gangplan.starter.new import New, check, judged, unusable
-from gangplan.starter.write import write_new
+from gangplan.starter.write import replace_file, write_new
 from gangplan.workspace import CATALOG
 
 
@@ -75,15 +74,10 @@ def _put(wanted: New, data: bytes) -> None:
     target = wanted.root / CATALOG
     if with_image(target.read_bytes(), wanted.name, wanted.values) != data:
         raise ToolError(f"{CATALOG} was changed meanwhile; nothing was written", "Run the command again.")
-    aside = target.with_name(f".gangplan.{os.getpid()}")
     try:
-        aside.write_bytes(data)
-        aside.chmod(target.stat().st_mode & 0o7777)
-        os.replace(aside, target)
+        replace_file(target, data)
     except OSError as failed:
-        raise ToolError(f"{CATALOG} was not written: {failed.strerror}", "Free some space there.") from None
-    finally:
-        aside.unlink(missing_ok=True)
+        raise refusal(f"{CATALOG} was not written", failed) from None
 
 
 def _team(root: Path, kind: str, params: dict[str, Any]) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
-from gangplan.errors import ToolError, UserError
+from gangplan.errors import UserError, refusal
 from gangplan.records import dataclass
 from gangplan.workspace import RENDERED
 
@@ -28,7 +29,7 @@ class OutFile:
     )
 
     def write(self, text: str) -> None:
-        """The text as a whole or not at all; a pipe or a device is written as it is. Raises ToolError."""
+        """The text as a whole or not at all; a pipe or a device is written as it is. Raises ToolError, and UserError for a name that is too long."""
         data = text.encode("utf-8", "backslashreplace")
         try:
             if not self.is_plain:
@@ -40,10 +41,10 @@ class OutFile:
                 aside.write_bytes(data)
                 os.replace(aside, self.target)
             finally:
-                aside.unlink(missing_ok=True)
+                with suppress(OSError):
+                    aside.unlink()
         except OSError as bad:
-            message = f"{self.what} {self.name} was not written: {bad.strerror}"
-            raise ToolError(message, "Free space there, or name a file elsewhere.") from None
+            raise refusal(f"{self.what} {self.name} was not written", bad) from None
 
 
 def out_file(name: str, root: Path, what: str) -> OutFile:

@@ -11,7 +11,7 @@ from pathlib import Path
 from gangplan.commands.absent import no_cluster
 from gangplan.commands.common import exit_code, plural, print_findings
 from gangplan.commands.outfile import out_file
-from gangplan.errors import Exit, UserError
+from gangplan.errors import Exit, UserError, refusal
 from gangplan.findings import in_order
 from gangplan.pipeline.render import rendered_aside, save, stale_files, strangers
 from gangplan.pipeline.request import Request, Result
@@ -58,7 +58,7 @@ def _folder(root: Path, output: str) -> Path:
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as failed:
-        raise UserError(f"{output} cannot be made: {failed.strerror}", "Name another folder.") from None
+        raise refusal(f"{output} cannot be made", failed) from None
     return target
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gangplan import clock
 from gangplan.commands.common import exit_code, print_findings
-from gangplan.errors import Exit, UserError
+from gangplan.errors import Exit, ToolError, UserError
 from gangplan.fixes.file import FixedFile
 from gangplan.fixes.states import with_run
 from gangplan.fixes.write import read, write
@@ -42,7 +42,7 @@ def repeat(request: Request, at: str | None, finished: Path | None, format: str,
         sys.stdout.write("".join(f"{_line(one)}\n" for one in found))
     for text in texts if is_written else ():
         if why := write(request.root, text):
-            raise UserError(f"{text.file}: {why}", "Nothing else was written; run it again.")
+            raise ToolError(f"{text.file}: {why}; nothing else was written", why.help)
     written = "written" if is_written else "nothing was written (--write writes them)"
     sys.stderr.write(f"{len(due)} of {len(found)} scheduled jobs are due: {written}\n" if due else "")
     return Exit.CLEAN

@@ -13,7 +13,7 @@ from typing import TextIO
 from gangplan.commands.common import print_findings, wants_colour
 from gangplan.commands.excerpts import excerpts
 from gangplan.commands.outfile import OutFile, out_file
-from gangplan.errors import ToolError, UserError
+from gangplan.errors import ToolError, UserError, advice
 from gangplan.records import dataclass
 from gangplan.report.model import Report, checked_words
 from gangplan.report.text import first_steps, reasons
@@ -161,5 +161,5 @@ def _add_summary(report: Report) -> None:
             room = MOST_SUMMARY_BYTES - file.tell()
             file.write(step_summary(report, room).encode("utf-8", "backslashreplace"))
     except OSError as bad:
-        help = "Free space there, or unset GITHUB_STEP_SUMMARY."
+        help = f"{advice(bad)} Or unset GITHUB_STEP_SUMMARY."
         raise ToolError(f"the step's summary {name} was not written: {bad.strerror}", help) from None

@@ -14,7 +14,7 @@ from gangplan.api.checks import day_of
 from gangplan.commands.common import exit_code, plural, print_findings
 from gangplan.emit.lock import locked
 from gangplan.emit.tree import STATE
-from gangplan.errors import Exit, UserError
+from gangplan.errors import Exit, ToolError, UserError
 from gangplan.fixes.file import FixedFile
 from gangplan.fixes.states import with_fields, with_lists
 from gangplan.fixes.write import read, write
@@ -142,7 +142,7 @@ def _write(root: Path, changes: Iterable[SpecChange], texts: dict[str, FixedFile
         _bring_back(root, change.files)
         if text is not None:
             if why := write(root, text):
-                raise UserError(f"{change.source}: {why}", "Nothing else was written; run it again.")
+                raise ToolError(f"{change.source}: {why}; nothing else was written", why.help)
         elif read(root, change.source) is not None:  # a file of the workspace, and no link
             os.unlink(root / change.source)
 

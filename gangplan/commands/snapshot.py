@@ -13,7 +13,7 @@ from gangplan.commands.common import exit_code, plural, print_findings
 from gangplan.commands.connecting import Asked, connected
 from gangplan.commands.outfile import out_file
 from gangplan.commands.reports import repository_folder
-from gangplan.errors import Exit, ToolError, UserError
+from gangplan.errors import Exit, UserError, refusal
 from gangplan.findings import Finding, in_order
 from gangplan.live.differences import differences
 from gangplan.live.observe import RIGHTS, observe
@@ -81,7 +81,7 @@ def _write(root: Path, name: str, output: str | None, text: str) -> str:
     try:
         (root / FOLDER).mkdir(exist_ok=True)
     except OSError as error:
-        raise ToolError(f"{FOLDER}/ cannot be made: {error.strerror}", "Name a file with --output.") from None
+        raise refusal(f"{FOLDER}/ cannot be made for the snapshot; --output names a file", error) from None
     out_file(str(root / own), root, "the snapshot").write(text)
     return own
 

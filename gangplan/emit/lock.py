@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gangplan.emit.swap import advice
-from gangplan.errors import ToolError, UserError
+from gangplan.errors import ToolError, UserError, refusal
 
 # What a render makes in its state folder; stage.aside is there for a moment between two renames (swap.py).
 OWN = ("lock", "stage", "stage.aside", "journal", "journal.new")
@@ -40,7 +39,7 @@ def locked(state: Path) -> Iterator[int]:
             state / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0), 0o644
         )
     except OSError as failed:
-        raise ToolError(f"cannot write in {state}: {failed.strerror}", advice(failed)) from None
+        raise refusal(f"cannot write in {state}", failed) from None
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -3,30 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 from pathlib import Path
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2  # linux/fs.h; renameat2 is in glibc since 2.28
-
-
-# Of folders that are mount points: they cannot be renamed (rename(2): EBUSY, EXDEV), only what is in them.
-_MOUNTED = "It is a mount point, or another program holds it: mount the folder above it instead."
-_ADVICE = {
-    errno.EBUSY: _MOUNTED,
-    errno.EXDEV: "The folders are on two file systems: mount the folder above both instead.",
-    errno.EROFS: "The file system is mounted read-only: render where it can be written.",
-    errno.ENOSPC: "Free some space.",
-    errno.EDQUOT: "Free some space: the quota of the file system is used up.",
-    errno.EACCES: "Check the folder's owner and mode.",
-    errno.EPERM: "Check the folder's owner and mode.",
-}
-
-
-def advice(failed: OSError) -> str:
-    """What helps when the file system refuses to write."""
-    return _ADVICE.get(failed.errno or 0, "Check the folder's owner and free space.")
 
 
 def exchange(first: Path, second: Path) -> None:

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from gangplan.emit import journal
 from gangplan.emit.header import source_of
-from gangplan.emit.swap import advice, exchange
-from gangplan.errors import ToolError, UserError
+from gangplan.emit.swap import exchange
+from gangplan.errors import ToolError, UserError, advice
 from gangplan.incremental.seal import key
 from gangplan.records import dataclass
 

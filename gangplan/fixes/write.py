@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import tempfile
 from pathlib import Path
 
+from gangplan.errors import advice
 from gangplan.fixes.file import FixedFile
 from gangplan.source import MOST_BYTES
 
 # As for render: what belongs to one run of ours, and to no commit.
 _STATE, _ASIDE = ".gangplan", "fix."
+
+
+class Refusal(str):
+    """Why a file was not written, empty where it was; and what helps."""
+
+    __slots__ = ("help",)
+
+    def __new__(cls, why: str = "", help: str = "") -> Refusal:
+        made = super().__new__(cls, why)
+        made.help = help
+        return made
+
+    help: str
 
 
 def read(root: Path, file: str) -> bytes | None:
@@ -27,8 +42,8 @@ def read(root: Path, file: str) -> bytes | None:
     return data if len(data) <= MOST_BYTES else None
 
 
-def write(root: Path, fixed: FixedFile) -> str:
-    """Put the new bytes in the file's place. The empty text, or the reason why it was not written.
+def write(root: Path, fixed: FixedFile) -> Refusal:
+    """Put the new bytes in the file's place. Empty, or the reason why it was not written.
 
     Never follows a link, never leaves the workspace, never overwrites what somebody changed meanwhile; mode
     and name stay. A reader sees the old file or the new one.
@@ -40,7 +55,7 @@ def write(root: Path, fixed: FixedFile) -> str:
     try:
         status = os.lstat(path)
         if path.read_bytes() != fixed.before:
-            return "the file was changed meanwhile"
+            return Refusal("the file was changed meanwhile", "Run the command again.")
         handle, name = tempfile.mkstemp(prefix=_ASIDE, dir=_folder(root, status.st_dev) or path.parent)
         try:
             with open(handle, "wb") as stream:
@@ -55,8 +70,8 @@ def write(root: Path, fixed: FixedFile) -> str:
                 os.unlink(name)
             raise
     except OSError as failed:
-        return f"the file cannot be written: {failed.strerror}"
-    return ""
+        return Refusal(f"the file cannot be written: {failed.strerror}", advice(failed))
+    return Refusal()
 
 
 def _folder(root: Path, device: int) -> str | None:
@@ -93,22 +108,27 @@ def _hold(handle: int) -> bool:
     return True
 
 
-def _unfit(root: Path, file: str, for_writing: bool = True) -> str:
+def _unfit(root: Path, file: str, for_writing: bool = True) -> Refusal:
     """Why a file must not be written: outside of the workspace, a link or behind one, no regular file."""
     parts = file.split("/")
     if os.path.isabs(file) or ".." in parts or "" in parts:
-        return "it is outside the workspace"
+        return Refusal("it is outside the workspace", "Name a file of the workspace.")
     place = root
     for index, part in enumerate(parts):
         place = place / part
         try:
             mode = os.lstat(place).st_mode
         except OSError as failed:
-            return f"the file cannot be read: {failed.strerror}"
+            return Refusal(f"the file cannot be read: {failed.strerror}", "Run the command again.")
         if stat.S_ISLNK(mode):
-            return "it is a link" if index == len(parts) - 1 else f"{part}/ is a link"
+            what = "it" if index == len(parts) - 1 else f"{part}/"
+            return Refusal(f"{what} is a link", "Replace it with what it leads to.")
     if not stat.S_ISREG(mode):
-        return "it is not a file"
+        return Refusal("it is not a file", "Move it away.")
     if for_writing and not os.access(place, os.W_OK):
-        return "it may not be changed (read-only)"
-    return ""
+        is_mount = bool(os.statvfs(place).f_flag & os.ST_RDONLY)
+        return Refusal(
+            "it may not be changed (read-only)",
+            advice(OSError(errno.EROFS if is_mount else errno.EACCES, "")),
+        )
+    return Refusal()

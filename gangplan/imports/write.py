@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from gangplan.errors import ToolError, UserError
-from gangplan.starter.write import write_new
+from gangplan.errors import ToolError, UserError, refusal
+from gangplan.starter.write import replace_file, write_new
 
 
 def write_all(
@@ -31,28 +30,15 @@ def write_all(
     try:
         for name, data in after.items():
             if name not in made:
-                _replace(root / name, data)
+                replace_file(root / name, data)
                 replaced.append(name)
     except BaseException as failed:
         for name in replaced:
             with suppress(OSError):
-                _replace(root / name, before[name] or b"")
+                replace_file(root / name, before[name] or b"")
         for name in (*new, *made):
             with suppress(OSError):
                 (root / name).unlink()
         if isinstance(failed, OSError):
-            raise ToolError(
-                f"{failed.filename}: {failed.strerror}; nothing was written", "Free some space."
-            ) from None
+            raise refusal(f"nothing was written: {failed.filename}", failed) from None
         raise
-
-
-def _replace(target: Path, data: bytes) -> None:
-    """Put a text in the place of a file at once, with the rights that the file has."""
-    aside = target.with_name(f".gangplan.{os.getpid()}")
-    try:
-        aside.write_bytes(data)
-        aside.chmod(target.stat().st_mode & 0o7777)
-        os.replace(aside, target)
-    finally:
-        aside.unlink(missing_ok=True)

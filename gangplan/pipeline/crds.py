@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from gangplan.cel.errors import CompileError
-from gangplan.errors import ToolError, UserError
+from gangplan.errors import UserError, refusal
 from gangplan.findings import Location
 from gangplan.source import FileLimits, ManifestError, load_objects, load_several
 from gangplan.source import Path as Steps
@@ -36,10 +37,10 @@ def put_crd(root: Path, path: Path, crd: dict[str, Any]) -> str:
             fresh.write_text(text, encoding="utf-8")
             fresh.replace(path)
         finally:
-            fresh.unlink(missing_ok=True)
+            with suppress(OSError):
+                fresh.unlink()
     except OSError as bad:
-        help = "Its folder must exist, be writable and have free space."
-        raise ToolError(f"{file} was not written: {bad.strerror}", help) from None
+        raise refusal(f"{file} was not written", bad) from None
     return file
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Iterator
@@ -32,7 +33,7 @@ _FEW = 1000
 
 def render(request: Request, tree: Path | None = None, check: bool = False) -> Result:
     """Render into `tree` (default: rendered/). With `check`, nothing is written: `changes` tell the drift."""
-    with _staged(request.root, tree or request.root / RENDERED) as (stage, last):
+    with _staged(request.root, tree or request.root / RENDERED, check) as (stage, last):
         if request.looked is not None and request.looked.began < last + _SLACK_NS:
             request = replace(request, looked=None)  # another render has ended since
         # Which files are telling is asked for here too: who validates next need not see the others.
@@ -231,11 +232,17 @@ def save(result: Result, judge: str = "") -> None:
 
 
 @contextmanager
-def _staged(root: Path, tree: Path) -> Iterator[tuple[Stage, int]]:
+def _staged(root: Path, tree: Path, check: bool) -> Iterator[tuple[Stage, int]]:
     """The stage of a tree, under its lock, and when that was last given back; whatever happens, the stage is
-    gone afterwards."""
+    gone afterwards. A `check` has it elsewhere where nothing may be written, and needs no lock there."""
     is_default = tree == root / RENDERED
     state = root / ".gangplan" if is_default else tree.parent / f".{tree.name}.gangplan"
+    if check and not _may_write(state):
+        with tempfile.TemporaryDirectory(prefix="gangplan-") as folder:
+            stage = Stage(tree, Path(folder) / "tree")
+            stage.folder.mkdir()
+            yield stage, 0
+        return
     with locked(state) as last:
         stage = Stage.beside(tree, state)
         try:
@@ -245,6 +252,12 @@ def _staged(root: Path, tree: Path) -> Iterator[tuple[Stage, int]]:
             if not is_default:
                 (state / "lock").unlink(missing_ok=True)
                 state.rmdir()
+
+
+def _may_write(state: Path) -> bool:
+    """Whether a stage can be made, and its lock be taken."""
+    ours = [one for one in (state / "lock", state) if one.exists()]
+    return all(os.access(one, os.W_OK) for one in ours or [state.parent])
 
 
 def _attach_texts(result: Result, stage: Stage) -> None:

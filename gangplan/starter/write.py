@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from gangplan.errors import ToolError, UserError
+from gangplan.errors import UserError, refusal
 
 
 def existing(root: Path, files: Mapping[str, str]) -> list[str]:
@@ -40,9 +40,20 @@ def write_new(root: Path, files: Mapping[str, str]) -> None:
                 f"{failed.filename} exists; nothing was written", "Choose another name."
             ) from None
         if isinstance(failed, OSError):
-            message = f"{failed.filename or root}: {failed.strerror}; nothing was written"
-            raise ToolError(message, "Free some space, or write somewhere else.") from None
+            raise refusal(f"nothing was written: {failed.filename or root}", failed) from None
         raise
+
+
+def replace_file(target: Path, data: bytes) -> None:
+    """Put bytes in the place of a file at once, with the rights that the file has. Raises OSError."""
+    aside = target.with_name(f".gangplan.{os.getpid()}")
+    try:
+        aside.write_bytes(data)
+        aside.chmod(target.stat().st_mode & 0o7777)
+        os.replace(aside, target)
+    finally:
+        with suppress(OSError):  # a read-only file system refuses this, too, and hides why
+            aside.unlink()
 
 
 def _make_folder(folder: Path, root: Path, made: list[Path]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.emit import swap
+from gangplan import errors
 from gangplan.emit import tree as emitted
 from gangplan.errors import Exit
 from gangplan.tools import versions
@@ -73,7 +73,7 @@ def test_a_file_system_that_refuses(
     assert outcome.code == Exit.ENVIRONMENT
     assert f"{os.strerror(code)}; the rendered tree is as it was" in outcome.err
     assert says in outcome.err
-    assert swap.advice(OSError(code, "")) in outcome.err
+    assert errors.advice(OSError(code, "")) in outcome.err
 
 
 def test_time_is_short(root: Path, hanging: Path, monkeypatch: pytest.MonkeyPatch) -> None:

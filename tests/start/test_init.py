@@ -332,7 +332,8 @@ def test_a_full_disk_leaves_nothing(failing: int, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(writing.Path, "open", opened)
     outcome = gangplan("init", tmp_path / "jobs", *ONE)
     assert outcome.code == Exit.ENVIRONMENT
-    assert "No space left on device; nothing was written" in outcome.err
+    assert outcome.err.startswith("fatal: nothing was written: ")
+    assert "No space left on device\n  help: Free some space.\n" in outcome.err
     assert tree(tmp_path) == {"old.txt": b"old"}
     assert not (tmp_path / "jobs").exists()
 
