@@ -15,13 +15,13 @@ from gangplan.commands.connecting import Asked, connected_to
 from gangplan.commands.forges import tekton
 from gangplan.commands.gitops import Argo, argocd_files, flux_files
 from gangplan.commands.gitops_run import engine_command
-from gangplan.errors import Exit, ToolError, UserError, refusal
+from gangplan.commands.init_flags import Wanted, check_flags, check_place
+from gangplan.errors import Exit, ToolError, UserError
 from gangplan.gitops.ci import CiOptions, check_folder, plain_folder
 from gangplan.gitops.codeowners import organisation_of
 from gangplan.gitops.source import RepositorySource
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
-from gangplan.records import dataclass
 from gangplan.report.escape import own_line
 from gangplan.starter.answers import (
     ACCELERATORS,
@@ -29,7 +29,6 @@ from gangplan.starter.answers import (
     EXAMPLE,
     FORGES,
     Answers,
-    check_branch,
     check_choice,
     check_name,
     check_url,
@@ -39,34 +38,15 @@ from gangplan.starter.files import flux_url, workspace_files
 from gangplan.starter.kept import kept_lines
 from gangplan.starter.write import existing, write_new
 from gangplan.tools.git import folder_inside, remote
-from gangplan.workspace import RENDERED, load_workspace
+from gangplan.workspace import load_workspace
 
-# Folders that belong to a workspace: where one of them is, nothing new begins.
-_OWN = ("specs", "overlays", RENDERED)
 _SAMPLE_TEAM, _SAMPLE_CLUSTER = "nlp", "lab"
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """The flags: what is not given is asked for on a terminal, and has a default elsewhere where it may."""
-
-    forge: str | None
-    sync: str | None
-    team: str | None
-    cluster: str | None
-    repository: str | None
-    branch: str
-    is_sample: bool
-    keeps: bool
-    is_quiet: bool
-    accelerator: str | None = None
-    observing: Asked | None = None  # where to look at the cluster
 
 
 def init(folder: Path, wanted: Wanted) -> Exit:
     """Write a new workspace, all of its files or none. Raises UserError where something is in the way."""
     root = Path(os.path.abspath(folder))
-    _check_place(root, folder)
+    check_place(root, folder)
     answers = _answers(root, wanted)
     if wanted.observing is not None:
         answers = _seen(answers, wanted.observing)
@@ -88,27 +68,10 @@ def init(folder: Path, wanted: Wanted) -> Exit:
     return Exit.CLEAN
 
 
-def _check_place(root: Path, folder: Path) -> None:
-    try:
-        os.lstat(root)
-    except FileNotFoundError:
-        pass
-    except OSError as failed:
-        raise refusal(f"nothing was written: {own_line(str(folder))}", failed) from None
-    if os.path.lexists(root) and not root.is_dir():
-        raise UserError(f"nothing was written: {folder} is not a folder", "Name a new or an empty folder.")
-    for name in _OWN:
-        if os.path.lexists(root / name):
-            message = f"nothing was written: {own_line(str(folder))} has {name}/ already"
-            is_whole = all((root / one).is_dir() for one in ("specs", "overlays"))
-            help = "To add to a workspace: gangplan new job, team, cluster, image or waiver."
-            if not is_whole:
-                help = "It alone is no workspace: move it away, or name another folder."
-            raise UserError(message, help)
-
-
 def _answers(root: Path, wanted: Wanted) -> Answers:
     """The answers of the flags; on a terminal, questions for what they leave out."""
+    asks = is_watched() and None in (wanted.forge, wanted.sync, wanted.team, wanted.cluster)
+    check_flags(wanted, asks)
     there = wanted.repository or _remote(root)
     forge = wanted.forge or ("gitlab" if "gitlab" in there else "github")
     team, cluster = wanted.team, wanted.cluster
@@ -122,22 +85,11 @@ def _answers(root: Path, wanted: Wanted) -> Answers:
         answers = replace(
             answers, team=team or _SAMPLE_TEAM, cluster=cluster or _SAMPLE_CLUSTER, is_sample=True
         )
-    elif is_watched() and None in (wanted.forge, wanted.sync, team, cluster):
+    elif asks:
         answers = _asked(answers, wanted, there)
-    elif team is None or cluster is None:
-        missing = [flag for flag, value in (("--team", team), ("--cluster", cluster)) if value is None]
-        verb = "is" if len(missing) == 1 else "are"
-        help = "Write gangplan init DIR --team nlp --cluster lab; gangplan init DIR --sample shows one."
-        raise UserError(f"nothing was written: {' and '.join(missing)} {verb} missing", help)
-    check_choice("forge", answers.forge, FORGES)
-    check_choice("sync engine", answers.sync, ENGINES)
-    check_choice("accelerator", answers.accelerator, ACCELERATORS)
-    check_name("team", answers.team)
-    check_name("cluster", answers.cluster)
     if answers.is_sample and (answers.team == "vision" or answers.cluster == "cloud"):
         raise UserError("the sample has a team vision and a cluster cloud", "Choose another name.")
-    answers = replace(answers, repository=check_url(answers.repository), branch=check_branch(wanted.branch))
-    return replace(answers, prefix=_prefix(root, answers))
+    return replace(answers, branch=wanted.branch, prefix=_prefix(root, answers))
 
 
 def _asked(answers: Answers, wanted: Wanted, there: str) -> Answers:

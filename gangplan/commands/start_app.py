@@ -108,8 +108,8 @@ def init(
 ) -> None:
     """Make a new workspace: specs, cluster, images, CI, sync manifests, editor settings; overwrites nothing."""
     from gangplan.commands.connecting import Asked
-    from gangplan.commands.init import Wanted
     from gangplan.commands.init import init as command
+    from gangplan.commands.init_flags import Wanted
 
     if not from_cluster and (context or kubeconfig):
         raise UserError("--context and --kubeconfig are for --from-cluster", "Add it, or leave them out.")

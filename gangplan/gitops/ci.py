@@ -15,6 +15,7 @@ from markupsafe import Markup
 from gangplan.errors import UserError
 from gangplan.gitops.made import Flag, command_of, headed
 from gangplan.records import dataclass
+from gangplan.spec.lookalikes import without_accents
 from gangplan.template import render_yaml
 
 # The official image, which has Python and pip; the large one has Git, too.
@@ -121,7 +122,8 @@ def is_folder(folder: str) -> bool:
 
 def plain_folder(folder: str) -> str:
     """A folder that recipes can name, like one that they cannot."""
-    parts = [re.sub(r"[^A-Za-z0-9_.]+", "-", part).strip("-.") for part in folder.split("/")]
+    near = folder if folder.isascii() else without_accents(folder)
+    parts = [re.sub(r"[^A-Za-z0-9_.]+", "-", part).strip("-.") for part in near.split("/")]
     return "/".join(part or "jobs" for part in parts)
 
 

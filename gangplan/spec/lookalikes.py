@@ -25,6 +25,12 @@ def in_latin(word: str) -> str:
     return unicodedata.normalize("NFKC", word).translate(_LOOKALIKES)
 
 
+def without_accents(word: str) -> str:
+    """The word in small letters, those with accents and ligatures as ASCII where they have one (`größe`: `grosse`)."""
+    parts = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(sign for sign in parts if not unicodedata.combining(sign))
+
+
 def typeset(word: str) -> str:
     """What of a word a word processor has changed, in words; empty for a word that may be meant as it is.
 

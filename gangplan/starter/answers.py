@@ -9,6 +9,7 @@ from typing import Any
 
 from gangplan.errors import UserError
 from gangplan.records import dataclass
+from gangplan.spec.lookalikes import without_accents
 from gangplan.spec.namespaces import RESERVED
 from gangplan.spec.near import nearest
 from gangplan.spec.words import DNS_LABEL
@@ -65,7 +66,10 @@ def check_name(what: str, value: str) -> str:
     Raises UserError.
     """
     if not re.fullmatch(DNS_LABEL, value) or len(value) > _MOST:
-        like = re.sub(r"[^a-z0-9]+", "-", value.lower()).lstrip("-0123456789")[:_MOST].strip("-")
+        near = without_accents(value)
+        like = re.sub(r"[^a-z0-9]+", "-", near).lstrip("-0123456789")[:_MOST].strip("-")
+        if any(sign.isalnum() and not sign.isascii() for sign in near):
+            like = ""  # of another alphabet, too little would be left
         help = (
             f"Write {like}." if like else "Use lower-case letters, digits and '-', and begin with a letter."
         )

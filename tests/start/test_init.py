@@ -213,7 +213,7 @@ def test_a_folder_with_a_blank_in_a_repository(tmp_path: Path) -> None:
     outcome = gangplan("init", root, *ONE)
     assert outcome.code == Exit.INPUT
     assert "'ml ops/größe' cannot be the folder of a workspace" in outcome.err
-    assert "such as ml-ops/gr-e, or write --forge none --sync none." in outcome.err
+    assert "such as ml-ops/grosse, or write --forge none --sync none." in outcome.err
     assert "--prefix" not in outcome.err
     assert not root.exists()
     for engines in (("--forge", "none"), ("--sync", "none")):
@@ -288,9 +288,10 @@ def test_what_kept_files_lack_is_said(tmp_path: Path) -> None:
         file.write(lines.replace("    ", ""))
     gangplan("render", "-C", tmp_path)
     assert ".gangplan" not in git(tmp_path, "status", "--short")
-    (tmp_path / "again").mkdir()
-    (tmp_path / "again/.gitignore").write_text((tmp_path / ".gitignore").read_text())
-    assert "kept .gitignore as it is\n" in begin(tmp_path / "again", *ONE, "--keep").out
+    again = tmp_path.with_name(f"{tmp_path.name}-again")
+    again.mkdir()
+    (again / ".gitignore").write_text((tmp_path / ".gitignore").read_text())
+    assert "kept .gitignore as it is\n" in begin(again, *ONE, "--keep").out
 
 
 @pytest.mark.parametrize("name", ["specs", "overlays", "rendered"])
@@ -303,6 +304,19 @@ def test_a_workspace_is_not_begun_twice(name: str, tmp_path: Path) -> None:
     for other in ("specs", "overlays"):
         (tmp_path / other).mkdir(exist_ok=True)
     assert "gangplan new job" in gangplan("init", tmp_path, *ONE).err
+
+
+def test_no_workspace_begins_inside_another(tmp_path: Path) -> None:
+    begin(tmp_path / "jobs", *ONE)
+    for folder in ("sub", "sub/deeper", "specs/nlp/sub"):
+        outcome = gangplan("init", tmp_path / "jobs" / folder, *ONE)
+        assert (outcome.code, folder) == (Exit.INPUT, folder)
+        assert (
+            f"is inside the workspace {tmp_path / 'jobs'}\n  help: To add to that: gangplan new"
+            in outcome.err
+        )
+        assert not (tmp_path / "jobs" / folder).exists()
+    begin(tmp_path / "beside", *ONE)
 
 
 def test_a_link_on_the_way_is_not_followed(tmp_path: Path) -> None:
@@ -347,6 +361,12 @@ def test_a_full_disk_leaves_nothing(failing: int, tmp_path: Path, monkeypatch: p
         (["--team", "nlp"], "--cluster is missing"),
         ([], "--team and --cluster are missing"),
         (["--team", "NLP Lab", "--cluster", "lab"], "\n  help: Write nlp-lab."),
+        (["--team", "Ünï", "--cluster", "lab"], "\n  help: Write uni."),
+        (["--team", "straße_2", "--cluster", "lab"], "\n  help: Write strasse-2."),
+        (["--team", "日本n", "--cluster", "lab"], "\n  help: Use lower-case letters, digits"),
+        (["--team", "nlp", "--forge", "gith", "--branch", "-x"], "--cluster is missing; there is no forge 'gith'; '-x' is not"),
+        ([*ONE, "--forge", "gith", "--sync", "x", "--accelerator", "tpu"], "no forge 'gith'; there is no sync engine 'x'; there is no"),
+        ([*ONE, "--forge", "gith", "--sync", "argo"], "--forge: Did you mean 'github'? --sync: Did you mean 'argocd'?\n"),
         (["--team", "kube-system", "--cluster", "lab"], "its namespace belongs to the platform"),
         (["--team", "../x", "--cluster", "lab"], "'../x' cannot be the name of a team"),
         (["--team", "123", "--cluster", "lab"], "and begin with a letter"),
@@ -368,6 +388,19 @@ def test_what_makes_no_workspace_is_refused(flags: list[str], said: str, tmp_pat
     assert outcome.code == Exit.INPUT
     assert said in outcome.err
     assert not (tmp_path / "jobs").exists()
+
+
+@pytest.mark.parametrize("kind", ["job", "team", "image"])
+def test_a_name_with_accents_gets_one_without(kind: str, tmp_path: Path) -> None:
+    begin(tmp_path, *ONE)
+    needed = {
+        "job": ("--team", "nlp", "--image", "openmpi", "--command", "a"),
+        "image": ("--repository", "a.example.com/b", "--digest", f"sha256:{'1' * 64}"),
+    }
+    outcome = gangplan("new", kind, "ünï", *needed.get(kind, ()), "-C", tmp_path)
+    assert outcome.code == Exit.INPUT
+    assert "'ünï' cannot be the name of a" in outcome.err
+    assert "Write uni." in outcome.err
 
 
 @pytest.mark.parametrize("name", ["on", "null", "y", "e3", "true"])
