@@ -307,6 +307,7 @@ def test_all_folders_count() -> None:
 def test_all_variables_count() -> None:
     """Every variable that the program reads belongs to the question; these are no part of an answer."""
     other = {"GITHUB_STEP_SUMMARY"}  # never answered from the cache
+    other |= {"COMP_WORDS", "_TYPER_COMPLETE_ARGS"}  # what a shell asks TAB for
     read: set[str] = set()
     package = Path(gangplan.__file__).parent
     for path in package.rglob("*.py"):

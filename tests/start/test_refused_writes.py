@@ -28,7 +28,8 @@ DIGEST = "sha256:" + "1" * 64
 COMMANDS = {
     "init": ("init", "{root}/inner", "--team", "nlp", "--cluster", "lab"),
     "new job": ("new", "job", "one", "--team", "nlp", "--image", "openmpi", "--command", "a", "-C", "{root}/w"),
-    "new image": ("new", "image", "mine", "--repository", "a.example.com/b", "--digest", DIGEST, "-C", "{root}/w"),
+    "new image": ("new", "image", "mine", "--repository", "a.example.com/b", "--digest", DIGEST,
+                  "--framework", "torch", "-C", "{root}/w"),
     "clone": ("clone", "specs/nlp/filings.yaml", "next", "-C", "{root}/w"),
     "edit": ("edit", "specs/nlp/filings.yaml", "--set", "workers=2", "-C", "{root}/w"),
 }  # fmt: skip
