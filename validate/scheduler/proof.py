@@ -12,7 +12,8 @@ from gangplan.kueue.units import exact
 from gangplan.model.amounts import say
 from gangplan.records import dataclass
 from gangplan.rules.model import Rule
-from gangplan.rules.nodes import GPUS_FORGOTTEN, NO_NODE_FITS, NODES_TIGHT, NODES_TOO_FEW, NODES_UNJUDGED
+from gangplan.rules.nodes import NO_NODE_FITS, NODES_TIGHT, NODES_TOO_FEW, NODES_UNJUDGED
+from gangplan.rules.workers import GPUS_FORGOTTEN
 from gangplan.validate.kueue.model import NeverError
 from gangplan.validate.kueue.podsets import COUNTS
 from gangplan.validate.kueue.request import request_of
