@@ -18,7 +18,7 @@ from gangplan.report.plan import run_line
 from gangplan.spec.root import root_of
 from gangplan.starter.catalog import with_image
 from gangplan.starter.fields import fields_of
-from gangplan.starter.new import New, check, judged, unusable
+from gangplan.starter.new import New, check, judged
 from gangplan.starter.write import replace_file, write_new
 from gangplan.workspace import CATALOG
 
@@ -59,9 +59,6 @@ def write(wanted: New, is_dry: bool, is_quiet: bool) -> Exit:
         sys.stdout.write(f"{'added to' if wanted.kind == 'image' else 'wrote'} {wanted.file}\n")
         for run in result.runs:
             sys.stdout.write(own_line(f"  {run_line(run)}") + "\n")
-        if wanted.kind == "image":
-            for one in unusable(wanted, data)[:1]:
-                sys.stdout.write(own_line(f"  no team can use it yet: {one.message}. {one.help}") + "\n")
         sys.stdout.write(f"next: {_next(wanted)}\n")
     return Exit.CLEAN
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from gangplan.errors import UserError
@@ -12,6 +13,8 @@ from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request, Result
 from gangplan.records import dataclass
 from gangplan.rules.core import WORKSPACE_EMPTY
+from gangplan.rules.model import WARNING
+from gangplan.source import load
 from gangplan.spec.root import SPECS
 from gangplan.starter.answers import check_name
 from gangplan.starter.catalog import with_image
@@ -88,24 +91,32 @@ def judged(wanted: New, data: bytes) -> tuple[Result, list[Finding]]:
         result = preview(Request(draft, specs=named, engine="serial"))
     about = [one for one in result.findings if one.rule != WORKSPACE_EMPTY or one.where.file != SPECS]
     if wanted.kind == "image":
-        known = {(one.where, one.message) for one in about}
-        used = [one for one in unusable(wanted, data) if one.where.file == CATALOG]
-        about += [one for one in used if (one.where, one.message) not in known]
+        about += [one for one in _unusable(wanted, data) if one not in about]
     if wanted.kind != "job":
         # Others' files may have their faults; they are told where they are checked.
         about = [one for one in about if one.where.file == wanted.file]
     return result, about
 
 
-def unusable(wanted: New, data: bytes) -> list[Finding]:
-    """Why no team could run a job with a new image: what is wrong with it for the first; empty where one could."""
+def _unusable(wanted: New, data: bytes) -> list[Finding]:
+    """Why no team could run a job with a new image, at its entry; empty where one could.
+
+    What others would have to allow, such as a registry, is a warning: the entry may come first.
+    """
     from gangplan.resolve.image_checks import ABOUT_IMAGES  # only new images need it
 
     spec = f"apiVersion: gangplan.dev/v1\nkind: TrainingJob\nimage: {wanted.name}\ncommand: ['true']\n"
     teams = sorted(path.parent.name for path in wanted.root.glob(f"{SPECS}/*/team.yaml"))[:_TRIED]
-    tries = {f"{SPECS}/{team}/{_TRY}.yaml": team for team in teams}
+    tries = [f"{SPECS}/{team}/{_TRY}.yaml" for team in teams]
+    document, _ = load(data, CATALOG)
+    if document is None or not tries:
+        return []
     with drafted(wanted.root, {wanted.file: data.decode(), **dict.fromkeys(tries, spec)}) as draft:
-        found = preview(Request(draft, specs=tuple(tries), engine="serial")).findings if tries else []
+        found = preview(Request(draft, specs=tuple(tries), engine="serial")).findings
     wrong = [one for one in found if one.is_error and one.rule in ABOUT_IMAGES]
     by_team = [[one for one in wrong if one.where.file in (file, CATALOG)] for file in tries]
-    return by_team[0] if by_team and all(by_team) else []
+    entry = document.where(("images", wanted.name), key=True)
+    return [
+        one if one.where.file == CATALOG else replace(one, where=entry, level=WARNING)
+        for one in (by_team[0] if all(by_team) else ())
+    ]

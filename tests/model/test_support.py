@@ -26,7 +26,8 @@ MODULES = sorted(
     path
     for folder in ("gangplan", "generators", "validate")
     for path in (REPOSITORY / folder).rglob("*.py")
-    if path != TABLE and not any(parent.is_symlink() for parent in path.parents)
+    if path != TABLE
+    if not any((REPOSITORY / one).is_symlink() for one in path.relative_to(REPOSITORY).parents)
 )
 COMPONENTS = ("trainer", "kueue", "jobset")
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)

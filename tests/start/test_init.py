@@ -102,7 +102,9 @@ def test_a_new_workspace_is_green_in_git(
 
 def _check_names(text: str, root: Path) -> None:
     """Every file and every command that a README names is there."""
-    for name in re.findall(r"`([a-z.]+/[a-z./-]+)`|-f (\S+?)`", text):
+    names = re.findall(r"`([a-z.]+/[a-z./-]+)`|-f (\S+?)`", text)
+    assert len(names) >= 3
+    for name in names:
         path = next(one for one in name if one)
         assert (root / path).exists() or (root / "rendered/lab" / path).exists(), path
     for command in re.findall(r"`gangplan ([a-z]+)", text):
