@@ -5,28 +5,31 @@ A generator is a function from a unit (or a tenant) to objects; it is pure: no f
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from gangplan.generators.access import access
 from gangplan.generators.alerts import alerts
-from gangplan.generators.claims import claims
 from gangplan.generators.common import Writer, objects_of
 from gangplan.generators.dashboards import dashboards
 from gangplan.generators.files import run_files
-from gangplan.generators.isolation import isolation
 from gangplan.generators.kueue import admission_checks, cluster_queues, cohorts, flavors, topology
-from gangplan.generators.localqueue import local_queue
 from gangplan.generators.mpijob import mpi_job
-from gangplan.generators.namespace import namespace
 from gangplan.generators.network import network_policies
 from gangplan.generators.priorities import priorities
-from gangplan.generators.quota import quota
 from gangplan.generators.roles import roles
 from gangplan.generators.runtime import training_runtime
-from gangplan.generators.secrets import secrets
-from gangplan.generators.serviceaccount import service_account
+from gangplan.generators.tenants import (
+    access,
+    claims,
+    isolation,
+    local_queues,
+    namespace,
+    persistent_volumes,
+    quota,
+    secrets,
+    service_account,
+)
 from gangplan.generators.trainjob import train_job
-from gangplan.generators.volumes import persistent_volumes
+from gangplan.model.backend import MPIJOB, TRAINJOB
 from gangplan.model.site import Site, Tenant
 from gangplan.objects import Body
 from gangplan.plan import Unit
@@ -59,21 +62,20 @@ def _scheduler(tenant: Tenant) -> list[Body]:
     return scheduler(tenant)
 
 
-# In the order in which they must be applied: the runtime before the job that names it (Trainer's webhook
-# refuses the other order), and the policy before the pods exist.
-RUN_GENERATORS: dict[str, Callable[[Unit, Writer], list[Body]]] = {
-    "network": network_policies,
-    "files": run_files,
-    "runtime": training_runtime,
-    "trainjob": train_job,
-    "schedule": _schedule,
-    "after": _waiting,
-}
-# Of a run that is an MPIJob: its pods are in it, so that there is no runtime.
-MPI_GENERATORS: dict[str, Callable[[Unit, Writer], list[Body]]] = {
-    "network": network_policies,
-    "files": run_files,
-    "mpijob": mpi_job,
+# By the name of the backend, in the order in which they must be applied: the runtime before the job that
+# names it (Trainer's webhook refuses the other order), and the policy before the pods exist.
+RunGenerator = Callable[[Unit, Writer], list[Body]]
+RUN_GENERATORS: dict[str, Mapping[str, RunGenerator]] = {
+    TRAINJOB.name: {
+        "network": network_policies,
+        "files": run_files,
+        "runtime": training_runtime,
+        "trainjob": train_job,
+        "schedule": _schedule,
+        "after": _waiting,
+    },
+    # Its pods are in it, so that there is no runtime.
+    MPIJOB.name: {"network": network_policies, "files": run_files, "mpijob": mpi_job},
 }
 TENANT_GENERATORS: dict[str, Callable[[Tenant], list[Body]]] = {
     "namespace": namespace,
@@ -84,7 +86,7 @@ TENANT_GENERATORS: dict[str, Callable[[Tenant], list[Body]]] = {
     "secrets": secrets,
     "volumes": persistent_volumes,
     "claims": claims,
-    "localqueue": local_queue,
+    "localqueue": local_queues,
     "scheduler": _scheduler,
 }
 PLATFORM_GENERATORS: dict[str, Callable[[Site], list[Body]]] = {
@@ -102,8 +104,7 @@ PLATFORM_GENERATORS: dict[str, Callable[[Site], list[Body]]] = {
 
 def run_objects(unit: Unit, write: Writer = objects_of) -> list[Body]:
     """All objects of one run, in the order in which they must be applied; `write` makes them of templates."""
-    generators = RUN_GENERATORS if unit.job.made_of == "trainjob" else MPI_GENERATORS
-    return [body for generate in generators.values() for body in generate(unit, write)]
+    return [body for generate in RUN_GENERATORS[unit.job.made_of].values() for body in generate(unit, write)]
 
 
 def tenant_objects(tenant: Tenant) -> list[Body]:

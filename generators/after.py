@@ -25,8 +25,6 @@ from gangplan.objects import Body, dump
 from gangplan.plan import Unit
 from gangplan.plan.names import PLACEHOLDER
 
-# Behind the template, which its pods mount, and behind runs, which are there when it looks.
-WAVE = 11
 KIND = "Job"
 # The exit code of a run that is not created, because one before it has failed.
 ENDED = 75
@@ -67,7 +65,7 @@ def waiting_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
             "job": job,
             "after": after,
             "labels": tuple(sorted(labels.items())),
-            "annotations": tuple(pair for pair in run_annotations(unit, WAVE) if pair[0] not in guards),
+            "annotations": tuple(pair for pair in run_annotations(unit, KIND) if pair[0] not in guards),
             "pod_labels": tuple(sorted(pod.items())),
             "pod_annotations": (("openshift.io/required-scc", "nonroot-v2"),) if openshift else (),
             "account": ACCOUNT,

@@ -17,16 +17,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.generators.common import PREFIX, objects_of
+from gangplan.generators.common import PREFIX, objects_of, site_annotations
 from gangplan.generators.launch import job_grace_s
-from gangplan.model import syncing
 from gangplan.model.backend import MPIJOB
 from gangplan.model.duration import format_duration
 from gangplan.model.site import Monitor, Site, SiteQueue
 from gangplan.objects import Body
 from gangplan.records import dataclass
-
-WAVE = -10
 
 # The founding requirements ask for three failures in an hour, 80 % of the time and 90 % of the quota.
 FAILURES = 3
@@ -161,11 +158,7 @@ def object_annotations(site: Site) -> tuple[tuple[str, str], ...]:
     inputs = "kube-state-metrics, dcgm-exporter"
     if site.queues:
         inputs += ", kueue with metrics.enableClusterQueueResources"
-    return (
-        *syncing.in_wave(WAVE).items(),
-        (f"{PREFIX}inputs", inputs),
-        (f"{PREFIX}source", site.source),
-    )
+    return site_annotations(site, "PrometheusRule", (f"{PREFIX}inputs", inputs))
 
 
 def _team(queue: SiteQueue) -> Body:

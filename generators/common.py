@@ -8,13 +8,16 @@ from typing import Any
 
 from gangplan.model import syncing
 from gangplan.model.job import Job
-from gangplan.model.site import Tenant
+from gangplan.model.kinds import WAVES
+from gangplan.model.site import Site, Tenant
 from gangplan.mould import rendered
 from gangplan.objects import Body
 from gangplan.plan import Unit
 from gangplan.waivers import mark_labels
 
 PREFIX = "gangplan.dev/"
+# v1beta2 is served since Kueue 0.15, the oldest line that gangplan supports.
+KUEUE_API = "kueue.x-k8s.io/v1beta2"
 # A `$` that the kubelet would not leave alone.
 _EXPANDED = re.compile(r"\$(?=[$(]|[^\x00-\x7f])")
 Pairs = tuple[tuple[str, str], ...]
@@ -48,11 +51,12 @@ def regime_labels(regimes: tuple[str, ...]) -> dict[str, str]:
     return {f"{PREFIX}{regime}": "true" for regime in regimes}
 
 
-def run_annotations(unit: Unit, wave: int) -> Pairs:
-    """Annotations of a run's objects: the spec they come from and what a GitOps engine may do with them."""
+def run_annotations(unit: Unit, kind: str) -> Pairs:
+    """Annotations of a run's object of this kind: the spec it comes from and what a GitOps engine may do with
+    it."""
     job = unit.job
     annotations = dict(syncing.RUN)
-    annotations |= {**syncing.in_wave(wave), f"{PREFIX}source": job.source}
+    annotations |= {**syncing.in_wave(WAVES["runs", kind]), f"{PREFIX}source": job.source}
     if job.description:
         annotations[f"{PREFIX}description"] = job.description
     if job.is_archived:
@@ -85,11 +89,16 @@ def tenant_labels(tenant: Tenant) -> Pairs:
     return tuple(sorted(labels.items()))
 
 
-def tenant_annotations(tenant: Tenant, wave: int, **more: str) -> Pairs:
-    """Annotations of a tenant's objects."""
-    annotations = {**syncing.in_wave(wave), f"{PREFIX}source": tenant.source}
+def tenant_annotations(tenant: Tenant, kind: str, **more: str) -> Pairs:
+    """Annotations of a tenant's object of this kind."""
+    annotations = {**syncing.in_wave(WAVES["tenants", kind]), f"{PREFIX}source": tenant.source}
     annotations |= {f"{PREFIX}{name}": value for name, value in more.items() if value}
     return tuple(sorted(annotations.items()))
+
+
+def site_annotations(site: Site, kind: str, *more: tuple[str, str]) -> Pairs:
+    """Annotations of an object of the platform of this kind; `more` comes before its source."""
+    return (*syncing.in_wave(WAVES["platform", kind]).items(), *more, (f"{PREFIX}source", site.source))
 
 
 def literal(text: str) -> str:

@@ -10,8 +10,6 @@ from gangplan.generators.common import Writer, objects_of, run_annotations, run_
 from gangplan.objects import Body
 from gangplan.plan import Unit
 
-# With the runtime, before the run.
-WAVE = -5
 KIND = "ConfigMap"
 # Characters that no text file has, and that readers of YAML and JSON do not agree about.
 _NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff\ufffe\uffff]")
@@ -35,7 +33,7 @@ def run_files(unit: Unit, write: Writer = objects_of) -> list[Body]:
         "name": unit.run_name,
         "namespace": unit.job.namespace,
         "labels": dict(run_labels(unit)),
-        "annotations": dict(run_annotations(unit, WAVE)),
+        "annotations": dict(run_annotations(unit, KIND)),
     }
     return [files_map(metadata, fixed)]
 

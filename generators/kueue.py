@@ -7,16 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.generators.common import PREFIX, Pairs, objects_of
-from gangplan.generators.localqueue import API_VERSION
+from gangplan.generators.common import KUEUE_API, objects_of, site_annotations
 from gangplan.model import syncing
 from gangplan.model.site import Site
 from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.resolve.counted import counted
-
-# A queue is made when what it names is there: topology, then flavors and checks, then queues.
-TOPOLOGY_WAVE, FLAVOR_WAVE, QUEUE_WAVE = -16, -14, -12
 
 PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
@@ -35,7 +31,7 @@ def topology(site: Site) -> list[Body]:
     """The topology, where some pool is placed by it."""
     if site.topology is None:
         return []
-    return _objects(site, "platform/topology.yaml.j2", TOPOLOGY_WAVE, topology=site.topology)
+    return _objects(site, "platform/topology.yaml.j2", "Topology", topology=site.topology)
 
 
 def flavors(site: Site) -> list[Body]:
@@ -44,7 +40,7 @@ def flavors(site: Site) -> list[Body]:
     return [
         body
         for flavor in site.flavors
-        for body in _objects(site, "platform/flavor.yaml.j2", FLAVOR_WAVE, flavor=flavor)
+        for body in _objects(site, "platform/flavor.yaml.j2", "ResourceFlavor", flavor=flavor)
     ]
 
 
@@ -54,7 +50,7 @@ def cohorts(site: Site) -> list[Body]:
     return [
         body
         for cohort in site.cohorts
-        for body in _objects(site, "platform/cohort.yaml.j2", FLAVOR_WAVE, cohort=cohort)
+        for body in _objects(site, "platform/cohort.yaml.j2", "Cohort", cohort=cohort)
     ]
 
 
@@ -63,19 +59,25 @@ def admission_checks(site: Site) -> list[Body]:
     bodies: list[Body] = []
     for item in site.provisioning:
         check = AdmissionCheck(item.name, PROVISIONING, "ProvisioningRequestConfig")
-        bodies += _objects(site, "platform/provisioning.yaml.j2", TOPOLOGY_WAVE, provisioning=item)
-        bodies += _objects(site, "platform/admissioncheck.yaml.j2", FLAVOR_WAVE, check=check)
+        bodies += _objects(
+            site, "platform/provisioning.yaml.j2", "ProvisioningRequestConfig", provisioning=item
+        )
+        bodies += _objects(site, "platform/admissioncheck.yaml.j2", "AdmissionCheck", check=check)
     for name, controller in site.controllers:
         check = AdmissionCheck(name, controller)
-        bodies += _objects(site, "platform/admissioncheck.yaml.j2", FLAVOR_WAVE, check=check)
+        bodies += _objects(site, "platform/admissioncheck.yaml.j2", "AdmissionCheck", check=check)
     if site.workers:
         check = AdmissionCheck("multikueue", MULTIKUEUE, "MultiKueueConfig")
         for worker in site.workers:
-            bodies += _objects(site, "platform/multikueuecluster.yaml.j2", TOPOLOGY_WAVE, worker=worker)
+            bodies += _objects(site, "platform/multikueuecluster.yaml.j2", "MultiKueueCluster", worker=worker)
         bodies += _objects(
-            site, "platform/multikueueconfig.yaml.j2", TOPOLOGY_WAVE, name=check.name, workers=site.workers
+            site,
+            "platform/multikueueconfig.yaml.j2",
+            "MultiKueueConfig",
+            name=check.name,
+            workers=site.workers,
         )
-        bodies += _objects(site, "platform/admissioncheck.yaml.j2", FLAVOR_WAVE, check=check)
+        bodies += _objects(site, "platform/admissioncheck.yaml.j2", "AdmissionCheck", check=check)
     return bodies
 
 
@@ -85,16 +87,12 @@ def cluster_queues(site: Site) -> list[Body]:
     return [
         body
         for queue in (*site.queues, *site.sweeps)
-        for body in _objects(site, "platform/clusterqueue.yaml.j2", QUEUE_WAVE, queue=queue)
+        for body in _objects(site, "platform/clusterqueue.yaml.j2", "ClusterQueue", queue=queue)
     ]
 
 
-def _objects(site: Site, template: str, wave: int, **values: Any) -> list[Body]:
-    annotations: Pairs = (
-        # Removing one of these from Git stops runs that use it: a person has to confirm.
-        *syncing.CONFIRMED.items(),
-        *syncing.in_wave(wave).items(),
-        (f"{PREFIX}source", site.source),
-    )
-    shared = {"kueue_api": API_VERSION, "annotations": annotations, "site": site}
+def _objects(site: Site, template: str, kind: str, **values: Any) -> list[Body]:
+    # Removing one of these from Git stops runs that use it: a person has to confirm.
+    annotations = (*syncing.CONFIRMED.items(), *site_annotations(site, kind))
+    shared = {"kueue_api": KUEUE_API, "annotations": annotations, "site": site}
     return objects_of(template, {**shared, **values})

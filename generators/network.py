@@ -14,7 +14,6 @@ from gangplan.objects import Body
 from gangplan.plan import Unit
 from gangplan.records import dataclass
 
-WAVE = -20
 FIRST_PORT, LAST_PORT = 1024, 65535
 # Where resolvers ask; the DNS pods themselves may listen on another port behind their Service.
 DNS_PORT = 53
@@ -59,7 +58,11 @@ class PolicyShape:
 
 def network_policies(unit: Unit, write: Writer = objects_of) -> list[Body]:
     """The policies of a run: one in the default posture, three where SSH is held apart."""
-    values = {"job": unit.job, "labels": run_labels(unit), "annotations": run_annotations(unit, WAVE)}
+    values = {
+        "job": unit.job,
+        "labels": run_labels(unit),
+        "annotations": run_annotations(unit, "NetworkPolicy"),
+    }
     return [
         body
         for policy in policies_of(unit)

@@ -6,13 +6,9 @@ Where a scheduler gathers the pods of a run itself, it is also the one that pree
 
 from __future__ import annotations
 
-from gangplan.generators.common import PREFIX, objects_of
-from gangplan.generators.localqueue import API_VERSION
-from gangplan.model import syncing
+from gangplan.generators.common import KUEUE_API, objects_of, site_annotations
 from gangplan.model.site import Site
 from gangplan.objects import Body
-
-WAVE = -15
 
 # The founding requirements; critical is the project's own.
 VALUES = {"low": 100, "normal": 500, "high": 1000, "critical": 2000}
@@ -26,10 +22,9 @@ MEANINGS = {
 
 def priorities(site: Site) -> list[Body]:
     """For each priority that the cluster has, the class of pods, and with Kueue that of workloads."""
-    annotations = (*syncing.in_wave(WAVE).items(), (f"{PREFIX}source", site.source))
     values = {
-        "kueue_api": API_VERSION,
-        "annotations": annotations,
+        "kueue_api": KUEUE_API,
+        "annotations": site_annotations(site, "PriorityClass"),
         "preemption": "PreemptLowerPriority" if site.platform.has_pod_group else "Never",
     }
     templates = ["platform/podpriority.yaml.j2"]

@@ -8,14 +8,16 @@ runs as they see and make Jobs (founding requirements).
 
 from __future__ import annotations
 
-from gangplan.generators.common import PREFIX, objects_of
-from gangplan.model import syncing
+from itertools import groupby
+from operator import itemgetter
+
+from gangplan.generators.common import PREFIX, objects_of, site_annotations
+from gangplan.model.backend import MPIJOB, TRAINJOB
 from gangplan.model.job import Platform
+from gangplan.model.kinds import KINDS
 from gangplan.model.site import Site
 from gangplan.objects import Body
 from gangplan.records import dataclass
-
-WAVE = -20
 
 READ = ("get", "list", "watch")
 WRITE = ("create", "delete", "get", "list", "patch", "update", "watch")
@@ -77,9 +79,9 @@ def _jobs(platform: Platform, verbs: tuple[str, ...]) -> tuple[Permission, ...]:
     """What people write: runs and their runtimes where Trainer is; MPIJobs where their operator is."""
     rules = []
     if platform.has_trainer:
-        rules.append(Permission("trainer.kubeflow.org", ("trainingruntimes", "trainjobs"), verbs))
+        rules.append(Permission(TRAINJOB.group, ("trainingruntimes", TRAINJOB.plural), verbs))
     if platform.mpi_operator is not None:
-        rules.append(Permission("kubeflow.org", ("mpijobs",), verbs))
+        rules.append(Permission(MPIJOB.group, (MPIJOB.plural,), verbs))
     return tuple(rules)
 
 
@@ -87,9 +89,9 @@ def _watching(platform: Platform) -> tuple[Permission, ...]:
     """What controllers write: status, JobSets, workloads in the queue, pods, logs and events."""
     rules = []
     if platform.has_trainer:
-        rules.append(Permission("trainer.kubeflow.org", ("trainjobs/status",), READ))
+        rules.append(Permission(TRAINJOB.group, (f"{TRAINJOB.plural}/status",), READ))
     if platform.mpi_operator is not None:
-        rules.append(Permission("kubeflow.org", ("mpijobs/status",), READ))
+        rules.append(Permission(MPIJOB.group, (f"{MPIJOB.plural}/status",), READ))
     if platform.has_trainer:
         rules.append(Permission("jobset.x-k8s.io", ("jobsets",), READ))
     else:
@@ -101,16 +103,16 @@ def _watching(platform: Platform) -> tuple[Permission, ...]:
     return (*rules, Permission("", ("events", "pods"), READ), Permission("", ("pods/log",), ("get",)))
 
 
-_GUARDRAILS = (
-    Permission("", ("limitranges", "persistentvolumeclaims", "resourcequotas", "serviceaccounts"), READ),
-    Permission("networking.k8s.io", ("networkpolicies",), READ),
-    Permission("rbac.authorization.k8s.io", ("rolebindings",), READ),
+_SEEN = sorted((one.group, one.seen_as) for one in KINDS if one.seen_as)
+_GUARDRAILS = tuple(
+    Permission(group, tuple(plural for _, plural in kinds), READ)
+    for group, kinds in groupby(_SEEN, key=itemgetter(0))
 )
 # What creates the runs of schedules looks for earlier ones, and creates the next. It joins no built-in role.
 SCHEDULER = RoleShape(
     "gangplan-scheduler",
     "Creates the runs of schedules",
-    (Permission("trainer.kubeflow.org", ("trainjobs",), ("create", "get", "list")),),
+    (Permission(TRAINJOB.group, (TRAINJOB.plural,), ("create", "get", "list")),),
 )
 # A shell is `create` over SPDY. Over a WebSocket it is `get`, and from Kubernetes 1.35 on `create` as well
 # (feature AuthorizePodWebsocketUpgradeCreatePermission): kubectl tries the WebSocket first.
@@ -122,11 +124,5 @@ _DEBUGGING = (
 
 
 def _objects(site: Site, role: RoleShape) -> list[Body]:
-    annotations = {
-        **syncing.in_wave(WAVE),
-        f"{PREFIX}description": role.meaning,
-        f"{PREFIX}source": site.source,
-    }
-    return objects_of(
-        "platform/clusterrole.yaml.j2", {"role": role, "annotations": tuple(annotations.items())}
-    )
+    annotations = site_annotations(site, "ClusterRole", (f"{PREFIX}description", role.meaning))
+    return objects_of("platform/clusterrole.yaml.j2", {"role": role, "annotations": annotations})

@@ -20,6 +20,7 @@ from gangplan.generators.launch import (
     launch_script,
     worker_start,
 )
+from gangplan.model.backend import RUNTIME
 from gangplan.model.exits import FINAL_CODES, LAUNCH_EXITS, PREFLIGHT_EXITS
 from gangplan.model.frameworks import POLICIES
 from gangplan.model.job import Job, Mount, Resources, Role
@@ -28,8 +29,6 @@ from gangplan.model.quantity import parse_memory
 from gangplan.objects import Body
 from gangplan.plan import Unit
 from gangplan.plan.environment import role_env
-
-WAVE = -5
 
 # A PodGroup counts the launcher too, so it must not wait for workers that wait for it (dependsOn): its script
 # waits. Trainer sets no scheduler (pkg/runtime/framework/plugins/{coscheduling,volcano}, v2.1 to v2.3).
@@ -60,7 +59,7 @@ def training_runtime(unit: Unit, write: Writer = objects_of) -> list[Body]:
             "framework": FRAMEWORK_LABEL.get(job.image.framework, job.image.framework),
             "policy": POLICIES.get(job.image.framework, ""),
             "labels": run_labels(unit),
-            "annotations": run_annotations(unit, WAVE),
+            "annotations": run_annotations(unit, RUNTIME),
             "group_annotations": _group_annotations(job),
             "schedule_timeout_s": SCHEDULE_TIMEOUT_S,
             **pods_of(unit),

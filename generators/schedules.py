@@ -21,6 +21,8 @@ from gangplan.generators.common import (
 )
 from gangplan.generators.runtime import GRACE_MARGIN_S
 from gangplan.model import syncing
+from gangplan.model.backend import TRAINJOB
+from gangplan.model.kinds import WAVES
 from gangplan.model.schedule import ACCOUNT, CPU, MEMORY, PAUSE_S
 from gangplan.model.site import Tenant
 from gangplan.objects import Body, dump
@@ -28,8 +30,8 @@ from gangplan.plan import Unit
 from gangplan.plan.names import DATED, SCHEDULED
 from gangplan.source import load_objects
 
-# After the template, which its pods mount.
-WAVE, TEMPLATE_WAVE, TENANT_WAVE = 10, 9, -20
+# Before the CronJob, whose pods mount it.
+TEMPLATE_WAVE = WAVES["runs", "CronJob"] - 1
 TEMPLATE, KEY = "ConfigMap", "run.yaml"
 # The exit code of a start that is skipped.
 SKIPPED = 75
@@ -62,7 +64,7 @@ def cron_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
             "schedule": schedule,
             "policy": schedule.concurrency.capitalize(),
             "labels": tuple(sorted(labels.items())),
-            "annotations": _unguarded(run_annotations(unit, WAVE)),
+            "annotations": _unguarded(run_annotations(unit, "CronJob")),
             "pod_labels": tuple(sorted({**own, ROLE: SCHEDULER, "sidecar.istio.io/inject": "false"}.items())),
             "pod_annotations": (("openshift.io/required-scc", "nonroot-v2"),) if openshift else (),
             "account": ACCOUNT,
@@ -90,7 +92,7 @@ def _unguarded(annotations: Sequence[tuple[str, str]]) -> tuple[tuple[str, str],
 
 def scheduled(bodies: Sequence[Body]) -> list[Body]:
     """The objects of a run as those of a schedule: a ConfigMap holds the TrainJob, as it will be created."""
-    return [_template(body) if body["kind"] == "TrainJob" else body for body in bodies]
+    return [_template(body) if body["kind"] == TRAINJOB.kind else body for body in bodies]
 
 
 def unscheduled(bodies: Sequence[Body]) -> list[Body]:
@@ -133,7 +135,7 @@ def scheduler(tenant: Tenant) -> list[Body]:
         "tenant": tenant,
         "account": ACCOUNT,
         "labels": tenant_labels(tenant),
-        "annotations": tenant_annotations(tenant, TENANT_WAVE),
+        "annotations": tenant_annotations(tenant, "ServiceAccount"),
         "egress": tenant.schedules,
     }
     return objects_of("tenant/scheduler.yaml.j2", values)

@@ -11,8 +11,6 @@ from gangplan.objects import Body
 from gangplan.plan import Unit
 from gangplan.plan.names import DATED, SCHEDULED
 
-# The highest wave: nothing may wait for a run.
-WAVE = 10
 # What the user wrote, hashed: tells a new spec from a new platform (gangplan.emit.earlier).
 SPEC_HASH = f"{PREFIX}spec-hash"
 
@@ -53,7 +51,9 @@ def run_values(unit: Unit) -> dict[str, Any]:
     return {
         "name": unit.run_name,
         "labels": run_labels(unit),
-        "annotations": tuple(sorted({**dict(run_annotations(unit, WAVE)), **_lineage(unit)}.items())),
+        "annotations": tuple(
+            sorted({**dict(run_annotations(unit, unit.job.backend.kind)), **_lineage(unit)}.items())
+        ),
         "priority_class": f"training-{unit.job.priority}",
     }
 

@@ -9,20 +9,10 @@ from typing import Any
 
 import pytest
 
-from gangplan.gitops.argocd import (
-    CHILD_KINDS,
-    MADE_OF,
-    PLATFORM_KINDS,
-    POLICY_KINDS,
-    RUN_KINDS,
-    TENANT_KINDS,
-    VOLUME_KINDS,
-    ArgoCluster,
-    ArgoOptions,
-    argocd_objects,
-)
+from gangplan.gitops.argocd import CHILD_KINDS, ArgoCluster, ArgoOptions, argocd_objects, spaced_kinds
 from gangplan.gitops.flux import MULTIKUEUE, TRAINER, flux_objects
 from gangplan.gitops.source import RepositorySource
+from gangplan.model.kinds import kinds_of
 from gangplan.objects import BINDING, POLICY
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
@@ -220,8 +210,9 @@ def test_the_runs_project_allows_exactly_what_a_run_is_made_of() -> None:
         (body["apiVersion"].rpartition("/")[0], body["kind"]) for text in texts for body in load_objects(text)
     }
 
-    assert rendered == {*RUN_KINDS, *MADE_OF["trainer"]}
-    assert not {*RUN_KINDS, *MADE_OF["trainer"], *MADE_OF["mpiOperator"]} & set(CHILD_KINDS)
+    rows = kinds_of("runs")
+    assert rendered == {(one.group, one.name) for one in rows if one.needs in ("", "trainer")}
+    assert not {(one.group, one.name) for one in rows if one.needs != "after"} & set(CHILD_KINDS)
     assert not {"Secret", "ConfigMap"} & {kind for _, kind in CHILD_KINDS}
 
 
@@ -230,7 +221,7 @@ def test_guardrails_stay_in_the_namespaces_of_teams(objects: dict[str, Any]) -> 
     spec = objects["AppProject/us-cloud-guardrails"]["spec"]
     assert [one["namespace"] for one in spec["destinations"]] == ["research", "team-nlp", "gangplan-policies"]
     kinds = {one["kind"] for one in spec["namespaceResourceWhitelist"]}
-    assert kinds == {kind for _, kind in TENANT_KINDS}
+    assert kinds == {kind for _, kind in spaced_kinds()}
     assert not kinds & {"Secret", "Role", "ClusterRoleBinding", "Pod", "Job", "Deployment"}
     homes = {one["namespace"] for one in spec["destinations"]}
     for part in ("platform", "tenants"):
@@ -238,7 +229,7 @@ def test_guardrails_stay_in_the_namespaces_of_teams(objects: dict[str, Any]) -> 
 
 
 def test_guardrails_hold_every_kind_that_is_rendered() -> None:
-    known = {*TENANT_KINDS, *PLATFORM_KINDS, *POLICY_KINDS, *VOLUME_KINDS, ("", "Namespace")}
+    known = {(one.group, one.name) for one in kinds_of("policies", "platform", "tenants")}
     for file in sorted((ROOT / "tests/examples").glob("*/expected/*/[pt]*/**/*.yaml")):
         for body in load_objects(file.read_bytes()):
             group = body["apiVersion"].rpartition("/")[0]

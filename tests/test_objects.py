@@ -14,7 +14,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gangplan import objects
-from gangplan.apply_order import APPLY_ORDER, apply_key
 from gangplan.objects import Body, Ref, dump, dump_all, ref_of, scalar, walk
 from gangplan.source import load_objects
 from tests import plain
@@ -245,21 +244,6 @@ def test_leaves_have_paths() -> None:
     assert list(walk(body)) == [
         (("a", "b", 0), 1), (("a", "b", 1, "c"), "x"), (("a", "b", 2), []), (("d",), {}), (("e",), None),
     ]  # fmt: skip
-
-
-def test_objects_are_applied_after_what_they_need() -> None:
-    def order(*kinds: str) -> list[str]:
-        return [body["kind"] for body in sorted(({"kind": kind} for kind in kinds), key=apply_key)]
-
-    needed = [
-        "Namespace", "ServiceAccount", "ResourceQuota", "LimitRange", "Role", "RoleBinding", "NetworkPolicy",
-        "ConfigMap", "PersistentVolumeClaim", "Topology", "ResourceFlavor", "WorkloadPriorityClass", "Cohort",
-        "ClusterQueue", "LocalQueue", "SomethingElse", "TrainingRuntime", "TrainJob",
-    ]  # fmt: skip
-    assert order(*reversed(needed)) == needed
-    assert len(set(APPLY_ORDER)) == len(APPLY_ORDER)
-    names = [{"kind": "Pod", "metadata": {"namespace": ns, "name": name}} for ns, name in ("bb", "ba", "ab")]
-    assert sorted(names, key=apply_key) == names[::-1]
 
 
 def _config_map(texts: list[str]) -> Body:

@@ -7,9 +7,11 @@ at once, or when the pods are to be made, which a user sees only as an event.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB
+from gangplan.model.kinds import NAMESPACED
 from gangplan.validate import dropped
 from gangplan.validate.apiserver import bounds
 from gangplan.validate.apiserver.forms import (
@@ -28,21 +30,9 @@ from gangplan.validate.kueue import queues
 from gangplan.validate.problems import Problem, in_order
 from gangplan.validate.trainer import runtimes, trainjobs
 
+Check = Callable[[Body, Sequence[Body], SchemaVersions], Iterable[Problem]]
+
 ANNOTATIONS_BYTES = 256 * 1024
-# Kinds that gangplan emits into namespaces.
-NAMESPACED = (
-    "ExternalSecret",
-    "LimitRange",
-    "LocalQueue",
-    "MPIJob",
-    "NetworkPolicy",
-    "PersistentVolumeClaim",
-    "ResourceQuota",
-    "RoleBinding",
-    "ServiceAccount",
-    "TrainJob",
-    "TrainingRuntime",
-)
 # Names of what makes pods: a CronJob leaves eleven characters for its Jobs (pkg/apis/batch/validation,
 # ValidateCronJobCreate, Kubernetes v1.34).
 LONGEST = {"CronJob": 52, "Job": 253}
@@ -58,39 +48,13 @@ def problems(body: Body, others: Sequence[Body], versions: SchemaVersions) -> li
     if kind in NAMESPACED and not body["metadata"].get("namespace"):
         message = "the object has no namespace and would be created in whatever namespace the client uses"
         found.append(problem(("metadata", "namespace"), message))
-    if kind == "RoleBinding":
-        found += _binding(body)
-    elif kind == "Namespace":
-        found += _pod_security(body["metadata"].get("labels") or {})
-    elif kind == "ClusterRole":
-        found += _rights(body)
-    elif kind == "LimitRange":
-        found += bounds.limit_range(body)
-    elif kind == "ResourceQuota":
-        found += bounds.resource_quota(body)
-    elif kind == "NetworkPolicy":
-        found += _network_policy(body["spec"])
-    elif kind in ("ClusterQueue", "Cohort", "ResourceFlavor"):
-        found += queues.alone(body)
-    elif kind == "TrainingRuntime":
-        found += runtimes.runtime(body, _one("TrainJob", others))
-    elif kind == "MPIJob":
-        from gangplan.validate.mpijob import mpi_job  # few runs are
-
-        found += mpi_job(body, others)
-    elif kind in LONGEST:
-        found += _batch(body, LONGEST[kind])
-    elif kind == "TrainJob":
-        found += trainjobs.train_job(body, _one("TrainingRuntime", others), versions)
+    if check := CHECKS.get(kind):
+        found += check(body, others, versions)
     return in_order(found) if found else found
 
 
-def _one(kind: str, bodies: Sequence[Body]) -> Body | None:
-    return next((body for body in bodies if body["kind"] == kind), None)
-
-
-def _batch(body: Body, longest: int) -> Found:
-    name = str(body["metadata"].get("name", ""))
+def _batch(body: Body) -> Found:
+    name, longest = str(body["metadata"].get("name", "")), LONGEST[body["kind"]]
     if name and (len(name) > longest or not is_subdomain(name)):
         message = f"'{name}' is no name of a {body['kind']}: at most {longest} of a-z, 0-9, '-' and '.'"
         yield problem(("metadata", "name"), message)
@@ -200,3 +164,33 @@ def _peer(path: Path, peer: Body) -> Found:
         if not inside or not part.subnet_of(whole):  # type: ignore[union-attr, arg-type]
             message = f"'{text}' is not a smaller range inside '{block['cidr']}'"
             yield problem((*path, "ipBlock", "except", index), message)
+
+
+def _alone(judge: Callable[[Body], Iterable[Problem]]) -> Check:
+    return lambda body, _, __: judge(body)
+
+
+def _mpi_job(body: Body, others: Sequence[Body], _: SchemaVersions) -> Iterable[Problem]:
+    from gangplan.validate.mpijob import mpi_job  # few runs are
+
+    return mpi_job(body, others)
+
+
+def _one(kind: str, bodies: Sequence[Body]) -> Body | None:
+    return next((body for body in bodies if body["kind"] == kind), None)
+
+
+# What is judged of a kind, beside what holds for all; `others` are the good objects beside it.
+CHECKS: Mapping[str, Check] = {
+    "RoleBinding": _alone(_binding),
+    "Namespace": _alone(lambda body: _pod_security(body["metadata"].get("labels") or {})),
+    "ClusterRole": _alone(_rights),
+    "LimitRange": _alone(bounds.limit_range),
+    "ResourceQuota": _alone(bounds.resource_quota),
+    "NetworkPolicy": _alone(lambda body: _network_policy(body["spec"])),
+    **dict.fromkeys(("ClusterQueue", "Cohort", "ResourceFlavor"), _alone(queues.alone)),
+    **dict.fromkeys(LONGEST, _alone(_batch)),
+    RUNTIME: lambda body, others, _: runtimes.runtime(body, _one(TRAINJOB.kind, others)),
+    TRAINJOB.kind: lambda body, others, versions: trainjobs.train_job(body, _one(RUNTIME, others), versions),
+    MPIJOB.kind: _mpi_job,
+}

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gangplan.model.backend import BY_KIND
+from gangplan.model.backend import BY_KIND, MPIJOB, RUNTIME, TRAINJOB
+from gangplan.model.kinds import FIXED
 from gangplan.model.support import kueue_line, trainer_line
 from gangplan.records import dataclass
 from gangplan.rules.lifecycle import (
@@ -28,36 +29,18 @@ from gangplan.validate.runs import changes_of_runs, is_applied, is_record, meta_
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
-# Fields that no update may change, by kind.
-FIXED: dict[str, tuple[Path, ...]] = {
-    "AdmissionCheck": (("spec", "controllerName"),),
-    # Since Kueue 0.18 (clusterqueue_webhook.go), whatever the feature gate says.
-    "ClusterQueue": (("spec", "concurrentAdmissionPolicy"),),
-    "LocalQueue": (("spec", "clusterQueue"),),
-    # ValidatePersistentVolumeUpdate (Kubernetes v1.34).
-    "PersistentVolume": (("spec", "csi"), ("spec", "nfs"), ("spec", "volumeMode")),
-    "PersistentVolumeClaim": (
-        ("spec", "accessModes"),
-        ("spec", "storageClassName"),
-        ("spec", "volumeMode"),
-        ("spec", "volumeName"),
-    ),
-    "ResourceQuota": (("spec", "scopes"), ("spec", "scopeSelector")),
-    "RoleBinding": (("roleRef",),),
-    "Topology": (("spec", "levels"),),
-}
 # Since Trainer 2.2 (trainer#3157); before, a change was taken and the JobSet refused it.
 FIXED_RUN: tuple[Path, ...] = tuple(
     ("spec", name) for name in ("runtimeRef", "initializer", "trainer", "activeDeadlineSeconds", "managedBy")
 )
 # What holds the pods of a run and may be changed all the same: what it is, and what becomes of the change.
 EDITED = {
-    "TrainingRuntime": (
+    RUNTIME: (
         "runtime",
         "Trainer reads the runtime of a waiting or restarted run again, and refuses or mixes it",
     ),
-    "MPIJob": (
-        "MPIJob",
+    MPIJOB.kind: (
+        MPIJOB.kind,
         "no pod that is there changes, and Kueue stops a run whose pods are not those that it admitted",
     ),
 }
@@ -117,7 +100,7 @@ def _changed(old: Body, new: Body, versions: SchemaVersions) -> Iterator[Problem
                 "Give it a new name: change the spec or raise run:, then render.",
                 RUNTIME_EDITED,
             )
-        if kind == "MPIJob" and is_applied(old) and is_applied(new):
+        if kind in BY_KIND and is_applied(old) and is_applied(new):
             yield from _queue_label(old, new)
         return
     for path in _fixed(old, kind, versions):
@@ -132,12 +115,12 @@ def _changed(old: Body, new: Body, versions: SchemaVersions) -> Iterator[Problem
     for problem in crd_changed(old, new, versions):
         if not any(problem.path[: len(path)] == path for path in told):
             yield replace(problem, help=problem.help or _cure(kind))
-    if kind == "TrainJob" and is_applied(old) and is_applied(new):
+    if kind in BY_KIND and is_applied(old) and is_applied(new):
         yield from _queue_label(old, new)
 
 
 def _fixed(old: Body, kind: str, versions: SchemaVersions) -> tuple[Path, ...]:
-    if kind == "TrainJob":
+    if kind == TRAINJOB.kind:
         return FIXED_RUN if trainer_line(versions.trainer).is_run_immutable else (("spec", "managedBy"),)
     if kind == "ResourceFlavor" and (old.get("spec") or {}).get("topologyName"):
         return (("spec",),) if kueue_line(versions.kueue).is_flavor_frozen else FIXED_BY_TOPOLOGY
@@ -145,7 +128,7 @@ def _fixed(old: Body, kind: str, versions: SchemaVersions) -> tuple[Path, ...]:
 
 
 def _cure(kind: str) -> str:
-    if kind == "TrainJob":
+    if kind == TRAINJOB.kind:
         return "Raise run: in the spec, so that the run gets a new name, and render."
     if kind == "PersistentVolume":
         return "State it under another name in persistentVolumes, and in the team's file."

@@ -6,72 +6,27 @@ never waited for. Options and reasons: docs/gitops.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from gangplan.gitops.guardrails import NO_POLICIES, Guardrails
 from gangplan.gitops.source import RENDERED, RepositorySource
-from gangplan.objects import Body
+from gangplan.model.kinds import Kind, kinds_of
+from gangplan.objects import ADMISSION, Body
 from gangplan.records import dataclass
 from gangplan.source import load_objects
 from gangplan.template import render_yaml
 
-# Kinds that gangplan renders for each application, and for runs the kinds that Argo CD shows below them:
-# a project that does not list a child hides it from people.
-PLATFORM_KINDS = (
-    ("kueue.x-k8s.io", "AdmissionCheck"),
-    ("kueue.x-k8s.io", "ClusterQueue"),
-    ("kueue.x-k8s.io", "Cohort"),
-    ("kueue.x-k8s.io", "MultiKueueCluster"),
-    ("kueue.x-k8s.io", "MultiKueueConfig"),
-    ("kueue.x-k8s.io", "ProvisioningRequestConfig"),
-    ("kueue.x-k8s.io", "ResourceFlavor"),
-    ("kueue.x-k8s.io", "Topology"),
-    ("kueue.x-k8s.io", "WorkloadPriorityClass"),
-    ("rbac.authorization.k8s.io", "ClusterRole"),
-    ("scheduling.k8s.io", "PriorityClass"),
-)
-# Allowed under the names that gangplan gives them alone: policies of others are not ours to change.
-POLICY_KINDS = (
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
-)
-# Likewise, where a cluster's file states volumes of teams.
-VOLUME_KINDS = (("", "PersistentVolume"),)
-# What stands in the namespaces of teams, and of the cluster's Prometheus. No Secret: the External Secrets
-# Operator makes those, and one in Git is an error.
-TENANT_KINDS = (
-    ("", "ConfigMap"),
-    ("", "LimitRange"),
-    ("", "PersistentVolumeClaim"),
-    ("", "ResourceQuota"),
-    ("", "ServiceAccount"),
-    ("external-secrets.io", "ExternalSecret"),
-    ("kueue.x-k8s.io", "LocalQueue"),
-    ("monitoring.coreos.com", "PrometheusRule"),
-    ("networking.k8s.io", "NetworkPolicy"),
-    ("rbac.authorization.k8s.io", "RoleBinding"),
-)
-RUN_KINDS = (
-    ("", "ConfigMap"),
-    ("networking.k8s.io", "NetworkPolicy"),
-)
-# Where CronJobs start the runs of schedules.
-SCHEDULE_KINDS = (("batch", "CronJob"),)
+GroupKind = tuple[str, str]
+
+# Kinds that Argo CD shows below runs: a project that does not list a child hides it from people.
 CHILD_KINDS = (
     ("", "Pod"),
     ("", "Service"),
     ("batch", "Job"),
 )
 OF_KUEUE = (("kueue.x-k8s.io", "Workload"),)
-# What runs are made of, and what their controllers make of it, by the key of its version in a cluster's file.
-MADE_OF = {
-    "trainer": (("trainer.kubeflow.org", "TrainingRuntime"), ("trainer.kubeflow.org", "TrainJob")),
-    "mpiOperator": (("kubeflow.org", "MPIJob"),),
-}
 # The operator makes Jobs, pods and a Service alone that people may look at; its Secret holds keys.
 MADE_BY = {"trainer": (("jobset.x-k8s.io", "JobSet"),), "mpiOperator": ()}
-
-
 # Attempts of a failed sync: 10 s, 20 s, 40 s, ... apart, five minutes at most.
 RETRIES = 5
 TRIGGERS = ("gangplan-sync-failed", "gangplan-degraded")
@@ -135,10 +90,10 @@ def argocd_objects(
         "override_field": cluster.override_field,
         "teams": cluster.teams if "runs" in parts else {},
         "policy_homes": sorted({*policies.namespaces} - {*homes}),
-        "policy_kinds": (*POLICY_KINDS, *(VOLUME_KINDS if cluster.has_volumes else ())),
+        "policy_kinds": _own_names(cluster),
         "policy_names": f"{policies.prefix}*",
-        "platform_kinds": sorted({*PLATFORM_KINDS, *policies.wide}),
-        "tenant_kinds": sorted({*TENANT_KINDS, *policies.spaced}),
+        "platform_kinds": sorted({*wide_kinds(), *policies.wide}),
+        "tenant_kinds": sorted({*spaced_kinds(), *policies.spaced}),
         "run_kinds": _run_kinds(cluster),
         "has_trainer": "trainer" in cluster.controllers,
         "has_operator": "mpiOperator" in cluster.controllers,
@@ -151,12 +106,34 @@ def argocd_objects(
     return bodies
 
 
-def _run_kinds(cluster: ArgoCluster) -> tuple[tuple[str, str], ...]:
+def wide_kinds() -> tuple[GroupKind, ...]:
+    """Kinds of the platform that are of the cluster."""
+    return _names(one for one in kinds_of("platform") if one.is_wide)
+
+
+def spaced_kinds() -> tuple[GroupKind, ...]:
+    """Kinds that stand in the namespaces of teams, and of the cluster's Prometheus."""
+    return _names(one for one in kinds_of("platform", "tenants") if not one.is_wide)
+
+
+def _own_names(cluster: ArgoCluster) -> tuple[GroupKind, ...]:
+    """Kinds that are allowed under the names that gangplan gives them alone: others' are not ours to
+    change."""
+    volumes = (one for one in kinds_of("tenants") if one.needs == "volumes" and cluster.has_volumes)
+    policies = (one for one in kinds_of("policies") if one.group == ADMISSION.partition("/")[0])
+    return _names((*policies, *volumes))
+
+
+def _run_kinds(cluster: ArgoCluster) -> tuple[GroupKind, ...]:
     """What is in the files of runs, and what is made of it."""
-    made = (kind for name in cluster.controllers for kind in MADE_OF[name])
+    needs = (*(("schedules",) if cluster.has_cronjobs else ()), "", *cluster.controllers)
+    there = (one for need in needs for one in kinds_of("runs") if one.needs == need)
     children = (kind for name in cluster.controllers for kind in MADE_BY[name])
-    dated = SCHEDULE_KINDS if cluster.has_cronjobs else ()
-    return (*dated, *RUN_KINDS, *made, *CHILD_KINDS, *children, *OF_KUEUE)
+    return (*_names(there), *CHILD_KINDS, *children, *OF_KUEUE)
+
+
+def _names(kinds: Iterable[Kind]) -> tuple[GroupKind, ...]:
+    return tuple((one.group, one.name) for one in kinds)
 
 
 def _application(

@@ -15,6 +15,10 @@ from gangplan.records import dataclass
 
 BackendName = Literal["trainjob", "mpijob"]
 
+# What the pods of a TrainJob come from: a runtime of its namespace, as gangplan renders it, or one of the
+# cluster.
+RUNTIME, SHARED_RUNTIME = "TrainingRuntime", "ClusterTrainingRuntime"
+RUNTIMES = (RUNTIME, SHARED_RUNTIME)
 # The label of all runs that a schedule made, by which it finds those that are not over.
 SCHEDULED = "gangplan.dev/schedule"
 

@@ -11,22 +11,17 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from gangplan.generators.access import DEBUGGER, ROLE_OF
-from gangplan.gitops.argocd import PLATFORM_KINDS, POLICY_KINDS, TENANT_KINDS
-from gangplan.model.backend import BY_KIND
+from gangplan.generators.tenants import DEBUGGER, ROLE_OF
+from gangplan.model.kinds import kinds_of
 from gangplan.model.schedule import ACCOUNT
 from gangplan.objects import Body, Ref, ref_of
 from gangplan.spec.namespaces import RESERVED
 
-# What a run is made of (generators/__init__.py).
-RUN_KINDS = frozenset(
-    {"ConfigMap", "CronJob", "Job", "NetworkPolicy", "PodDisruptionBudget", "TrainingRuntime", *BY_KIND}
-)
-_TENANT = {"Namespace", *(kind for _, kind in TENANT_KINDS)}
-_KINDS = {
-    "platform": {"ConfigMap", "PrometheusRule", *(kind for _, kind in PLATFORM_KINDS)},
-    "policies": {"ConfigMap", "Namespace", *(kind for _, kind in POLICY_KINDS)},
-    "tenant": _TENANT,
+_KINDS: dict[str, frozenset[str]] = {
+    "runs": frozenset(one.name for one in kinds_of("runs")),
+    "platform": frozenset(one.name for one in kinds_of("platform")),
+    "policies": frozenset(one.name for one in kinds_of("policies")),
+    "tenant": frozenset(one.name for one in kinds_of("tenants")),
 }
 # The roles that bindings of a tenant name.
 _ROLES = frozenset(
@@ -71,7 +66,7 @@ def is_part(ref: Ref, run: str) -> bool:
     is_named = f"{ref.name}-".startswith(f"{run}-") or (
         ref.kind == "CronJob" and ref.name == run.rpartition("-")[0]
     )
-    return ref.kind in RUN_KINDS and is_named
+    return ref.kind in _KINDS["runs"] and is_named
 
 
 def _fits(place: re.Match[str], source: str) -> bool:

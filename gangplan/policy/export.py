@@ -11,6 +11,7 @@ from typing import Any
 
 from gangplan.gitops.guardrails import Guardrails
 from gangplan.model import syncing
+from gangplan.model.kinds import WAVES
 from gangplan.objects import ADMISSION, BINDING, POLICY, Body
 from gangplan.packs.read import PolicySource
 from gangplan.policy.checks import policy_sources
@@ -21,11 +22,8 @@ from gangplan.records import dataclass
 from gangplan.spec.cluster import Policies
 from gangplan.workspace import Workspace
 
-# What the API server asks before what: a binding whose parameters are missing refuses everything. Engines
-# remove in the opposite order (gitops-engine of Argo CD 3.5.1, sync_context.go, "reverse of sync wave"). The
-# whole comes before the queues of the platform, so that nothing is admitted where policies are not in force.
-WAVES = {POLICY: -24, BINDING: -23}
-FIRST_WAVE = -25
+# Of whatever else stands beside policies: with their parameters, before them.
+FIRST_WAVE = WAVES["policies", "ConfigMap"]
 _STRENGTH = ("Audit", "Warn", "Deny")
 
 
@@ -90,7 +88,7 @@ def applied(source: PolicySource, settings: Policies, policies: Collection[str])
         if spec.get("policyName") in policies:
             spec["policyName"] = f"{PREFIX}{spec['policyName']}"
         spec["validationActions"] = _capped(spec.get("validationActions"), settings.enforcement)
-    wave = WAVES.get(str(kind), FIRST_WAVE)
+    wave = WAVES.get(("policies", str(kind)), FIRST_WAVE)
     own = {**syncing.in_wave(wave), "gangplan.dev/source": source.file}
     metadata["annotations"] = dict(sorted({**(metadata.get("annotations") or {}), **own}.items()))
     return body
@@ -117,7 +115,7 @@ def _named(policy: str, pages: Mapping[str, ChosenPolicy]) -> ChosenPolicy | Non
 def _order(one: Emitted) -> tuple[int, bool, str, str, str]:
     """Namespaces first, then parameters, policies, bindings, each by name."""
     kind = str(one.body.get("kind"))
-    wave = WAVES.get(kind, FIRST_WAVE)
+    wave = WAVES.get(("policies", kind), FIRST_WAVE)
     return wave, not _is_namespace(one.source), kind, _home(one.source), _name(one.body)
 
 

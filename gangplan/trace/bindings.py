@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.generators.access import grant_name
+from gangplan.generators.tenants import grant_name
 from gangplan.model.site import DebugGrant, Tenant
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.context import namespace_causes

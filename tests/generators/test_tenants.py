@@ -10,8 +10,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gangplan.generators.quota import quota
-from gangplan.generators.secrets import secrets
+from gangplan.generators.tenants import quota, secrets
 from gangplan.model.quantity import parse, parse_cpu, parse_memory
 from gangplan.model.site import ContainerBounds, Store, StoredSecret, Tenant
 from gangplan.model.version import parse_version

@@ -196,7 +196,7 @@ def test_without_a_volume_nothing_changes(root: Path) -> None:
 
 def test_what_a_volume_is_made_of_never_changes(root: Path) -> None:
     """`validate --base` compares with what is rendered at a revision (tests/validate/test_transition.py)."""
-    from gangplan.validate.transition import FIXED
+    from gangplan.model.kinds import FIXED
 
     assert {("spec", "csi"), ("spec", "nfs")} <= {*FIXED["PersistentVolume"]}
     assert ("spec", "volumeName") in FIXED["PersistentVolumeClaim"]

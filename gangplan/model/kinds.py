@@ -1,0 +1,114 @@
+"""Every kind of object that gangplan renders: one row for each, in the order in which a sync applies them.
+
+In which part of a cluster's tree it stands, in which wave, what no update may change, what the project of an
+engine allows, who may look at it: all of it is asked here. What makes pods is in backend.py.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB
+from gangplan.objects import ADMISSION, BINDING, POLICY
+from gangplan.records import dataclass
+
+# Of a cluster's tree: platform/policies.yaml, platform/platform.yaml, tenants/, runs/.
+Part = Literal["policies", "platform", "tenants", "runs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of object: its API group, and whether it is of the cluster instead of a namespace.
+
+    `waves` are the parts that it is rendered into, each with its sync wave. `needs` is what a cluster must
+    have for it: a controller, as `versions` calls it, or schedules, volumes or waiting runs. No update may
+    change the fields `fixed`, as dotted paths. `seen_as` is its plural where admins of a team may look at it.
+    """
+
+    name: str
+    group: str
+    waves: tuple[tuple[Part, int], ...]
+    is_wide: bool = False
+    needs: str = ""
+    fixed: tuple[str, ...] = ()
+    seen_as: str = ""
+
+
+_KUEUE, _RBAC, _POLICIES = "kueue.x-k8s.io", "rbac.authorization.k8s.io", ADMISSION.partition("/")[0]
+# An object comes after what it names and what judges it. Engines remove in the opposite order (gitops-engine
+# of Argo CD 3.5.1, sync_context.go, "reverse of sync wave").
+KINDS = (
+    Kind("Namespace", "", (("policies", -25), ("tenants", -30)), is_wide=True),
+    # Parameters of policies, without which their bindings refuse everything; dashboards; files of runs. No
+    # Secret: the External Secrets Operator makes those, and one in Git is an error.
+    Kind("ConfigMap", "", (("policies", -25), ("platform", -10), ("runs", -5))),
+    # Before the queues, so that nothing is admitted where policies are not in force.
+    Kind(POLICY, _POLICIES, (("policies", -24),), is_wide=True),
+    Kind(BINDING, _POLICIES, (("policies", -23),), is_wide=True),
+    Kind("ClusterRole", _RBAC, (("platform", -20),), is_wide=True),
+    Kind("RoleBinding", _RBAC, (("tenants", -20),), fixed=("roleRef",), seen_as="rolebindings"),
+    Kind("ServiceAccount", "", (("tenants", -20),), seen_as="serviceaccounts"),
+    Kind("LimitRange", "", (("tenants", -20),), seen_as="limitranges"),
+    Kind(
+        "ResourceQuota",
+        "",
+        (("tenants", -20),),
+        fixed=("spec.scopes", "spec.scopeSelector"),
+        seen_as="resourcequotas",
+    ),
+    Kind("NetworkPolicy", "networking.k8s.io", (("tenants", -20), ("runs", -20)), seen_as="networkpolicies"),
+    # A queue is made when what it names is there: topology and parameters, then flavors and checks, then
+    # queues.
+    Kind("Topology", _KUEUE, (("platform", -16),), is_wide=True, fixed=("spec.levels",)),
+    Kind("ProvisioningRequestConfig", _KUEUE, (("platform", -16),), is_wide=True),
+    Kind("MultiKueueCluster", _KUEUE, (("platform", -16),), is_wide=True),
+    Kind("MultiKueueConfig", _KUEUE, (("platform", -16),), is_wide=True),
+    Kind("PriorityClass", "scheduling.k8s.io", (("platform", -15),), is_wide=True),
+    Kind("WorkloadPriorityClass", _KUEUE, (("platform", -15),), is_wide=True),
+    Kind("ResourceFlavor", _KUEUE, (("platform", -14),), is_wide=True),
+    Kind("AdmissionCheck", _KUEUE, (("platform", -14),), is_wide=True, fixed=("spec.controllerName",)),
+    Kind("Cohort", _KUEUE, (("platform", -14),), is_wide=True),
+    # Since Kueue 0.18 (clusterqueue_webhook.go), whatever the feature gate says.
+    Kind(
+        "ClusterQueue", _KUEUE, (("platform", -12),), is_wide=True, fixed=("spec.concurrentAdmissionPolicy",)
+    ),
+    Kind("PrometheusRule", "monitoring.coreos.com", (("platform", -10),)),
+    # Before its claim, which would wait. Fixed by ValidatePersistentVolumeUpdate (Kubernetes v1.34).
+    Kind(
+        "PersistentVolume",
+        "",
+        (("tenants", -6),),
+        is_wide=True,
+        needs="volumes",
+        fixed=("spec.csi", "spec.nfs", "spec.volumeMode"),
+    ),
+    # The last wave of tenants, which Argo CD does not wait for: a claim may be pending until a run uses it,
+    # and a vault that cannot be reached must not hold up the queue (gitops-engine of Argo CD 3.5.1,
+    # health_pvc.go).
+    Kind(
+        "PersistentVolumeClaim",
+        "",
+        (("tenants", -5),),
+        fixed=("spec.accessModes", "spec.storageClassName", "spec.volumeMode", "spec.volumeName"),
+        seen_as="persistentvolumeclaims",
+    ),
+    Kind("ExternalSecret", "external-secrets.io", (("tenants", -5),)),
+    Kind("LocalQueue", _KUEUE, (("tenants", -5),), fixed=("spec.clusterQueue",)),
+    # Trainer's webhook refuses a TrainJob whose runtime is not there.
+    Kind(RUNTIME, TRAINJOB.group, (("runs", -5),), needs=TRAINJOB.stated),
+    # The highest waves: nothing may wait for a run, or for what starts one.
+    Kind(TRAINJOB.kind, TRAINJOB.group, (("runs", 10),), needs=TRAINJOB.stated),
+    Kind(MPIJOB.kind, MPIJOB.group, (("runs", 10),), needs=MPIJOB.stated),
+    Kind("CronJob", "batch", (("runs", 10),), needs="schedules"),
+    Kind("Job", "batch", (("runs", 11),), needs="after"),
+)
+WAVES = {(part, one.name): wave for one in KINDS for part, wave in one.waves}
+# All that stands in a namespace; one that names none would be created in whatever namespace the client uses.
+NAMESPACED = frozenset(one.name for one in KINDS if not one.is_wide)
+# Paths that no update may change, by kind.
+FIXED = {one.name: tuple(tuple(path.split(".")) for path in one.fixed) for one in KINDS if one.fixed}
+
+
+def kinds_of(*parts: Part) -> tuple[Kind, ...]:
+    """The kinds that some of the parts hold."""
+    return tuple(one for one in KINDS if any(part in parts for part, _ in one.waves))

@@ -1,0 +1,85 @@
+"""The table of kinds against the templates, and against what they make."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB
+from gangplan.model.kinds import KINDS, NAMESPACED, WAVES
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
+from gangplan.source import load_objects
+
+ROOT = Path(__file__).parents[2]
+# One that is not of its part's own wave: what a schedule mounts, just before it.
+TEMPLATE = "-template"
+
+
+def test_every_kind_that_a_template_writes_has_a_row() -> None:
+    folder, others = ROOT / "templates", {"ci", "gitops", "sample", "workspace"}
+    files = [
+        file
+        for file in folder.rglob("*.yaml.j2")
+        if not others & {*file.parts} and file.stem != "tekton.yaml"
+    ]
+    texts = [file.read_text() for file in files]
+    written = {kind for text in texts for kind in re.findall(r"^kind: \"?(\w+)", text, re.MULTILINE)}
+    assert written <= {one.name for one in KINDS}
+    # Policies are copied as they are written, and these ConfigMaps are made of files.
+    without = {"ConfigMap", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+    assert {one.name for one in KINDS} - written == without - written
+    assert len({one.name for one in KINDS}) == len(KINDS)
+
+
+def test_objects_stand_where_the_table_has_them() -> None:
+    parts = set()
+    for path, text in preview(Request(ROOT)).texts.items():
+        part = (
+            "policies"
+            if path.endswith("/policies.yaml")
+            else path.split("/")[-3 if "/platform/" not in path else -2]
+        )
+        part = next(
+            one for one in ("policies", "platform", "tenants", "runs") if one in (part, *path.split("/"))
+        )
+        for body in load_objects(text):
+            kind, metadata = body["kind"], body["metadata"]
+            assert (kind in NAMESPACED) == ("namespace" in metadata), (path, kind)
+            if not metadata["name"].endswith(TEMPLATE):
+                wave = metadata["annotations"]["argocd.argoproj.io/sync-wave"]
+                assert WAVES[part, kind] == int(wave), (path, kind)
+            parts.add((part, kind))
+    assert len(parts) > 20
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (("tenants", "Namespace"), ("tenants", "ServiceAccount")),
+        (("tenants", "Namespace"), ("runs", "NetworkPolicy")),
+        (("policies", "Namespace"), ("policies", "ValidatingAdmissionPolicy")),
+        (("policies", "ConfigMap"), ("policies", "ValidatingAdmissionPolicyBinding")),
+        (("policies", "ValidatingAdmissionPolicyBinding"), ("platform", "ClusterQueue")),
+        (("platform", "ClusterRole"), ("runs", RUNTIME)),
+        (("platform", "Topology"), ("platform", "ResourceFlavor")),
+        (("platform", "ProvisioningRequestConfig"), ("platform", "AdmissionCheck")),
+        (("platform", "MultiKueueCluster"), ("platform", "AdmissionCheck")),
+        (("platform", "ResourceFlavor"), ("platform", "ClusterQueue")),
+        (("platform", "AdmissionCheck"), ("platform", "ClusterQueue")),
+        (("platform", "Cohort"), ("platform", "ClusterQueue")),
+        (("platform", "ClusterQueue"), ("tenants", "LocalQueue")),
+        (("tenants", "PersistentVolume"), ("tenants", "PersistentVolumeClaim")),
+        (("tenants", "ResourceQuota"), ("runs", TRAINJOB.kind)),
+        (("runs", "NetworkPolicy"), ("runs", RUNTIME)),
+        (("runs", "ConfigMap"), ("runs", TRAINJOB.kind)),
+        (("runs", RUNTIME), ("runs", TRAINJOB.kind)),
+        (("runs", "NetworkPolicy"), ("runs", MPIJOB.kind)),
+        (("runs", RUNTIME), ("runs", "CronJob")),
+        (("runs", TRAINJOB.kind), ("runs", "Job")),
+    ],
+)
+def test_an_object_comes_after_what_it_names_and_what_judges_it(first: tuple, second: tuple) -> None:
+    assert WAVES[first] < WAVES[second]
