@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from gangplan.generators.common import Writer, objects_of, run_annotations, run_labels
+from gangplan.model.backend import FRAMEWORK
 from gangplan.objects import Body
 from gangplan.plan import Unit
 
@@ -40,9 +41,7 @@ def run_files(unit: Unit, write: Writer = objects_of) -> list[Body]:
 
 def files_map(run: Body, fixed: Body) -> Body:
     """The ConfigMap, from the metadata of a run's object and what it holds."""
-    labels = {
-        name: value for name, value in run["labels"].items() if name != "trainer.kubeflow.org/framework"
-    }
+    labels = {name: value for name, value in run["labels"].items() if name != FRAMEWORK}
     metadata = {**run, "name": f"{run['name']}-files", "labels": labels}
     return {"apiVersion": "v1", "kind": KIND, "metadata": metadata, "immutable": True, **fixed}
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 
-from gangplan.validate.jobset import ANCESTOR, entries_of
+from gangplan.model.backend import ANCESTOR
+from gangplan.validate.jobset import entries_of
 from tests.lab import samples
 from tests.lab.client import Object
 

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from gangplan.gitops.argocd import CHILD_KINDS, ArgoCluster, ArgoOptions, argocd_objects, spaced_kinds
-from gangplan.gitops.flux import MULTIKUEUE, TRAINER, flux_objects
+from gangplan.gitops.flux import MULTIKUEUE, flux_objects
 from gangplan.gitops.source import RepositorySource
+from gangplan.model.backend import TRAINJOB
 from gangplan.model.kinds import kinds_of
 from gangplan.objects import BINDING, POLICY
 from gangplan.pipeline.render import preview
@@ -394,7 +395,7 @@ def test_flux_creates_runs_once_leaves_archived_ones_and_replaces_records(
     assert {name: body["spec"].get("managedBy") for name, body in built.items()} == {
         "new": None,
         "archived": None,
-        "over": TRAINER if hands_on else MULTIKUEUE,
+        "over": TRAINJOB.manager if hands_on else MULTIKUEUE,
     }
 
 

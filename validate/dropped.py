@@ -6,6 +6,7 @@ PrepareForUpdate) and pkg/controller/garbagecollector.
 
 from __future__ import annotations
 
+from gangplan.model.backend import RUNTIMES
 from gangplan.rules.lifecycle import OWNER_REFERENCE, STATUS_IGNORED
 from gangplan.rules.objects import SCHEMA
 from gangplan.validate.apiserver.forms import Body, Found
@@ -15,7 +16,7 @@ from gangplan.validate.problems import Problem
 WITHOUT_STATUS = frozenset(
     {
         *("LimitRange", "NetworkPolicy", "ValidatingAdmissionPolicyBinding"),
-        *("ClusterTrainingRuntime", "TrainingRuntime"),
+        *RUNTIMES,
         *("MultiKueueConfig", "ProvisioningRequestConfig", "ResourceFlavor", "Topology"),
     }
 )

@@ -8,16 +8,16 @@ pkg/controller/jobs/{trainjob,mpijob,jobset,job}.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from gangplan.model.backend import ANCESTOR, MPIJOB, RUNTIME, SHARED_RUNTIME, TRAINJOB
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body, Path
-from gangplan.validate.jobset import ANCESTOR, ENTRIES, POD, WORKER, entries_of, patches_of, title_of
+from gangplan.validate.jobset import ENTRIES, POD, WORKER, entries_of, patches_of, title_of
 from gangplan.validate.world import World
 
-QUEUED = ("TrainJob", "MPIJob", "JobSet", "Job")
 # Lists that a patch of a TrainJob merges by key; others are replaced, among them tolerations (core/v1 of
 # Kubernetes, `patchMergeKey` in types.go; apimachinery v0.34, pkg/util/strategicpatch).
 _KEYS = {
@@ -85,7 +85,7 @@ class MissingRuntimeError(Exception):
 
 def job_of(bodies: Sequence[Body]) -> tuple[int, Body] | None:
     """The object that makes the pods, and its index."""
-    return next(((at, body) for at, body in enumerate(bodies) if body["kind"] in QUEUED), None)
+    return next(((at, body) for at, body in enumerate(bodies) if body["kind"] in EXPANDERS), None)
 
 
 def expand(world: World, bodies: Sequence[Body]) -> list[ExpandedPods]:
@@ -97,23 +97,19 @@ def expand(world: World, bodies: Sequence[Body]) -> list[ExpandedPods]:
     if found is None:
         return []
     index, body = found
-    if body["kind"] == "TrainJob":
-        at, runtime = runtime_of(body, bodies, world)
-        return expand_train_job(body, runtime, at)
-    if body["kind"] == "MPIJob":
-        return _of_mpi_job(body, index)
-    if body["kind"] == "Job":
-        pods = _parallel(body["spec"])
-        template_at: Path = ("spec", "template")
-        return [ExpandedPods("main", 1, pods, pods, body["spec"]["template"], body, index, (), template_at)]
-    return _waiting(_of_job_set(body, index))
+    return EXPANDERS[body["kind"]](world, bodies, index)
+
+
+def _of_train_job(world: World, bodies: Sequence[Body], index: int) -> list[ExpandedPods]:
+    at, runtime = runtime_of(bodies[index], bodies, world)
+    return expand_train_job(bodies[index], runtime, at)
 
 
 def runtime_of(job: Body, bodies: Sequence[Body], world: World) -> tuple[int, Body]:
     """The runtime of a TrainJob, and its index; 0 for one of the cluster. Raises MissingRuntimeError."""
     reference = job["spec"]["runtimeRef"]
-    kind, name = reference.get("kind") or "ClusterTrainingRuntime", reference["name"]
-    namespace = job["metadata"].get("namespace") if kind == "TrainingRuntime" else None
+    kind, name = reference.get("kind") or SHARED_RUNTIME, reference["name"]
+    namespace = job["metadata"].get("namespace") if kind == RUNTIME else None
     for at, body in enumerate(bodies):
         metadata = body["metadata"]
         if body["kind"] == kind and metadata["name"] == name and metadata.get("namespace") == namespace:
@@ -143,7 +139,17 @@ def expand_train_job(job: Body, runtime: Body, index: int = 0) -> list[ExpandedP
     return _waiting(found)
 
 
-def _of_job_set(body: Body, index: int) -> Iterator[ExpandedPods]:
+def _of_job(_: World, bodies: Sequence[Body], index: int) -> list[ExpandedPods]:
+    spec, at = bodies[index]["spec"], ("spec", "template")
+    pods = _parallel(spec)
+    return [ExpandedPods("main", 1, pods, pods, spec["template"], bodies[index], index, (), at)]
+
+
+def _of_job_set(_: World, bodies: Sequence[Body], index: int) -> list[ExpandedPods]:
+    return _waiting(_entries(bodies[index], index))
+
+
+def _entries(body: Body, index: int) -> Iterator[ExpandedPods]:
     for number, entry in enumerate(entries_of(body)):
         spec, replicas = entry["template"]["spec"], entry.get("replicas", 1)
         each, at = _parallel(spec), ("spec", ENTRIES[-1], number)
@@ -152,11 +158,11 @@ def _of_job_set(body: Body, index: int) -> Iterator[ExpandedPods]:
         )
 
 
-def _of_mpi_job(body: Body, index: int) -> list[ExpandedPods]:
+def _of_mpi_job(_: World, bodies: Sequence[Body], index: int) -> list[ExpandedPods]:
     from gangplan.validate.replicas import replicas_of  # few runs are MPIJobs
 
     found = []
-    for one in replicas_of(body):
+    for one in replicas_of(bodies[index]):
         # As the entry of a JobSet that makes such pods, for what reads entries.
         entry: Body = {"name": one.role, "template": {"spec": {"template": one.template}}}
         found.append(
@@ -257,3 +263,13 @@ def _lists(source: list[Any], patch: list[Any], key: str) -> list[Any]:
         else:
             out[at] = _merged(out[at], item)
     return out
+
+
+Expander = Callable[[World, Sequence[Body], int], list[ExpandedPods]]
+# Of every kind that Kueue may queue: the pods of the object at an index among those of its run.
+EXPANDERS: Mapping[str, Expander] = {
+    TRAINJOB.kind: _of_train_job,
+    MPIJOB.kind: _of_mpi_job,
+    "JobSet": _of_job_set,
+    "Job": _of_job,
+}

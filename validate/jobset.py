@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gangplan.model.backend import ANCESTOR
 from gangplan.validate.apiserver.forms import Body, Path
 
 JOBSET: Path = ("spec", "template", "spec")
@@ -14,7 +15,6 @@ _ENTRIES = "replicatedJobs"
 ENTRIES: Path = (*JOBSET, _ENTRIES)
 _INSIDE: Path = ("template", "spec", _ENTRIES)
 POD: Path = ("template", "spec", "template")  # the pods' template in an entry
-ANCESTOR = "trainer.kubeflow.org/trainjob-ancestor-step"
 LAUNCHER, WORKER = "launcher", "node"  # by the names that Trainer wires (plugins/mpi)
 _TITLES = {LAUNCHER: "launcher", WORKER: "workers", "worker": "workers"}
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from gangplan.model.backend import BY_KIND, MPIJOB, RUNTIME, TRAINJOB
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body, Path
-from gangplan.validate.kueue.podsets import COUNTS
 from gangplan.validate.replicas import NAME_LABEL, OPERATOR, OPERATOR_LABEL, ROLE_LABEL, replicas_of
 
 TRAINER = "system:serviceaccount:kubeflow-system:kubeflow-trainer-controller-manager"
@@ -52,11 +52,11 @@ def made_of(bodies: Sequence[Body]) -> list[MadeObject]:
     """Everything that is made of these objects, an object before what is made of it in turn."""
     found: list[MadeObject] = []
     for index, body in enumerate(bodies):
-        if body["kind"] == "TrainJob":
+        if body["kind"] == TRAINJOB.kind:
             found += _of_train_job(body, bodies)
         else:
             found += _of(body, index, ())
-        if body["kind"] in COUNTS:
+        if body["kind"] in BY_KIND:
             found += _sketched(body, bodies, index)
     return found
 
@@ -65,7 +65,7 @@ def _sketched(body: Body, bodies: Sequence[Body], index: int) -> Iterator[MadeOb
     """What is made of a run beside its pods, and filled with what nobody else needs to know."""
     name, kind = body["metadata"]["name"], body["kind"]
     config, secret = (f"{name}-config", f"{name}-ssh")
-    if kind == "TrainJob":
+    if kind == TRAINJOB.kind:
         reference = body["spec"]["runtimeRef"]["name"]
         policies = [
             (one.get("spec") or {}).get("mlPolicy") or {}
@@ -75,7 +75,7 @@ def _sketched(body: Body, bodies: Sequence[Body], index: int) -> Iterator[MadeOb
         is_mpi = any("mpi" in policy for policy in policies)
         config = f"{name}-{'mpi-hostfile' if is_mpi else 'runtime-snapshot'}"
         secret = f"{name}-mpi-ssh-auth" if is_mpi else ""
-    maker = TRAINER if kind == "TrainJob" else MPI
+    maker = TRAINER if kind == TRAINJOB.kind else MPI
     for user, version, of, own in (
         (maker, "v1", "ConfigMap", config),
         (maker, "v1", "Secret", secret),
@@ -90,7 +90,7 @@ def _of(body: Body, index: int, prefix: Path) -> Iterator[MadeObject]:
     match body["kind"]:
         case "JobSet":
             yield from _of_job_set(body, index, prefix)
-        case "MPIJob":
+        case MPIJOB.kind:
             yield from _of_mpi_job(body, index)
         case "CronJob":
             name = f"{body['metadata']['name']}-29000000"
@@ -110,7 +110,7 @@ def _of_train_job(job: Body, bodies: Sequence[Body]) -> Iterator[MadeObject]:
     """The JobSet of a TrainJob: its runtime's template, and none of the TrainJob's own labels."""
     name = job["spec"]["runtimeRef"]["name"]
     for index, runtime in enumerate(bodies):
-        if runtime["kind"] == "TrainingRuntime" and runtime["metadata"]["name"] == name:
+        if runtime["kind"] == RUNTIME and runtime["metadata"]["name"] == name:
             at: Path = ("spec", "template")
             template = runtime["spec"].get("template") or {}
             made = _made("jobset.x-k8s.io/v1alpha2", "JobSet", job["metadata"]["name"], job, template, {})

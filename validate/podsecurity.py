@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
+from gangplan.model.backend import HOLDERS
 from gangplan.rules.model import NOTE
 from gangplan.rules.security import HOST_ACCESS, POD_SECURITY
 from gangplan.validate.apiserver.forms import Body, Path
@@ -22,8 +23,6 @@ ENFORCED = "pod-security.kubernetes.io/enforce"
 VERSION = f"{ENFORCED}-version"
 # Stands on namespaces whose level the cluster's file states.
 STATED = "gangplan.dev/pod-security-until"
-# Kinds of objects of a run that hold templates of its pods.
-WITH_PODS = ("TrainingRuntime", "MPIJob")
 # How many things one finding names.
 MOST = 5
 Said = tuple[Path, str]
@@ -45,7 +44,7 @@ def allowed(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """Every pod of the run against the level that the run's namespace enforces."""
     server = int(world.versions.kubernetes.split(".")[1])
     for index, body in enumerate(run.bodies):
-        if body["kind"] not in WITH_PODS:
+        if body["kind"] not in HOLDERS:
             continue
         namespace = body["metadata"].get("namespace", "")
         metadata = (world.find("Namespace", namespace) or {}).get("metadata", {})

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
+from gangplan.model.backend import MPIJOB, RUNTIME
 from gangplan.model.cost import hours_words
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.jobset import entries_of
@@ -33,10 +34,10 @@ def sum_of(bodies: Bodies, keys: Iterable[Key]) -> str:
 def amount_of(bodies: Bodies, key: Key) -> tuple[Decimal | None, str]:
     """What a run takes at most, by its nodes, GPUs or cores of each and deadline; None without a deadline."""
     spec = bodies[key].get("spec") or {}
-    if key[0] == "MPIJob":
+    if key[0] == MPIJOB.kind:
         return _of_mpi_job(spec)
     nodes = (spec.get("trainer") or {}).get("numNodes") or 1
-    runtime = bodies.get(("TrainingRuntime", key[1], key[2]))
+    runtime = bodies.get((RUNTIME, key[1], key[2]))
     jobs = [_pod(job) for job in (entries_of(runtime) if runtime else ())]
     gpus = max((count for _, count, _ in jobs), default=0)
     cores = max((cpu for _, _, cpu in jobs), default=Decimal(0))

@@ -7,6 +7,7 @@ from dataclasses import field
 from fractions import Fraction
 from typing import Any, TypeVar
 
+from gangplan.model.backend import MPIJOB, RUNTIME
 from gangplan.model.manager import UNCONFIGURED, ManagerSettings
 from gangplan.model.quantity import Quantity
 from gangplan.plan import Unit
@@ -53,10 +54,10 @@ class NodeGroup:
 def templates_of(body: Body) -> Iterator[tuple[Path, Body]]:
     """The templates of the pods that come of a TrainingRuntime or an MPIJob, each with its place; else
     none."""
-    if body["kind"] == "TrainingRuntime":
+    if body["kind"] == RUNTIME:
         for index, job in enumerate(entries_of(body)):
             yield (*ENTRIES, index, *POD), (job["template"].get("spec") or {}).get("template") or {}
-    elif body["kind"] == "MPIJob":
+    elif body["kind"] == MPIJOB.kind:
         for name, one in (body["spec"].get("mpiReplicaSpecs") or {}).items():
             yield ("spec", "mpiReplicaSpecs", name, "template"), (one or {}).get("template") or {}
 

@@ -18,6 +18,7 @@ from gangplan.findings import Finding, in_order
 from gangplan.live.differences import differences
 from gangplan.live.observe import RIGHTS, observe
 from gangplan.live.snapshot import FOLDER, Snapshot, text_of
+from gangplan.model.backend import TRAINJOB
 from gangplan.pipeline.request import Request
 from gangplan.report.json import json_report
 from gangplan.rules.model import Severity
@@ -90,7 +91,7 @@ def _summary(found: Snapshot, written: str, findings: Sequence[Finding]) -> str:
     nodes = sum(one["count"] for one in found.nodes)
     runs = sum(sum(words.values()) for words in found.train_jobs.values())
     lines = [
-        f"{written}: Kubernetes {found.versions['kubernetes']}, {plural(nodes, 'node')}, {plural(runs, 'TrainJob')}"
+        f"{written}: Kubernetes {found.versions['kubernetes']}, {plural(nodes, 'node')}, {plural(runs, TRAINJOB.kind)}"
     ]
     lines += [f"  not seen: you may not {right}" for right in found.unseen]
     if found.refusal is not None and found.refusal.help:

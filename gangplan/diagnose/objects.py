@@ -13,6 +13,7 @@ from gangplan.diagnose.controllers import of_job, of_workload
 from gangplan.diagnose.evidence import Sighting, Thing, Who, who_of_pod
 from gangplan.diagnose.pods import of_pod
 from gangplan.diagnose.things import by_job, conditions_of, mapped, run_of, said_by, who_of
+from gangplan.model.backend import BY_KIND
 
 _EVENTS = {
     "FailedMount": "mount-failed",
@@ -45,7 +46,7 @@ def sightings_of(things: Sequence[Thing]) -> Iterator[Sighting]:
             yield from _event(thing, homes)
         elif thing.kind == "Workload":
             yield from of_workload(thing)
-        elif thing.kind in ("TrainJob", "MPIJob", "JobSet", "Job"):
+        elif thing.kind in (*BY_KIND, "JobSet", "Job"):
             yield from of_job(thing, homes)
         elif thing.kind in ("LocalQueue", "ClusterQueue"):
             yield from _queue(thing)

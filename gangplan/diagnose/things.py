@@ -9,7 +9,7 @@ from typing import Any
 from gangplan.diagnose.evidence import Body, Sighting, Thing, Who, who_of_pod
 from gangplan.diagnose.signs import seen
 from gangplan.diagnose.signs_cluster import SIGNS
-from gangplan.model.backend import MPIJOB
+from gangplan.model.backend import BY_KIND, MPIJOB
 from gangplan.model.exits import LAUNCH_EXITS, PREFLIGHT_EXITS
 
 ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
@@ -24,15 +24,18 @@ LAUNCH = {
     **{one.code: f"preflight-{name}" for name, one in PREFLIGHT_EXITS.items()},
 }
 
+# What is called as its run is.
+WHOLE_RUNS = (*BY_KIND, "JobSet")
+
 
 def run_of(thing: Thing) -> str:
     """The run that an object belongs to; empty where it does not say."""
-    if thing.kind in ("TrainJob", "MPIJob", "JobSet"):
+    if thing.kind in WHOLE_RUNS:
         return thing.name
     if named := thing.labels.get(RUN):
         return named
     for owner in (thing.body.get("metadata") or {}).get("ownerReferences") or ():
-        if owner.get("kind") in ("TrainJob", "MPIJob", "JobSet"):
+        if owner.get("kind") in WHOLE_RUNS:
             return str(owner.get("name") or "")
     return who_of_pod(thing.name).run if thing.kind == "Pod" else ""
 
@@ -54,7 +57,7 @@ def by_job(kind: str, name: str) -> Who:
     match = re.fullmatch(r"(.+)-(launcher(-\d+)?|node-\d+)", name) if kind == "Job" else None
     if match:
         return Who(match[1])
-    return Who(name) if kind in ("TrainJob", "MPIJob", "JobSet") else Who()
+    return Who(name) if kind in WHOLE_RUNS else Who()
 
 
 def said_by(

@@ -10,6 +10,7 @@ from gangplan.diagnose.evidence import Evidence, Log, Sighting, Thing
 from gangplan.diagnose.objects import sightings_of
 from gangplan.diagnose.things import run_of
 from gangplan.live.states import State, state
+from gangplan.model.backend import BY_KIND
 from gangplan.records import dataclass
 
 _SOURCE = "gangplan.dev/source"
@@ -90,7 +91,7 @@ def verdicts(evidence: Evidence, named: str = "") -> tuple[Verdict, ...]:
 
 def _runs(evidence: Evidence) -> dict[str, Thing]:
     found = {thing.name: thing for thing in evidence.things if thing.kind == "JobSet"}
-    return found | {thing.name: thing for thing in evidence.things if thing.kind in ("TrainJob", "MPIJob")}
+    return found | {thing.name: thing for thing in evidence.things if thing.kind in BY_KIND}
 
 
 def _verdict(
@@ -98,7 +99,7 @@ def _verdict(
 ) -> Verdict:
     kin = [thing for thing in things if name and run_of(thing) == name]
     at = None
-    if run is not None and run.kind in ("TrainJob", "MPIJob"):
+    if run is not None and run.kind in BY_KIND:
         workload = next((thing.body for thing in kin if thing.kind == "Workload"), None)
         at = state(_whole(run.body), _whole(workload) if workload is not None else None)
     metadata = (run.body.get("metadata") or {}) if run else {}

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gangplan.gitops.guardrails import NO_POLICIES, Guardrails
 from gangplan.gitops.source import RENDERED, RepositorySource
+from gangplan.model.backend import MPIJOB, TRAINJOB
 from gangplan.model.kinds import Kind, kinds_of
 from gangplan.objects import ADMISSION, Body
 from gangplan.records import dataclass
@@ -26,7 +27,7 @@ CHILD_KINDS = (
 )
 OF_KUEUE = (("kueue.x-k8s.io", "Workload"),)
 # The operator makes Jobs, pods and a Service alone that people may look at; its Secret holds keys.
-MADE_BY = {"trainer": (("jobset.x-k8s.io", "JobSet"),), "mpiOperator": ()}
+MADE_BY = {TRAINJOB.stated: (("jobset.x-k8s.io", "JobSet"),), MPIJOB.stated: ()}
 # Attempts of a failed sync: 10 s, 20 s, 40 s, ... apart, five minutes at most.
 RETRIES = 5
 TRIGGERS = ("gangplan-sync-failed", "gangplan-degraded")
@@ -52,7 +53,7 @@ class ArgoCluster:
     others: Sequence[str] = ()
     destination: str = ""
     policies: Guardrails = NO_POLICIES
-    controllers: Sequence[str] = ("trainer",)
+    controllers: Sequence[str] = (TRAINJOB.stated,)
     has_volumes: bool = False
     has_cronjobs: bool = False
 
@@ -95,8 +96,8 @@ def argocd_objects(
         "platform_kinds": sorted({*wide_kinds(), *policies.wide}),
         "tenant_kinds": sorted({*spaced_kinds(), *policies.spaced}),
         "run_kinds": _run_kinds(cluster),
-        "has_trainer": "trainer" in cluster.controllers,
-        "has_operator": "mpiOperator" in cluster.controllers,
+        "has_trainer": TRAINJOB.stated in cluster.controllers,
+        "has_operator": MPIJOB.stated in cluster.controllers,
         "destination": _destination(cluster),
     }
     bodies = load_objects(render_yaml("gitops/argocd-projects.yaml.j2", values))

@@ -14,8 +14,7 @@ from gangplan.gitops.cel import checks_of
 from gangplan.gitops.health import CLUSTERQUEUE, LOCALQUEUE, MPIJOB, TRAINJOB
 from gangplan.gitops.record import STATE, STOPPED
 from gangplan.gitops.source import RENDERED, RepositorySource
-from gangplan.model import syncing
-from gangplan.model.backend import BACKENDS, Backend
+from gangplan.model import backend, syncing
 from gangplan.objects import Body
 from gangplan.source import load_objects
 from gangplan.template import render_yaml
@@ -59,9 +58,11 @@ kind: All
 metadata:
   name: all
 """
-TRAINER, MULTIKUEUE = "trainer.kubeflow.org/trainjob-controller", "kueue.x-k8s.io/multikueue"
+MULTIKUEUE = "kueue.x-k8s.io/multikueue"
+# The patch by which the record of a run takes its place.
+_REPLACING = {backend.TRAINJOB.name: _REPLACE, backend.MPIJOB.name: _REPLACE_MPIJOB}
 # What each part has a health check for. That of a run is asked where somebody names it in `healthChecks`.
-_OF_RUNS = {"trainer": TRAINJOB, "mpiOperator": MPIJOB}
+_OF_RUNS = {backend.TRAINJOB.stated: TRAINJOB, backend.MPIJOB.stated: MPIJOB}
 _QUEUES = {"platform": CLUSTERQUEUE, "tenants": LOCALQUEUE}
 
 
@@ -71,7 +72,7 @@ def flux_objects(
     parts: Sequence[str],
     has_kueue: bool = True,
     hands_on: bool = False,
-    controllers: Sequence[str] = ("trainer",),
+    controllers: Sequence[str] = (backend.TRAINJOB.stated,),
 ) -> list[Body]:
     """The source and the Kustomizations of one cluster.
 
@@ -83,7 +84,7 @@ def flux_objects(
     them.
     """
     # A value that its runs do not have.
-    other = TRAINER if hands_on else MULTIKUEUE
+    other = backend.TRAINJOB.manager if hands_on else MULTIKUEUE
     values = {
         "cluster": cluster,
         "kind": "OCIRepository" if source.is_oci else "GitRepository",
@@ -92,8 +93,8 @@ def flux_objects(
         "patch": _CREATE_ONCE,
         "unless": _UNLESS,
         "runs": [
-            (made.kind, _replacing(made, other) if has_kueue else "")
-            for made in BACKENDS.values()
+            (made.kind, _REPLACING[made.name].format(other) if has_kueue else "")
+            for made in backend.BACKENDS.values()
             if made.stated in controllers
         ],
         "over": _OVER,
@@ -109,11 +110,6 @@ def flux_objects(
         more = {"part": part, "before": before, "checks": checks_of(kinds) if kinds else []}
         bodies += load_objects(render_yaml("gitops/flux-kustomization.yaml.j2", {**values, **more}))
     return bodies
-
-
-def _replacing(made: Backend, other: str) -> str:
-    """The patch by which the record of a run takes its place."""
-    return _REPLACE.format(other) if made.kind == "TrainJob" else _REPLACE_MPIJOB
 
 
 def _ref(source: RepositorySource) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gangplan.gitops.record import QUEUE, STATE, STOPPED
+from gangplan.model import backend
 from gangplan.objects import Body
 from gangplan.records import dataclass
 
@@ -78,15 +79,15 @@ class Kind:
     rows: tuple[Row, ...]
 
 
-_TRAINER, _JOBSET, _KUEUE = "trainer.kubeflow.org", "jobset.x-k8s.io", "kueue.x-k8s.io"
+_JOBSET, _KUEUE = "jobset.x-k8s.io", "kueue.x-k8s.io"
 _RECORD = Field(("metadata", "annotations", STATE), STOPPED)
 _QUEUED = Present(("metadata", "labels", QUEUE))
 _SUSPENDED = Condition("Suspended")
 _NEW = Row("new", PROGRESSING, IN_PROGRESS)
 
 TRAINJOB = Kind(
-    _TRAINER,
-    "TrainJob",
+    backend.TRAINJOB.group,
+    backend.TRAINJOB.kind,
     "v1alpha1",
     (
         Row("stopped", HEALTHY, CURRENT, (_RECORD,)),
@@ -102,8 +103,8 @@ TRAINJOB = Kind(
     ),
 )
 MPIJOB = Kind(
-    "kubeflow.org",
-    "MPIJob",
+    backend.MPIJOB.group,
+    backend.MPIJOB.kind,
     "v2beta1",
     (
         Row("stopped", HEALTHY, CURRENT, (_RECORD,)),

@@ -10,7 +10,6 @@ from gangplan.imports.workload import Setting, Workload
 
 _WHOLE = "a failed worker fails the run; retries restart it as a whole"
 _OF_THE_RUN = "Trainer and JobSet set it for the pods of a run"
-ANCESTOR = "trainer.kubeflow.org/trainjob-ancestor-step"
 _TOPOLOGY = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 # Which list of exitCodes a rule that fails a Job is, by its operator.
 _FIELDS = {"In": "fail", "NotIn": "retry"}

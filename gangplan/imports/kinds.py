@@ -29,6 +29,7 @@ from gangplan.imports.trainingjobs import (
 from gangplan.imports.trainjob import read_trainjob
 from gangplan.imports.volcano import read_volcano
 from gangplan.imports.workload import Workload
+from gangplan.model.backend import MPIJOB, TRAINJOB
 from gangplan.records import dataclass
 
 Finder = Callable[[Sequence[Path], Mapping[str, str]], tuple[list[SourceObject], list[Finding]]]
@@ -79,9 +80,9 @@ def _job(kind: JobKind) -> Kind:
 
 
 KINDS: dict[str, Kind] = {
-    "mpijob": Kind("mpijob", "MPIJob", _of("MPIJob", "kubeflow.org"), read_mpijob),
+    "mpijob": Kind("mpijob", MPIJOB.kind, _of(MPIJOB.kind, MPIJOB.group), read_mpijob),
     "pytorchjob": _job(PYTORCHJOB),
-    "trainjob": Kind("trainjob", "TrainJob", _of("TrainJob", "trainer.kubeflow.org"), read_trainjob),
+    "trainjob": Kind("trainjob", TRAINJOB.kind, _of(TRAINJOB.kind, TRAINJOB.group), read_trainjob),
     "jobset": Kind("jobset", "JobSet", _of("JobSet", "jobset.x-k8s.io"), read_jobset),
     "job": Kind("job", "Job", _of("Job", "batch"), read_plain_job),
     "volcano": Kind("volcano", "Job of Volcano", _of("Job", "batch.volcano.sh"), read_volcano),

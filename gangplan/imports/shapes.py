@@ -13,6 +13,7 @@ from gangplan.imports.draft import Draft
 from gangplan.imports.pods import OWN_SCRIPTS, PodOf
 from gangplan.imports.volumes import mounts_of
 from gangplan.imports.workload import Role
+from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB
 from gangplan.objects import Body
 from gangplan.records import dataclass
 
@@ -93,10 +94,10 @@ def _resources(shape: Shape, name: str, pod: PodOf) -> None:
 def shape_of_run(objects: Sequence[Body]) -> Shape:
     """A rendered run: its MPIJob, or its TrainJob and the TrainingRuntime that it refers to."""
     shape = Shape()
-    if mpi_job := next((one for one in objects if one["kind"] == "MPIJob"), None):
+    if mpi_job := next((one for one in objects if one["kind"] == MPIJOB.kind), None):
         return _of_mpi_job(shape, mpi_job["spec"])
-    job = next(one for one in objects if one["kind"] == "TrainJob")
-    runtime = next(one for one in objects if one["kind"] == "TrainingRuntime")
+    job = next(one for one in objects if one["kind"] == TRAINJOB.kind)
+    runtime = next(one for one in objects if one["kind"] == RUNTIME)
     trainer = job["spec"].get("trainer", {})
     nodes, slots = int(trainer.get("numNodes", 1)), trainer.get("numProcPerNode", 1)
     entries = {one["name"]: one for one in runtime["spec"]["template"]["spec"]["replicatedJobs"]}

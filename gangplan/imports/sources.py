@@ -13,6 +13,7 @@ from gangplan.errors import UserError
 from gangplan.findings import Finding, Location
 from gangplan.imports.account import Account
 from gangplan.imports.comments import Comments
+from gangplan.model.backend import RUNTIMES
 from gangplan.records import dataclass
 from gangplan.rules.imports import IMPORT_SOURCE, IMPORT_TEMPLATE
 from gangplan.source import Document, FileLimits, load_several
@@ -25,7 +26,7 @@ _HELM = re.compile(r"\{\{.*?\}\}")
 # What a reader of a published manifest is to write over: <account>, REPLACE_WITH_YOUR_CLAIM, CHANGE_ME.
 _BLANK = re.compile(r"<([A-Za-z][A-Za-z0-9_ .-]*)>|\b((?:REPLACE_WITH|YOUR)_[A-Z0-9_]+|CHANGE_?ME)\b")
 # What jobs refer to that usually has a file of its own.
-_SHARED = frozenset({"TrainingRuntime", "ClusterTrainingRuntime", "PersistentVolumeClaim"})
+_SHARED = frozenset({*RUNTIMES, "PersistentVolumeClaim"})
 # Below these, a dollar sign is a shell's or the kubelet's.
 _FREE = frozenset(
     {"command", "args", "annotations", "data", "env", "Environment", "HyperParameters", "entry_point"}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gangplan.imports.account import Account, Node
 from gangplan.imports.amounts import GPUS, memory_value
-from gangplan.imports.jobs import ANCESTOR, job_policy, jobset_policy
+from gangplan.imports.jobs import job_policy, jobset_policy
 from gangplan.imports.layers import REPLACED, LayeredNode, changed, patched
 from gangplan.imports.mpijob import FAMILIES, SETS
 from gangplan.imports.pods import ContainerOf, PodOf, amounts, env_of, pod_of
@@ -16,6 +16,7 @@ from gangplan.imports.runtimes import KnownRuntime, known_runtime
 from gangplan.imports.sources import OtherObject
 from gangplan.imports.steps import step_of_job, steps_before
 from gangplan.imports.workload import Role, Setting, SourceError, Start, Step, Workload
+from gangplan.model.backend import ANCESTOR, RUNTIMES, TRAINJOB
 from gangplan.model.frameworks import Framework
 from gangplan.model.quantity import QuantityError, parse
 from gangplan.plan.launchers import UnreadableError, find
@@ -47,7 +48,7 @@ def read_trainjob(account: Account, others: Sequence[OtherObject] = ()) -> Workl
     start, framework = _STARTS[kind]
     roles, before = _roles(runtime, known, trainer, kind, spec)
     work = Workload(
-        "TrainJob",
+        TRAINJOB.kind,
         root.at("metadata", "name").text() or root.at("metadata", "generateName").text(),
         start,
         account,
@@ -82,11 +83,7 @@ def _runtime(spec: Node, others: Sequence[OtherObject]) -> tuple[Node | None, Kn
     name = spec["runtimeRef"]["name"].text()
     for one in others:
         metadata = one.value.get("metadata")
-        if (
-            str(one.value.get("kind", "")).endswith("TrainingRuntime")
-            and isinstance(metadata, dict)
-            and metadata.get("name") == name
-        ):
+        if one.value.get("kind") in RUNTIMES and isinstance(metadata, dict) and metadata.get("name") == name:
             return one.account().root(), None
     trainer = spec["trainer"]
     known = known_runtime(

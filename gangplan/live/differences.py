@@ -8,6 +8,7 @@ from typing import Any
 from gangplan.findings import Finding
 from gangplan.live.snapshot import Snapshot
 from gangplan.model.amounts import say, written
+from gangplan.model.backend import TRAINJOB
 from gangplan.model.quantity import Quantity, QuantityError, parse
 from gangplan.model.support import KUEUE, TRAINER
 from gangplan.model.version import parse_version
@@ -103,8 +104,8 @@ def _kinds(report: _Reporter) -> Iterator[Finding]:
     """Kinds, versions and fields that runs need."""
     platform = resolve_platform(report.file)
     needed = [
-        ("trainer", "trainjobs.trainer.kubeflow.org", _TRAINER_API),
-        ("trainer", "trainingruntimes.trainer.kubeflow.org", _TRAINER_API),
+        ("trainer", TRAINJOB.resource, _TRAINER_API),
+        ("trainer", f"trainingruntimes.{TRAINJOB.group}", _TRAINER_API),
         ("trainer", "jobsets.jobset.x-k8s.io", _JOBSET_API),
     ]
     line = KUEUE.get(platform.kueue.line) if platform.kueue else None
@@ -131,7 +132,7 @@ def _kinds(report: _Reporter) -> Iterator[Finding]:
 def _trainer_fields(report: _Reporter) -> Iterator[Finding]:
     """Fields of a TrainJob that the stated line of Trainer has and the cluster's has not, or the other way round."""
     line = TRAINER.get(resolve_platform(report.file).trainer.line)
-    fields = report.snapshot.fields.get("TrainJob")
+    fields = report.snapshot.fields.get(TRAINJOB.kind)
     if line is None or not fields:
         return
     lines = [

@@ -16,10 +16,11 @@ from gangplan.live.access import Access, ForbiddenError
 from gangplan.live.pools import Nodes, by_pool
 from gangplan.live.rights import Right
 from gangplan.live.snapshot import Snapshot
+from gangplan.model import backend
 from gangplan.spec.cluster import Cluster
 
 Body = dict[str, Any]
-_CORE, _KUEUE, _TRAINER = "", "kueue.x-k8s.io", "trainer.kubeflow.org"
+_CORE, _KUEUE, _TRAINER = "", "kueue.x-k8s.io", backend.TRAINJOB.group
 RIGHTS = (
     Right(_CORE, "nodes", "list"),
     Right(_CORE, "resourcequotas", "list"),
@@ -29,7 +30,7 @@ RIGHTS = (
     Right(_KUEUE, "clusterqueues", "list"),
     Right(_KUEUE, "localqueues", "list"),
     Right(_KUEUE, "resourceflavors", "list"),
-    Right(_TRAINER, "trainjobs", "list"),
+    Right(_TRAINER, backend.TRAINJOB.plural, "list"),
 )
 #: API groups whose kinds are listed with their versions.
 GROUPS = (
@@ -161,8 +162,8 @@ def _fields(access: Access, groups: dict[str, Body]) -> dict[str, list[str]]:
     document = access.find(f"/openapi/v3/apis/{version}") if version else None
     schemas = ((document or {}).get("components") or {}).get("schemas") or {}
     for name, schema in schemas.items():
-        if name.endswith(".TrainJob"):
-            return {"TrainJob": sorted(_properties(schema, "spec"))}
+        if name.endswith(f".{backend.TRAINJOB.kind}"):
+            return {backend.TRAINJOB.kind: sorted(_properties(schema, "spec"))}
     return {}
 
 
@@ -224,7 +225,7 @@ def _run(body: Body, version: str) -> Body:
     ]
     return {
         "apiVersion": version,
-        "kind": "TrainJob",
+        "kind": backend.TRAINJOB.kind,
         "metadata": {**_name(body), **{place: found for place, found in ours.items() if found}},
         "status": {"conditions": sorted(conditions, key=lambda one: str(one["type"]))},
     }

@@ -8,7 +8,7 @@ from typing import Any
 from gangplan.live.access import Access, RefusedError
 from gangplan.live.logs import pods_of
 from gangplan.live.rights import Right
-from gangplan.model.backend import TRAINJOB, Backend
+from gangplan.model.backend import MPIJOB, TRAINJOB, Backend
 
 Body = dict[str, Any]
 _ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
@@ -18,8 +18,8 @@ TAIL, PODS = 2_000, 64
 
 # What a controller makes first of a run: its kind, and where it is.
 _CHILDREN = {
-    "TrainJob": ("JobSet", "jobset.x-k8s.io/v1alpha2/{place}/jobsets/{run}"),
-    "MPIJob": ("Job", "batch/v1/{place}/jobs/{run}-launcher"),
+    TRAINJOB.kind: ("JobSet", "jobset.x-k8s.io/v1alpha2/{place}/jobsets/{run}"),
+    MPIJOB.kind: ("Job", "batch/v1/{place}/jobs/{run}-launcher"),
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from gangplan.local.kubelet import started
 from gangplan.local.trainer import host, hostfile, jax_variables, launcher_variables, torch_variables
+from gangplan.model.backend import RUNTIME
 from gangplan.model.frameworks import NUMBER
 from gangplan.model.job import PLACEHOLDER, Job
 from gangplan.objects import Body
@@ -64,7 +65,7 @@ def cast_of(job: Job, bodies: Sequence[Body], given: Mapping[str, str], port: in
     that meet.
     """
     found = _named(list(bodies))
-    runtime = next(body for body in found if body["kind"] == "TrainingRuntime")
+    runtime = next(body for body in found if body["kind"] == RUNTIME)
     run = runtime["metadata"]["name"]
     roles = {one["name"]: one for one in runtime["spec"]["template"]["spec"]["replicatedJobs"]}
     workers = job.workers - (job.launcher_runs_ranks and job.uses_mpi)

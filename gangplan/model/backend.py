@@ -31,6 +31,8 @@ class Backend:
     `run_label` with the run's name and `role_label` with what `roles` has for launcher and worker.
     `suspended` is the path of the field in the spec that holds a run back, `ends` the conditions that end it
     well and badly, `beside` what is appended to the run's name for the longest name of each role's pods.
+    `holder` is the kind of the object that holds the templates of pods; `workers` is the path of their number
+    in an object of `kind`, and `manager` what `managedBy` says where its own controller makes the pods.
     """
 
     name: BackendName
@@ -45,6 +47,9 @@ class Backend:
     suspended: tuple[str, ...]
     ends: tuple[str, str]
     beside: tuple[tuple[str, str], ...]
+    holder: str
+    workers: tuple[str, ...]
+    manager: str
 
     @property
     def group(self) -> str:
@@ -75,6 +80,9 @@ TRAINJOB = Backend(
     ("Complete", "Failed"),
     # <run>-<replicated job>-<job>-<pod>-<5 random> (JobSet's webhook, v0.10 to v0.12).
     (("launcher", "-launcher-0-0-abcde"), ("worker", "-node-0-{last}-abcde")),
+    RUNTIME,
+    ("spec", "trainer", "numNodes"),
+    "trainer.kubeflow.org/trainjob-controller",
 )
 MPIJOB = Backend(
     "mpijob",
@@ -90,11 +98,18 @@ MPIJOB = Backend(
     ("Succeeded", "Failed"),
     # Host names, of which the launcher's is the name of its Job as well (newLauncherJob, newWorker).
     (("launcher", "-launcher"), ("worker", "-worker-{last}")),
+    "MPIJob",
+    ("spec", "mpiReplicaSpecs", "Worker", "replicas"),
+    "kubeflow.org/mpi-operator",
 )
 # A TrainJob that a schedule makes: its pods are known by their runtime, which is there before the run is.
 DATED_TRAINJOB = replace(TRAINJOB, run_label="gangplan.dev/run")
+# Labels that Trainer reads: which part of a run a job is, and what its SDK tells runtimes apart by.
+ANCESTOR, FRAMEWORK = f"{TRAINJOB.group}/trainjob-ancestor-step", f"{TRAINJOB.group}/framework"
 BACKENDS: Mapping[str, Backend] = {one.name: one for one in (TRAINJOB, MPIJOB)}
 BY_KIND: Mapping[str, Backend] = {one.kind: one for one in BACKENDS.values()}
+# Kinds of objects of a run that hold templates of its pods.
+HOLDERS = frozenset(one.holder for one in BACKENDS.values())
 
 
 def backend_of(bodies: Iterable[Mapping[str, Any]]) -> Backend | None:

@@ -16,6 +16,7 @@ from gangplan.component import Component
 from gangplan.emit import Change
 from gangplan.findings import Finding, Location
 from gangplan.kueue.units import NANO
+from gangplan.model.backend import BACKENDS, MPIJOB, TRAINJOB
 from gangplan.model.quantity import parse
 from gangplan.model.run_facts import RunFacts
 from gangplan.objects import Body
@@ -29,18 +30,19 @@ from gangplan.workspace import RENDERED, ClusterFile, Workspace
 
 # What quotas count: TrainJobs, MPIJobs, dated runs, which share a runtime, and records of templates, of which
 # only the runtime is left.
-RUNTIMES, WORKLOADS = "count/trainingruntimes.trainer.kubeflow.org", "count/workloads.kueue.x-k8s.io"
+RUNTIMES, WORKLOADS = f"count/trainingruntimes.{TRAINJOB.group}", "count/workloads.kueue.x-k8s.io"
+_TRAINJOBS, _MPIJOBS = TRAINJOB.plural, MPIJOB.plural
 COUNTED: Mapping[str, tuple[str, ...]] = {
-    "count/jobsets.jobset.x-k8s.io": ("trainjobs", "dated"),
-    "count/trainjobs.trainer.kubeflow.org": ("trainjobs", "dated"),
-    RUNTIMES: ("trainjobs", "templates"),
-    "count/mpijobs.kubeflow.org": ("mpijobs",),
-    WORKLOADS: ("trainjobs", "mpijobs", "dated"),
+    "count/jobsets.jobset.x-k8s.io": (_TRAINJOBS, "dated"),
+    f"count/{TRAINJOB.resource}": (_TRAINJOBS, "dated"),
+    RUNTIMES: (_TRAINJOBS, "templates"),
+    f"count/{MPIJOB.resource}": (_MPIJOBS,),
+    WORKLOADS: (_TRAINJOBS, _MPIJOBS, "dated"),
 }
-RUNS = ("count/trainjobs.trainer.kubeflow.org", "count/mpijobs.kubeflow.org")
+RUNS = tuple(f"count/{one.resource}" for one in BACKENDS.values())
 # From here on, in percent, it is time to make room; the alert of the cluster begins there as well.
 NEARLY = 90
-_MPIJOB = "\nkind: MPIJob\n"
+_MPIJOB = f"\nkind: {MPIJOB.kind}\n"
 # The run of a schedule's template, in the ConfigMap that holds it.
 _DATED = re.compile(rf"^ +name: \S*-{DATED}$", re.MULTILINE)
 _STUB: Body = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "training"}}
@@ -93,14 +95,14 @@ def _files(workspace: Workspace, cluster: str, team: str) -> Iterator[str]:
 def _kind(workspace: Workspace, path: str, facts: RunFacts | None) -> str:
     """What a run is for a quota: its name is of what it is, so a file of that name in the tree tells it."""
     if facts is not None:
-        return f"{facts.made_of}s"
+        return BACKENDS[facts.made_of].plural
     try:
         text = (workspace.root / RENDERED / path).read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return "trainjobs"
+        return _TRAINJOBS
     if _MPIJOB in text:
-        return "mpijobs"
-    return "templates" if _DATED.search(text) else "trainjobs"
+        return _MPIJOBS
+    return "templates" if _DATED.search(text) else _TRAINJOBS
 
 
 def _matters(workspace: Workspace, cluster: str, count: int) -> bool:

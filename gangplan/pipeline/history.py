@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.emit.earlier import EarlierRun
+from gangplan.model.backend import TRAINJOB
 from gangplan.model.bill import ZERO, Item
 from gangplan.model.cost import CENT, NANO, SECONDS
 from gangplan.model.quantity import QuantityError, parse
@@ -178,9 +179,7 @@ def _dig(value: Any, *path: str) -> Any:
 
 def _pods(bodies: Sequence[Body]) -> Iterator[tuple[int, Mapping[str, Any], int | None]]:
     """The pods of a run: how many of each, what they ask for, and of steps how long they last, in seconds."""
-    nodes = next(
-        (_dig(one, "spec", "trainer", "numNodes") for one in bodies if one.get("kind") == "TrainJob"), 1
-    )
+    nodes = next((_dig(one, *TRAINJOB.workers) for one in bodies if one.get("kind") == TRAINJOB.kind), 1)
     for body in bodies:
         steps = _steps(body)
         for job in _dig(body, "spec", "template", "spec", "replicatedJobs") or ():
@@ -212,7 +211,7 @@ def _count(value: Any) -> int:
 
 def _deadline(bodies: Sequence[Body]) -> int:
     """The longest that a run lasts, in seconds; where each attempt has a deadline, of all attempts."""
-    whole = [_dig(one, "spec", "activeDeadlineSeconds") for one in bodies if one.get("kind") == "TrainJob"]
+    whole = [_dig(one, "spec", "activeDeadlineSeconds") for one in bodies if one.get("kind") == TRAINJOB.kind]
     whole += [_dig(one, "spec", "runPolicy", "activeDeadlineSeconds") for one in bodies]
     if stated := [one for one in whole if isinstance(one, int)]:
         return max(stated)

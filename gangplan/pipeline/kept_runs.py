@@ -16,7 +16,7 @@ from gangplan.findings import Finding, Location
 from gangplan.generators.files import KIND as FILES
 from gangplan.generators.files import files_map
 from gangplan.gitops.record import STATE, STOPPED, record_of
-from gangplan.model.backend import BY_KIND
+from gangplan.model.backend import BY_KIND, HOLDERS
 from gangplan.objects import Body, Path
 from gangplan.pipeline.lineage import with_own_digest
 from gangplan.plan import Unit
@@ -189,7 +189,7 @@ def restored(
     specs = iter(body for body in kept if body["kind"] != FILES)
     bodies = []
     for body in today:
-        if body["kind"] in ("TrainingRuntime", "MPIJob"):
+        if body["kind"] in HOLDERS:
             bodies += [_files(one, body) for one in held]
         if body["kind"] != FILES:
             bodies.append(_with_spec(body, next(specs)) if body["kind"] in HASHED else body)

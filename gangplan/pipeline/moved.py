@@ -11,6 +11,7 @@ import re
 from gangplan.component import Component, Patch
 from gangplan.component.target import RUN_LABEL
 from gangplan.findings import Finding
+from gangplan.model.backend import RUNTIME
 from gangplan.model.job import PLACEHOLDER
 from gangplan.objects import Body, ref_of
 from gangplan.rules.steps import PATCH_MEETS_STEP
@@ -31,7 +32,7 @@ def moved_patches(component: Component, run: BuiltRun) -> list[Finding]:
     """
     found = []
     for body in run.generated:
-        if body["kind"] != "TrainingRuntime":
+        if body["kind"] != RUNTIME:
             continue
         names = [str(one["name"]) for one in body["spec"]["template"]["spec"]["replicatedJobs"]]
         for patch in component.patches:

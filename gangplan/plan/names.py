@@ -6,8 +6,8 @@ import hashlib
 import re
 from collections.abc import Sequence
 
+from gangplan.model.backend import BY_KIND, HOLDERS, TRAINJOB, Backend
 from gangplan.model.backend import SCHEDULED as SCHEDULED
-from gangplan.model.backend import TRAINJOB, Backend
 from gangplan.model.job import HASH_LENGTH as HASH_LENGTH
 from gangplan.model.job import PLACEHOLDER as PLACEHOLDER
 from gangplan.model.job import Role
@@ -18,7 +18,7 @@ from gangplan.plan.layout import Layout
 DATED = "20001231-2359"
 
 # The kinds whose specs must not change while a run runs; of a ConfigMap, what it holds.
-HASHED = ("TrainingRuntime", "TrainJob", "MPIJob", "ConfigMap")
+HASHED = frozenset({*HOLDERS, *BY_KIND, "ConfigMap"})
 # What must not change of an object.
 FIXED = ("spec", "data", "binaryData")
 _SPEC = re.compile(r"\nspec:(?=[ \n])")

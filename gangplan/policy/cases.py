@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.findings import Finding, Location
+from gangplan.model.backend import TRAINJOB
 from gangplan.objects import POLICY, Body
 from gangplan.packs.cases import PolicyCase, cases_in
 from gangplan.packs.model import FactParam
@@ -33,7 +34,7 @@ from gangplan.workspace import Workspace
 # What cases are judged as: the versions that the sample cluster of the newest profile has.
 VERSIONS = SchemaVersions("1.34", "2.3", "0.19", "0.12")
 # Facts that follow from these versions; others are empty until a case says what they are.
-FACTS = {"deadlineKind": "TrainJob"}
+FACTS = {"deadlineKind": TRAINJOB.kind}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

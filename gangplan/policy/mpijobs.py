@@ -11,10 +11,11 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from gangplan.model.backend import TRAINJOB
 from gangplan.packs.read import PolicySource
 
 Body = dict[str, Any]
-TRAINER = "trainer.kubeflow.org"
+TRAINER = TRAINJOB.group
 _SUSPENDED = "dyn(object).spec.?suspend.orValue(false)"
 _REPLICAS = "dyn(object).spec.mpiReplicaSpecs"
 _POLICY = "dyn(object).spec.?runPolicy"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gangplan.generators.common import PREFIX
+from gangplan.model.backend import TRAINJOB
 from gangplan.model.quantity import Quantity
 from gangplan.model.support import kueue_line
 from gangplan.model.version import Version
@@ -69,7 +70,7 @@ def _integrations(has_trainer: bool, has_mpi_operator: bool) -> Lines:
             '  - "jobset.x-k8s.io/jobset"',
             "What a TrainJob becomes; those of a queued run are not queued again.",
         )
-        yield '  - "trainer.kubeflow.org/trainjob"', f"The runs. {alone} (since Kueue 0.14)."
+        yield f'  - "{TRAINJOB.group}/trainjob"', f"The runs. {alone} (since Kueue 0.14)."
     if has_mpi_operator:
         why = "The cluster has the MPI operator." if has_trainer else f"The runs. {alone}."
         yield '  - "kubeflow.org/mpijob"', why

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import get_args
 
+from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB
 from gangplan.model.fabric import GivenByFabrics
 from gangplan.model.job import Platform
 from gangplan.resolve.backstop import allowed_priorities
@@ -104,8 +105,8 @@ def _own_pools(spec: Cluster) -> str:
 def _deadline_kind(platform: Platform) -> str:
     """The kind that holds a run's deadline: TrainJob since Trainer 2.2, before its TrainingRuntime; or MPIJob."""
     if not platform.has_trainer:
-        return "MPIJob"
-    return "TrainJob" if platform.trainer_line.has_run_deadline else "TrainingRuntime"
+        return MPIJOB.kind
+    return TRAINJOB.kind if platform.trainer_line.has_run_deadline else RUNTIME
 
 
 def _storage(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gangplan.model import syncing
-from gangplan.model.backend import BACKENDS
+from gangplan.model.backend import ANCESTOR, BACKENDS, FRAMEWORK
 from gangplan.model.pods import GCSFUSE_ANNOTATION
 from gangplan.trace import fabric, rails
 from gangplan.trace.cause import Cause, Path, asides
@@ -38,11 +38,11 @@ def label(context: TraceContext, stars: Path) -> list[Cause]:
         return [*context.chosen("priority"), context.gang().aside()]
     if key.startswith("azure.workload.identity/"):
         return context.identity("clientId")
-    if key == "trainer.kubeflow.org/framework":
+    if key == FRAMEWORK:
         return context.framework()
     if key in ("training.openshift.io/mpijob", *(made.run_label for made in BACKENDS.values())):
         return context.run_name()
-    if key == "trainer.kubeflow.org/trainjob-ancestor-step":
+    if key == ANCESTOR:
         return [*constant("runtime.yaml.j2"), *asides(context.framework())]
     if key in _CONSTANT:
         return [own(_CONSTANT[key])]

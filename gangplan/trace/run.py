@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gangplan.findings import Location
+from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB
 from gangplan.spec.files import path_of
 from gangplan.trace import others
 from gangplan.trace.cause import Cause, Path, asides
@@ -187,8 +188,8 @@ def _file(run: RunContext, stars: Path) -> list[Cause]:
 def _object(run: RunContext, stars: Path) -> list[Cause]:
     return constant(
         {
-            "TrainJob": "trainjob.yaml.j2",
-            "MPIJob": "mpijob.yaml.j2",
+            TRAINJOB.kind: "trainjob.yaml.j2",
+            MPIJOB.kind: "mpijob.yaml.j2",
             "NetworkPolicy": "networkpolicy.yaml.j2",
         }.get(run.body["kind"], "runtime.yaml.j2")
     )
@@ -201,7 +202,7 @@ _META = (
     ("metadata annotations *", annotation),
 )
 TABLES: dict[str, Table] = {
-    "TrainJob": Table(
+    TRAINJOB.kind: Table(
         *_META,
         ("spec managedBy", _managed_by),
         ("spec suspend", over),
@@ -211,7 +212,7 @@ TABLES: dict[str, Table] = {
         ("spec trainer numProcPerNode", _slots),
         ("**", _object),
     ),
-    "MPIJob": Table(
+    MPIJOB.kind: Table(
         *_META,
         ("spec mpiImplementation", _family),
         ("spec slotsPerWorker", _slots),
@@ -228,7 +229,7 @@ TABLES: dict[str, Table] = {
         ("spec mpiReplicaSpecs * template **", _replica_pod),
         ("**", _object),
     ),
-    "TrainingRuntime": Table(
+    RUNTIME: Table(
         *_META,
         ("spec mlPolicy mpi numProcPerNode", _slots),
         ("spec mlPolicy mpi sshAuthMountPath", _keys),

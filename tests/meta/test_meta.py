@@ -257,3 +257,26 @@ def test_engines_are_named_in_one_place(literal: str) -> None:
         "gangplan/model/syncing.py",
         "gangplan/rules/lifecycle.py",
     }
+
+
+# Beside it, the kinds that people write where a spec belongs, and the program that reads the CRDs of
+# releases.
+NAMES_KINDS = {
+    "gangplan/model/backend.py",
+    "gangplan/spec/words.py",
+    "validate/apiserver/schemas/build.py",
+}
+
+
+def test_what_runs_are_made_of_is_named_in_one_place() -> None:
+    """All else asks the table of backends, so that another backend is another row."""
+    named = re.compile(r"(Cluster)?(TrainJob|TrainingRuntime)|trainjobs|trainer\.kubeflow\.org/?\S*")
+    found = {
+        path.relative_to(REPOSITORY).as_posix()
+        for name in ("gangplan", "generators", "validate")
+        for path in (REPOSITORY / name).rglob("*.py")
+        if "__pycache__" not in path.parts and not _is_linked(path)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and named.fullmatch(node.value)
+    }
+    assert found == NAMES_KINDS

@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from gangplan.model.backend import MPIJOB, TRAINJOB
 from gangplan.model.support import minor_key
 from gangplan.records import dataclass
 from gangplan.validate.apiserver import schema_messages as words
@@ -26,9 +27,9 @@ from gangplan.validate.problems import Problem, in_order
 SCHEMA_FILES = Path(__file__).parent / "schemas"
 # Groups that an add-on serves; every other group belongs to Kubernetes itself.
 COMPONENT_OF_GROUP = {
-    "trainer.kubeflow.org": "trainer",
+    TRAINJOB.group: "trainer",
     "jobset.x-k8s.io": "jobset",
-    "kubeflow.org": "mpi",
+    MPIJOB.group: "mpi",
     "kueue.x-k8s.io": "kueue",
     "monitoring.coreos.com": "addons",
     "external-secrets.io": "addons",

@@ -9,12 +9,6 @@ from gangplan.validate.expand import ExpandedPods, MissingRuntimeError, expand
 from gangplan.validate.kueue.model import NO_WORKLOAD, NeverError, PodSet
 from gangplan.validate.world import World
 
-# Where the number of workers stands, by kind.
-COUNTS: dict[str, tuple[str | int, ...]] = {
-    "TrainJob": ("spec", "trainer", "numNodes"),
-    "MPIJob": ("spec", "mpiReplicaSpecs", "Worker", "replicas"),
-}
-
 
 def pod_sets(bodies: Sequence[Body], world: World) -> list[PodSet]:
     """The pod sets of the run among `bodies`, in the order of Kueue's Workload.

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from gangplan.kueue.units import CPU, exact
 from gangplan.model.amounts import bare, say
+from gangplan.model.backend import BY_KIND, MPIJOB, TRAINJOB
 from gangplan.rules.admission import NO_FLAVOR, NO_TOPOLOGY, NOT_QUEUED, OVER_QUOTA
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.apiserver.labels import has_all
@@ -26,7 +27,7 @@ from gangplan.validate.kueue.model import (
     Verdict,
     left_over,
 )
-from gangplan.validate.kueue.podsets import COUNTS, pod_sets, with_replicas
+from gangplan.validate.kueue.podsets import pod_sets, with_replicas
 from gangplan.validate.kueue.refusals import QUEUE
 from gangplan.validate.kueue.solver import judge, verdict_of
 from gangplan.validate.kueue.standing import read
@@ -67,7 +68,7 @@ def admission(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     yield (
         found[0],
         Problem(
-            COUNTS.get(found[1]["kind"], ("spec",)),
+            _count_at(found[1]),
             _sentence(world, run, verdict),
             f"{_smallest_change(world, run, verdict, most)} Kueue would say: {_quote(verdict)}.",
             OVER_QUOTA
@@ -91,7 +92,7 @@ def _sliced(world: World, run: BuiltRun, name: str, count: int, rest: int) -> Pr
     )
     divided = f"{count - rest} or {count - rest + size} pods" if size else f"{count - rest} pods"
     help = f"Use {divided} of '{name}', or a slice size that divides {count}."
-    return Problem(COUNTS[run.unit.job.backend.kind], message, help, NO_TOPOLOGY, field="workers")
+    return Problem(run.unit.job.backend.workers, message, help, NO_TOPOLOGY, field="workers")
 
 
 def _unqueued(world: World, job: Body) -> Problem:
@@ -245,10 +246,10 @@ def with_workers(bodies: Sequence[Body], workers: int) -> list[Body]:
     """The run with another number of workers."""
     out = []
     for body in bodies:
-        if body["kind"] == "TrainJob":
+        if body["kind"] == TRAINJOB.kind:
             body = deepcopy(body)
             body["spec"].setdefault("trainer", {})["numNodes"] = workers
-        out.append(with_replicas(body, workers) if body["kind"] == "MPIJob" else body)
+        out.append(with_replicas(body, workers) if body["kind"] == MPIJOB.kind else body)
     return out
 
 
@@ -275,3 +276,9 @@ def _smallest_change(world: World, run: BuiltRun, verdict: Verdict, most: int) -
     return (
         "Fewer workers do not help: even one finds no place. Choose a wider topology level or another pool."
     )
+
+
+def _count_at(job: Body) -> tuple[str, ...]:
+    """Where the number of workers stands."""
+    made = BY_KIND.get(job["kind"])
+    return made.workers if made else ("spec",)

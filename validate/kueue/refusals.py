@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gangplan.kueue.units import PODS
+from gangplan.model.backend import TRAINJOB
 from gangplan.model.support import KueueLine
 from gangplan.validate.apiserver.forms import Body, amount, is_subdomain
 from gangplan.validate.kueue.annotations import GROUP, group_problems, problems
@@ -44,7 +45,7 @@ def check_job(job: Body, pods: Sequence[PodSet], standing: KueueWorld, kueue: Ku
     labels = job["metadata"].get("labels") or {}
     said = [*_label_problems(labels), *_elastic(job, kueue)]
     notes = [problem for one in pods for problem in problems(one, kueue)]
-    if job["kind"] == "TrainJob":
+    if job["kind"] == TRAINJOB.kind:
         notes = [problem + HINT for problem in notes]
     _refuse([*said, *notes])
     if any(GROUP in one.annotations for one in pods):
@@ -94,7 +95,7 @@ def _label_problems(labels: Body) -> Iterable[str]:
 
 def _elastic(job: Body, kueue: KueueLine) -> Iterable[str]:
     notes = job["metadata"].get("annotations") or {}
-    if job["kind"] == "TrainJob" and notes.get(ELASTIC) == "true" and kueue.refuses_elastic:
+    if job["kind"] == TRAINJOB.kind and notes.get(ELASTIC) == "true" and kueue.refuses_elastic:
         yield f"metadata.annotations[{ELASTIC}]: Forbidden: elastic job is not supported for TrainJob"
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
+from gangplan.model.backend import RUNTIME
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.expand import job_of
@@ -97,9 +98,7 @@ def whole_request(world: World, bodies: Sequence[Body]) -> RunRequest:
     found = job_of(bodies)
     if found is None:
         return RunRequest(None)
-    is_gang = any(
-        body["kind"] == "TrainingRuntime" and bool(body["spec"].get("podGroupPolicy")) for body in bodies
-    )
+    is_gang = any(body["kind"] == RUNTIME and bool(body["spec"].get("podGroupPolicy")) for body in bodies)
     try:
         pods = expanded(bodies, world)
     except NeverError as no:

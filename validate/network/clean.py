@@ -17,6 +17,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from gangplan.model.backend import MPIJOB
 from gangplan.model.job import HASH_LENGTH
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.expand import expand_train_job
@@ -46,8 +47,7 @@ class Clean:
         """All that the proof reads of a run and its namespace; None where there is nothing to prove."""
         at = {body["kind"]: body for body in run.bodies}
         job = run.unit.job
-        kind = job.backend.kind
-        train_job, runtime = at.get(kind), at.get("TrainingRuntime" if kind == "TrainJob" else kind)
+        train_job, runtime = at.get(job.backend.kind), at.get(job.backend.holder)
         if train_job is None or runtime is None:
             return None
         name, namespace = train_job["metadata"]["name"], train_job["metadata"].get("namespace", "")
@@ -74,7 +74,13 @@ class Clean:
             ),
             [(one.cidr, one.excluding, one.ports) for one in job.egress],
             *_of_runtime(runtime),
-            [*(_replicas(train_job, policies) if kind == "MPIJob" else _roles(train_job, runtime, policies))],
+            [
+                *(
+                    _replicas(train_job, policies)
+                    if job.backend is MPIJOB
+                    else _roles(train_job, runtime, policies)
+                )
+            ],
         )
         text = policies + _text(facts)
         # A patch may call a run anything, also what this proof calls something itself: then names count.
@@ -103,7 +109,7 @@ def _mentioned(labels: Mapping[str, str], policies: str) -> list[tuple[str, str 
 
 def _of_runtime(runtime: Body) -> tuple[Any, ...]:
     """What gives labels to all pods of a run."""
-    if runtime["kind"] == "MPIJob":
+    if runtime["kind"] == MPIJOB.kind:
         return (runtime["kind"], bool(runtime["spec"].get("runLauncherAsWorker")))
     spec = runtime["spec"]
     return (spec.get("podGroupPolicy"), bool(spec["template"]["spec"].get("coordinator")))

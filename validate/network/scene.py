@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import field
 from typing import cast
 
+from gangplan.model.backend import MPIJOB
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body, range_of
 from gangplan.validate.jobset import LAUNCHER, WORKER
@@ -211,10 +212,9 @@ def scene_of(world: World, run: BuiltRun) -> Scene | None:
     """The scene of a run; None when it has neither a TrainJob with a runtime nor an MPIJob."""
     at = {body["kind"]: index for index, body in enumerate(run.bodies)}
     made = run.unit.job.backend
-    holder = "TrainingRuntime" if made.kind == "TrainJob" else made.kind
-    if made.kind not in at or holder not in at:
+    if made.kind not in at or made.holder not in at:
         return None
-    train_job, runtime = run.bodies[at[made.kind]], run.bodies[at[holder]]
+    train_job, runtime = run.bodies[at[made.kind]], run.bodies[at[made.holder]]
     name, namespace = train_job["metadata"]["name"], train_job["metadata"].get("namespace", "")
     label = made.run_label
     if run.unit.job.is_dated:  # its runs have the label of their runtime in common, and run one at a time
@@ -229,7 +229,7 @@ def scene_of(world: World, run: BuiltRun) -> Scene | None:
     policies = ChainMap(own, cast(MutableMapping[str, tuple[NetworkPolicy, ...]], standing.policies))
     home = home_of(namespace, standing.homes)
     looked_at = mentioned(policies.get(namespace, ()))
-    if made.kind == "MPIJob":
+    if made is MPIJOB:
         roles = mpi_roles(train_job, home, looked_at)
     else:
         roles = run_roles(train_job, runtime, home, looked_at)
@@ -245,7 +245,7 @@ def scene_of(world: World, run: BuiltRun) -> Scene | None:
         elsewhere(namespace),
         standing.homes,
         at[made.kind],
-        at[holder],
+        at[made.holder],
         label,
     )
 

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from gangplan.model.backend import ANCESTOR
 from gangplan.model.frameworks import POLICIES
 from gangplan.model.quantity import QuantityError, parse
-from gangplan.validate.jobset import ANCESTOR, ENTRIES, LAUNCHER, WORKER, step_of
+from gangplan.validate.jobset import ENTRIES, LAUNCHER, WORKER, step_of
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.roles import CONTAINER, Laid, LaidRole, Place
 from gangplan.validate.promise.words import broken, counted, weakened

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
+from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB
 from gangplan.plan import Unit
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body, Path
@@ -118,9 +119,9 @@ def laid_of(world: World, run: BuiltRun) -> Laid | None:
     if run.unit.job.made_of == "mpijob":
         return _of_mpi_job(world, run)
     at = {body["kind"]: index for index, body in enumerate(run.bodies)}
-    if "TrainJob" not in at or "TrainingRuntime" not in at:
+    if TRAINJOB.kind not in at or RUNTIME not in at:
         return None
-    job, index = run.bodies[at["TrainJob"]], at["TrainingRuntime"]
+    job, index = run.bodies[at[TRAINJOB.kind]], at[RUNTIME]
     try:
         _, runtime = runtime_of(job, run.bodies, world)
     except MissingRuntimeError:
@@ -130,16 +131,16 @@ def laid_of(world: World, run: BuiltRun) -> Laid | None:
     trainer = job["spec"].get("trainer") or {}
     roles = {}
     for number, one in enumerate(expand_train_job(job, runtime, index)):
-        roles[one.name] = _role(number, one, one.name, trainer, at["TrainJob"])
+        roles[one.name] = _role(number, one, one.name, trainer, at[TRAINJOB.kind])
     uses_mpi = run.unit.job.uses_mpi
     names = (LAUNCHER, WORKER) if uses_mpi else (WORKER,)
     present = tuple(roles[name] for name in names if name in roles)
-    return Laid(run, run.unit, at["TrainJob"], index, roles, uses_mpi, present)
+    return Laid(run, run.unit, at[TRAINJOB.kind], index, roles, uses_mpi, present)
 
 
 def _of_mpi_job(world: World, run: BuiltRun) -> Laid | None:
     """The run as the operator lays it out; None when it has no MPIJob."""
-    index = next((at for at, body in enumerate(run.bodies) if body["kind"] == "MPIJob"), None)
+    index = next((at for at, body in enumerate(run.bodies) if body["kind"] == MPIJOB.kind), None)
     if index is None:
         return None
     roles = {}
@@ -181,9 +182,9 @@ def program_of(template: Body) -> tuple[int, Body | None]:
 def generated_pods(laid: Laid) -> dict[str, Body]:
     """The specs of the pods as they were generated, by role; none where the generated run is not there."""
     for body in laid.run.generated:
-        if body["kind"] == "TrainingRuntime":
+        if body["kind"] == RUNTIME:
             return {entry["name"]: pod_of(entry) for entry in entries_of(body)}
-        if body["kind"] == "MPIJob":
+        if body["kind"] == MPIJOB.kind:
             found = {at[2]: template["spec"] for at, template in templates_of(body)}
             return {role: found[name] for name, role in MPI_ROLES.items() if name in found}
     return {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gangplan.model.backend import TRAINJOB
 from gangplan.rules.lifecycle import GIT_OWNED_FIELD
 from gangplan.validate.jobset import JOBSET, LAUNCHER
 from gangplan.validate.problems import Problem
@@ -18,7 +19,7 @@ from gangplan.validate.promise.words import broken, weakened
 Found = Iterator[tuple[int, Problem]]
 EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 TRAINER, JOBSETS, JOBS = (
-    "trainer.kubeflow.org/trainjob-controller",
+    TRAINJOB.manager,
     "jobset.sigs.k8s.io/jobset-controller",
     "kubernetes.io/job-controller",
 )

@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 
 from gangplan.kueue.units import exact
 from gangplan.model.amounts import say
+from gangplan.model.backend import BY_KIND
 from gangplan.records import dataclass
 from gangplan.rules.model import Rule
 from gangplan.rules.nodes import NO_NODE_FITS, NODES_TIGHT, NODES_TOO_FEW, NODES_UNJUDGED
 from gangplan.rules.workers import GPUS_FORGOTTEN
+from gangplan.validate.expand import EXPANDERS
 from gangplan.validate.kueue.model import NeverError
-from gangplan.validate.kueue.podsets import COUNTS
 from gangplan.validate.kueue.request import request_of
 from gangplan.validate.problems import Problem, Step
 from gangplan.validate.scheduler.admitted import AdmittedPods, admitted
@@ -134,13 +135,12 @@ class UnfitRun:
         return self._problem(one, NODES_UNJUDGED, message, help, "nodePool")
 
     def _problem(self, one: PodShape, rule: Rule, message: str, help: str, field: str) -> tuple[int, Problem]:
-        at = next(
-            at
+        at, made = next(
+            (at, BY_KIND.get(body["kind"]))
             for at, body in enumerate(self.run.bodies)
-            if body["kind"] in ("TrainJob", "MPIJob", "JobSet", "Job")
+            if body["kind"] in EXPANDERS
         )
-        place = COUNTS.get(self.run.bodies[at]["kind"]) if rule == NODES_TOO_FEW else None
-        path: tuple[Step, ...] = place or ("spec",)
+        path: tuple[Step, ...] = made.workers if made and rule == NODES_TOO_FEW else ("spec",)
         return at, Problem(path, message, help, rule, field)
 
     def _is_worker(self, one: PodShape) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB
 from gangplan.rules.lifecycle import MPI_HOSTS_UNKNOWN
 from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.jobset import ENTRIES, entries_of
@@ -25,11 +26,11 @@ def hosts(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     mpi = run.unit.job.image.mpi
     if mpi is None or mpi.family != "OpenMPI" or mpi.major < 5:
         return
-    own = [one for body in run.bodies if body["kind"] == "TrainJob" for one in _env_of_run(body)]
+    own = [one for body in run.bodies if body["kind"] == TRAINJOB.kind for one in _env_of_run(body)]
     for index, body in enumerate(run.bodies):
-        if body["kind"] == "MPIJob":
+        if body["kind"] == MPIJOB.kind:
             yield from _of_mpi_job(index, body, mpi.version)
-        if body["kind"] != "TrainingRuntime" or "mpi" not in (body["spec"].get("mlPolicy") or {}):
+        if body["kind"] != RUNTIME or "mpi" not in (body["spec"].get("mlPolicy") or {}):
             continue
         for place, entry in enumerate(entries_of(body)):
             if entry["name"] == "launcher":

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from gangplan.model import syncing
+from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB
 from gangplan.model.quantity import QuantityError, parse
 from gangplan.model.support import trainer_line
 from gangplan.rules.lifecycle import (
@@ -44,11 +45,11 @@ def problems(body: Body, others: Sequence[Body], versions: SchemaVersions) -> li
     """The traps in one object that fits its schema. `others` are the objects of the same run or team."""
     found = [*_sync(body)]
     kind = body["kind"]
-    if kind == "TrainJob":
+    if kind == TRAINJOB.kind:
         found += _train_job(body, others, versions)
-    elif kind == "TrainingRuntime":
+    elif kind == RUNTIME:
         found += _runtime(body, others, versions)
-    elif kind == "MPIJob":
+    elif kind == MPIJOB.kind:
         found += _mpi_job(body)
     elif kind in WALKED:
         found += _amounts(("spec",), body.get("spec"), False)
@@ -95,7 +96,7 @@ def _train_job(body: Body, others: Sequence[Body], versions: SchemaVersions) -> 
             yield _owned(("spec", "runtimePatches", index), message)
     trainer = spec.get("trainer") or {}
     yield from _resources(("spec", "trainer", "resourcesPerNode"), trainer.get("resourcesPerNode"))
-    runtime = _one("TrainingRuntime", others)
+    runtime = _one(RUNTIME, others)
     initialized = sorted(spec.get("initializer") or {})
     if runtime and runtime["spec"].get("podGroupPolicy") and initialized:
         yield _deadlock(("spec", "initializer"), f"the {initialized[0]} initializer runs before the others")
@@ -132,7 +133,7 @@ def _runtime(body: Body, others: Sequence[Body], versions: SchemaVersions) -> Fo
             if entry.get("dependsOn"):
                 waits = f"'{entry['name']}' is created only after '{entry['dependsOn'][0]['name']}'"
                 yield _deadlock((*at, "dependsOn"), waits)
-            elif step_of(entry).endswith("-initializer") and not _one("TrainJob", others):
+            elif step_of(entry).endswith("-initializer") and not _one(TRAINJOB.kind, others):
                 yield _deadlock((*at, "name"), f"'{entry['name']}' runs before the others")
         yield from _ttl(
             (*at, "template", "spec", "ttlSecondsAfterFinished"), entry["template"]["spec"], versions

@@ -6,6 +6,7 @@ pkg/apis/batch/validation of Kubernetes.
 
 from __future__ import annotations
 
+from gangplan.model.backend import TRAINJOB
 from gangplan.validate.apiserver import jobs, pods
 from gangplan.validate.apiserver.forms import (
     Body,
@@ -59,7 +60,7 @@ def runtime(body: Body, run: Body | None) -> Found:
 
 def _skips_webhook(body: Body) -> bool:
     labels = body["metadata"].get("labels") or {}
-    return labels.get("trainer.kubeflow.org/webhook-validation") == "disabled"
+    return labels.get(f"{TRAINJOB.group}/webhook-validation") == "disabled"
 
 
 def _mpi(mpi: Body, names: list[str], run: Body | None) -> Found:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from gangplan.model.backend import RUNTIME, SHARED_RUNTIME
 from gangplan.model.support import trainer_line
 from gangplan.validate.apiserver import containers
 from gangplan.validate.apiserver.forms import (
@@ -52,12 +53,10 @@ def train_job(body: Body, beside: Body | None, versions: SchemaVersions) -> Foun
         yield problem(("metadata", "labels", QUEUE), f"'{queue}' cannot be the name of a queue")
     if beside is not None:
         own = beside["metadata"]
-        named = (reference.get("kind", "ClusterTrainingRuntime"), reference["name"])
-        if named != ("TrainingRuntime", own["name"]):
+        named = (reference.get("kind", SHARED_RUNTIME), reference["name"])
+        if named != (RUNTIME, own["name"]):
             message = f"the runtime of this run is TrainingRuntime {own['name']}, not {' '.join(named)}"
-            yield problem(
-                ("spec", "runtimeRef", "name" if named[0] == "TrainingRuntime" else "kind"), message
-            )
+            yield problem(("spec", "runtimeRef", "name" if named[0] == RUNTIME else "kind"), message)
         elif own.get("namespace") != body["metadata"].get("namespace"):
             message = f"its runtime is in namespace {own.get('namespace')}, and only used there"
             yield problem(("metadata", "namespace"), message)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from gangplan.model.backend import TRAINJOB
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.crdrules.rules import CrdRule
 
-TRAINER, JOBSET, KUEUE = "trainer.kubeflow.org", "jobset.x-k8s.io", "kueue.x-k8s.io"
+TRAINER, JOBSET, KUEUE = TRAINJOB.group, "jobset.x-k8s.io", "kueue.x-k8s.io"
 FIXED = "self == oldSelf"
 
 

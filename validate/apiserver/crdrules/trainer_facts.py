@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from gangplan.model.backend import RUNTIMES, TRAINJOB
 from gangplan.validate.apiserver.crdrules.rule_fact import JOBSET, TRAINER, RuleFact, facts, fixed
 
-_RUNTIMES = "TrainingRuntime ClusterTrainingRuntime"
+_RUNTIMES = " ".join(RUNTIMES)
 _TEMPLATE = "spec.runtimePatches.[manager].trainingRuntimeSpec.template.spec.replicatedJobs.[name].template"
 _PATCHED = f"{_TEMPLATE}.spec.template.spec"
 _POLICIES = ("torch", "mpi", "jax", "xgboost", "flux")
@@ -42,27 +43,29 @@ def _train_job() -> list[RuleFact]:
         "serviceAccountName",
         "volumes",
     )
-    managers = "['trainer.kubeflow.org/trainjob-controller', 'kueue.x-k8s.io/multikueue']"
+    managers = f"['{TRAINJOB.manager}', 'kueue.x-k8s.io/multikueue']"
     label = r"self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')"
     return [
         *facts(
             TRAINER,
-            "TrainJob",
+            TRAINJOB.kind,
             "",
             (label, "metadata.name starts with a letter and holds lower-case letters, digits and '-'"),
             ("self.metadata.name.size() < 64", "metadata.name has at most 63 characters"),
         ),
-        *facts(TRAINER, "TrainJob", "spec.managedBy", (f"self in {managers}", f"must be one of {managers}")),
-        *fixed(TRAINER, "TrainJob", "spec.managedBy", "spec.runtimeRef"),
-        *fixed(TRAINER, "TrainJob", *spec, "spec.runtimePatches.[manager].manager", since="2.2"),
-        *fixed(TRAINER, "TrainJob", *(f"{_PATCHED}.{name}" for name in patched), since="2.2"),
-        *fixed(TRAINER, "TrainJob", f"{_PATCHED}.terminationGracePeriodSeconds", since="2.3"),
+        *facts(
+            TRAINER, TRAINJOB.kind, "spec.managedBy", (f"self in {managers}", f"must be one of {managers}")
+        ),
+        *fixed(TRAINER, TRAINJOB.kind, "spec.managedBy", "spec.runtimeRef"),
+        *fixed(TRAINER, TRAINJOB.kind, *spec, "spec.runtimePatches.[manager].manager", since="2.2"),
+        *fixed(TRAINER, TRAINJOB.kind, *(f"{_PATCHED}.{name}" for name in patched), since="2.2"),
+        *fixed(TRAINER, TRAINJOB.kind, f"{_PATCHED}.terminationGracePeriodSeconds", since="2.3"),
         *(
             fact
             for name in ("dataset", "model")
             for fact in facts(
                 TRAINER,
-                "TrainJob",
+                TRAINJOB.kind,
                 f"spec.initializer.{name}.storageUri",
                 (_URI, "must be empty or an address such as s3://bucket/path"),
                 since="2.3",

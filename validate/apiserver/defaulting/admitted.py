@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gangplan.model.backend import TRAINJOB
 from gangplan.model.support import kueue_line
 from gangplan.validate.apiserver.schema import SchemaVersions
 
@@ -24,7 +25,7 @@ def filled(body: Body, versions: SchemaVersions) -> Body:
     if versions.kueue is None or not isinstance(metadata, dict):
         return body
     group = str(body.get("apiVersion") or "").rpartition("/")[0]
-    if (group, body.get("kind")) == ("trainer.kubeflow.org", "TrainJob"):
+    if (group, body.get("kind")) == (TRAINJOB.group, TRAINJOB.kind):
         return _train_job(body, versions)
     if group == "kueue.x-k8s.io" and body.get("kind") in ("ClusterQueue", "ResourceFlavor"):
         finalizers = metadata.get("finalizers", [])

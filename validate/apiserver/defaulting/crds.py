@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+from gangplan.model.backend import MPIJOB, RUNTIMES, SHARED_RUNTIME, TRAINJOB
 from gangplan.model.support import jobset_line, trainer_line
 from gangplan.validate.apiserver.defaulting.filling import Filling
 from gangplan.validate.apiserver.schema import SchemaVersions
@@ -87,10 +88,10 @@ _RUNTIME: tuple[Row, ...] = (
     *_below("spec.template.spec", _JOBSET),
 )
 _TRAIN_JOB: tuple[Row, ...] = (
-    ("spec.managedBy", "trainer.kubeflow.org/trainjob-controller"),
+    ("spec.managedBy", TRAINJOB.manager),
     ("spec.suspend", False),
-    ("spec.runtimeRef.apiGroup", "trainer.kubeflow.org"),
-    ("spec.runtimeRef.kind", "ClusterTrainingRuntime"),
+    ("spec.runtimeRef.apiGroup", TRAINJOB.group),
+    ("spec.runtimeRef.kind", SHARED_RUNTIME),
     *_below("spec.trainer", _ENV),
     *_below("spec.initializer.dataset", _ENV, (("secretRef.name", ""),)),
     *_below("spec.initializer.model", _ENV, (("secretRef.name", ""),)),
@@ -155,10 +156,9 @@ TABLES: dict[tuple[str, str], tuple[Row, ...]] = {
         ("spec.clusterSource.kubeConfig.locationType", "Secret"),
     ),
     ("kueue.x-k8s.io", "ProvisioningRequestConfig"): _BACKOFF,
-    ("trainer.kubeflow.org", "ClusterTrainingRuntime"): _RUNTIME,
-    ("trainer.kubeflow.org", "TrainingRuntime"): _RUNTIME,
-    ("trainer.kubeflow.org", "TrainJob"): _TRAIN_JOB,
-    ("kubeflow.org", "MPIJob"): _MPI_JOB,
+    **{(TRAINJOB.group, kind): _RUNTIME for kind in RUNTIMES},
+    (TRAINJOB.group, TRAINJOB.kind): _TRAIN_JOB,
+    (MPIJOB.group, MPIJOB.kind): _MPI_JOB,
     ("external-secrets.io", "ExternalSecret"): _SECRET,
     ("jobset.x-k8s.io", "JobSet"): _below("spec", _JOBSET),
 }
@@ -196,7 +196,7 @@ def _rows(api_version: str, kind: str, trainer: str, jobset: str) -> Iterator[Ro
     yield from TABLES.get((group, kind), ())
     if (group, kind, version) == ("kueue.x-k8s.io", "AdmissionCheck", "v1beta1"):
         yield "spec.retryDelayMinutes", 15
-    if kind in ("TrainingRuntime", "ClusterTrainingRuntime"):
+    if kind in RUNTIMES:
         line = trainer_line(trainer)
         if line.fills_torch_processes:
             yield "spec.mlPolicy.torch.numProcPerNode", "auto"

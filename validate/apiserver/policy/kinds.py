@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
+from gangplan.model.backend import SHARED_RUNTIME, TRAINJOB
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.schema import SchemaVersions
 
@@ -36,7 +37,7 @@ CLUSTER_SCOPED = {
     "resource.k8s.io": "DeviceClass ResourceSlice",
     "scheduling.k8s.io": "PriorityClass",
     "storage.k8s.io": "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass",
-    "trainer.kubeflow.org": "ClusterTrainingRuntime",
+    TRAINJOB.group: SHARED_RUNTIME,
 }
 _CLUSTER_SCOPED = frozenset(
     (group, kind) for group, names in CLUSTER_SCOPED.items() for kind in names.split()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gangplan.model.backend import TRAINJOB
 from gangplan.validate.apiserver.policy.checks_match import Problems, wrong
 from gangplan.validate.apiserver.policy.model import Body
 
@@ -19,7 +20,7 @@ OF_RUNS = {
     "jobset.x-k8s.io": frozenset({"jobsets"}),
     "kueue.x-k8s.io": frozenset({"workloads"}),
     "networking.k8s.io": frozenset({"networkpolicies"}),
-    "trainer.kubeflow.org": frozenset({"trainjobs", "trainingruntimes"}),
+    TRAINJOB.group: frozenset({TRAINJOB.plural, "trainingruntimes"}),
 }
 _CONTROLLERS = frozenset({"status", "finalizers", "scale", "binding", "*"})
 _HELP = "Write operations: [CREATE, UPDATE]."
