@@ -42,7 +42,7 @@ def forgives_disruptions(job: Job) -> bool:
     Only where retries are asked for at all, and where the whole run has a deadline: nothing else would bound
     the number of tries. An elastic run is not tried again for it: its Job makes the lost worker again.
     """
-    is_judged = job.made_of == "trainjob" and has_run_deadline(job)
+    is_judged = job.backend.by_jobset and has_run_deadline(job)
     return job.retries > 0 and is_judged and job.elastic is None
 
 
@@ -119,13 +119,13 @@ def _waits_itself(job: Job) -> bool:
     makes the launcher's Job at once, for it has no workers yet of which one could be missing (v0.8.2,
     syncHandler).
     """
-    return job.platform.has_pod_group or job.made_of == "mpijob"
+    return job.platform.has_pod_group or not job.backend.by_jobset
 
 
 def _of_operator(job: Job) -> dict[str, Hashable]:
     """What the script needs to know of a hostfile that the MPI operator has written."""
     is_hydra = job.image.mpi is not None and job.image.mpi.family != "OpenMPI"
-    if job.made_of == "trainjob":
+    if not job.backend.sets_environment:
         return {"hostfile": HOSTFILE, "host_file_in": "", "is_colon": False}
     assert job.image.mpi is not None
     return {
@@ -140,7 +140,7 @@ def _forgotten(unit: Unit) -> tuple[str, ...]:
     """Variables of the launcher that ranks elsewhere must not get of it."""
     job = unit.job
     own = _own_names(job) if _hands_on_all(unit) else ()
-    if job.made_of == "trainjob":
+    if not job.backend.sets_environment:
         return own
     alone = LAUNCHERS_ALONE if job.launcher_runs_ranks else (*LAUNCHERS_ALONE, *HIDE_GPUS)
     return (*own, *(name for name in alone if all(one.name != name for one in job.env)))

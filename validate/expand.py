@@ -96,13 +96,18 @@ def expand(world: World, bodies: Sequence[Body]) -> list[ExpandedPods]:
     found = job_of(bodies)
     if found is None:
         return []
-    index, body = found
-    return EXPANDERS[body["kind"]](world, bodies, index)
+    at, body = found
+    index, holder = holder_of(world, bodies, at)
+    return EXPANDERS[body["kind"]](body, holder, index)
 
 
-def _of_train_job(world: World, bodies: Sequence[Body], index: int) -> list[ExpandedPods]:
-    at, runtime = runtime_of(bodies[index], bodies, world)
-    return expand_train_job(bodies[index], runtime, at)
+def holder_of(world: World, bodies: Sequence[Body], at: int) -> tuple[int, Body]:
+    """The object that holds the templates for the one at an index, with its own: the same object, for most.
+
+    Raises MissingRuntimeError.
+    """
+    body = bodies[at]
+    return runtime_of(body, bodies, world) if body["kind"] == TRAINJOB.kind else (at, body)
 
 
 def runtime_of(job: Body, bodies: Sequence[Body], world: World) -> tuple[int, Body]:
@@ -139,14 +144,14 @@ def expand_train_job(job: Body, runtime: Body, index: int = 0) -> list[ExpandedP
     return _waiting(found)
 
 
-def _of_job(_: World, bodies: Sequence[Body], index: int) -> list[ExpandedPods]:
-    spec, at = bodies[index]["spec"], ("spec", "template")
+def _of_job(job: Body, _: Body, index: int) -> list[ExpandedPods]:
+    spec, at = job["spec"], ("spec", "template")
     pods = _parallel(spec)
-    return [ExpandedPods("main", 1, pods, pods, spec["template"], bodies[index], index, (), at)]
+    return [ExpandedPods("main", 1, pods, pods, spec["template"], job, index, (), at)]
 
 
-def _of_job_set(_: World, bodies: Sequence[Body], index: int) -> list[ExpandedPods]:
-    return _waiting(_entries(bodies[index], index))
+def _of_job_set(body: Body, _: Body, index: int) -> list[ExpandedPods]:
+    return _waiting(_entries(body, index))
 
 
 def _entries(body: Body, index: int) -> Iterator[ExpandedPods]:
@@ -158,11 +163,11 @@ def _entries(body: Body, index: int) -> Iterator[ExpandedPods]:
         )
 
 
-def _of_mpi_job(_: World, bodies: Sequence[Body], index: int) -> list[ExpandedPods]:
+def _of_mpi_job(body: Body, _: Body, index: int) -> list[ExpandedPods]:
     from gangplan.validate.replicas import replicas_of  # few runs are MPIJobs
 
     found = []
-    for one in replicas_of(bodies[index]):
+    for one in replicas_of(body):
         # As the entry of a JobSet that makes such pods, for what reads entries.
         entry: Body = {"name": one.role, "template": {"spec": {"template": one.template}}}
         found.append(
@@ -265,10 +270,11 @@ def _lists(source: list[Any], patch: list[Any], key: str) -> list[Any]:
     return out
 
 
-Expander = Callable[[World, Sequence[Body], int], list[ExpandedPods]]
-# Of every kind that Kueue may queue: the pods of the object at an index among those of its run.
+Expander = Callable[[Body, Body, int], list[ExpandedPods]]
+# Of every kind that Kueue may queue: its pods, from the object and the one that holds the templates, with the
+# index of that among the objects of the run.
 EXPANDERS: Mapping[str, Expander] = {
-    TRAINJOB.kind: _of_train_job,
+    TRAINJOB.kind: expand_train_job,
     MPIJOB.kind: _of_mpi_job,
     "JobSet": _of_job_set,
     "Job": _of_job,

@@ -8,7 +8,7 @@ Sources: Kubeflow Trainer v2.1 to v2.3 (pkg/runtime/framework/plugins/jobset), J
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from gangplan.model.backend import BY_KIND, MPIJOB, RUNTIME, TRAINJOB
 from gangplan.records import dataclass
@@ -52,10 +52,7 @@ def made_of(bodies: Sequence[Body]) -> list[MadeObject]:
     """Everything that is made of these objects, an object before what is made of it in turn."""
     found: list[MadeObject] = []
     for index, body in enumerate(bodies):
-        if body["kind"] == TRAINJOB.kind:
-            found += _of_train_job(body, bodies)
-        else:
-            found += _of(body, index, ())
+        found += _of(body, bodies, index, ())
         if body["kind"] in BY_KIND:
             found += _sketched(body, bodies, index)
     return found
@@ -64,18 +61,7 @@ def made_of(bodies: Sequence[Body]) -> list[MadeObject]:
 def _sketched(body: Body, bodies: Sequence[Body], index: int) -> Iterator[MadeObject]:
     """What is made of a run beside its pods, and filled with what nobody else needs to know."""
     name, kind = body["metadata"]["name"], body["kind"]
-    config, secret = (f"{name}-config", f"{name}-ssh")
-    if kind == TRAINJOB.kind:
-        reference = body["spec"]["runtimeRef"]["name"]
-        policies = [
-            (one.get("spec") or {}).get("mlPolicy") or {}
-            for one in bodies
-            if one["metadata"]["name"] == reference
-        ]
-        is_mpi = any("mpi" in policy for policy in policies)
-        config = f"{name}-{'mpi-hostfile' if is_mpi else 'runtime-snapshot'}"
-        secret = f"{name}-mpi-ssh-auth" if is_mpi else ""
-    maker = TRAINER if kind == TRAINJOB.kind else MPI
+    maker, config, secret = _SKETCHES[kind](body, bodies)
     for user, version, of, own in (
         (maker, "v1", "ConfigMap", config),
         (maker, "v1", "Secret", secret),
@@ -85,28 +71,49 @@ def _sketched(body: Body, bodies: Sequence[Body], index: int) -> Iterator[MadeOb
             yield MadeObject(_made(version, of, own, body, {}, {}), user, index, (), is_whole=False)
 
 
-def _of(body: Body, index: int, prefix: Path) -> Iterator[MadeObject]:
+def _beside_train_job(body: Body, bodies: Sequence[Body]) -> tuple[str, str, str]:
+    """Who makes what stands beside the pods: the names of a ConfigMap and a Secret."""
+    name, reference = body["metadata"]["name"], body["spec"]["runtimeRef"]["name"]
+    named = (one.get("spec") or {} for one in bodies if one["metadata"]["name"] == reference)
+    if any("mpi" in (spec.get("mlPolicy") or {}) for spec in named):
+        return TRAINER, f"{name}-mpi-hostfile", f"{name}-mpi-ssh-auth"
+    return TRAINER, f"{name}-runtime-snapshot", ""
+
+
+def _beside_mpi_job(body: Body, _: Sequence[Body]) -> tuple[str, str, str]:
+    name = body["metadata"]["name"]
+    return MPI, f"{name}-config", f"{name}-ssh"
+
+
+_SKETCHES: Mapping[str, Callable[[Body, Sequence[Body]], tuple[str, str, str]]] = {
+    TRAINJOB.kind: _beside_train_job,
+    MPIJOB.kind: _beside_mpi_job,
+}
+
+
+def _of(body: Body, bodies: Sequence[Body], index: int, prefix: Path) -> Iterator[MadeObject]:
     """What is made of an object whose fields stand below `prefix`."""
-    match body["kind"]:
-        case "JobSet":
-            yield from _of_job_set(body, index, prefix)
-        case MPIJOB.kind:
-            yield from _of_mpi_job(body, index)
-        case "CronJob":
-            name = f"{body['metadata']['name']}-29000000"
-            at: Path = (*prefix, "spec", "jobTemplate")
-            yield from _job(body["spec"]["jobTemplate"], name, body, CRON, index, at, {})
-        case "Job":
-            name = body["metadata"]["name"]
-            labels = {"batch.kubernetes.io/job-name": name, "job-name": name}
-            labels |= {"batch.kubernetes.io/controller-uid": UID, "controller-uid": UID}
-            labels["batch.kubernetes.io/job-completion-index"] = "0"
-            at = (*prefix, "spec", "template")
-            made = _made("v1", "Pod", f"{name}-0-aaaaa", body, body["spec"].get("template") or {}, labels)
-            yield MadeObject(made, JOB, index, at)
+    make = _MAKERS.get(body["kind"])
+    return make(body, bodies, index, prefix) if make else iter(())
 
 
-def _of_train_job(job: Body, bodies: Sequence[Body]) -> Iterator[MadeObject]:
+def _of_cron_job(body: Body, bodies: Sequence[Body], index: int, prefix: Path) -> Iterator[MadeObject]:
+    name = f"{body['metadata']['name']}-29000000"
+    at: Path = (*prefix, "spec", "jobTemplate")
+    yield from _job(body["spec"]["jobTemplate"], name, body, CRON, index, at, {})
+
+
+def _of_job(body: Body, bodies: Sequence[Body], index: int, prefix: Path) -> Iterator[MadeObject]:
+    name = body["metadata"]["name"]
+    labels = {"batch.kubernetes.io/job-name": name, "job-name": name}
+    labels |= {"batch.kubernetes.io/controller-uid": UID, "controller-uid": UID}
+    labels["batch.kubernetes.io/job-completion-index"] = "0"
+    at = (*prefix, "spec", "template")
+    made = _made("v1", "Pod", f"{name}-0-aaaaa", body, body["spec"].get("template") or {}, labels)
+    yield MadeObject(made, JOB, index, at)
+
+
+def _of_train_job(job: Body, bodies: Sequence[Body], _: int, __: Path) -> Iterator[MadeObject]:
     """The JobSet of a TrainJob: its runtime's template, and none of the TrainJob's own labels."""
     name = job["spec"]["runtimeRef"]["name"]
     for index, runtime in enumerate(bodies):
@@ -115,10 +122,10 @@ def _of_train_job(job: Body, bodies: Sequence[Body]) -> Iterator[MadeObject]:
             template = runtime["spec"].get("template") or {}
             made = _made("jobset.x-k8s.io/v1alpha2", "JobSet", job["metadata"]["name"], job, template, {})
             yield MadeObject(made, TRAINER, index, at)
-            yield from _of(made, index, at)
+            yield from _of_job_set(made, bodies, index, at)
 
 
-def _of_job_set(body: Body, index: int, prefix: Path) -> Iterator[MadeObject]:
+def _of_job_set(body: Body, bodies: Sequence[Body], index: int, prefix: Path) -> Iterator[MadeObject]:
     name = body["metadata"]["name"]
     subdomain = (body["spec"].get("network") or {}).get("subdomain") or name
     service: Body = {
@@ -153,10 +160,10 @@ def _job(
     pod["metadata"] = {**metadata, "labels": {**(metadata.get("labels") or {}), **labels}}
     made = _made("batch/v1", "Job", name, owner, {**template, "spec": {**spec, "template": pod}}, labels)
     yield MadeObject(made, user, index, prefix)
-    yield from _of(made, index, prefix)
+    yield from _of_job(made, (), index, prefix)
 
 
-def _of_mpi_job(body: Body, index: int) -> Iterator[MadeObject]:
+def _of_mpi_job(body: Body, bodies: Sequence[Body], index: int, __: Path) -> Iterator[MadeObject]:
     """Of the workers the operator makes pods, of the launcher a Job."""
     name = body["metadata"]["name"]
     shared = {OPERATOR_LABEL: OPERATOR, NAME_LABEL: name}
@@ -171,6 +178,16 @@ def _of_mpi_job(body: Body, index: int) -> Iterator[MadeObject]:
         elif one.count:
             pod = _made("v1", "Pod", f"{name}-worker-0", body, one.template, labels)
             yield MadeObject(pod, MPI, index, one.at)
+
+
+Maker = Callable[[Body, Sequence[Body], int, Path], Iterator[MadeObject]]
+_MAKERS: Mapping[str, Maker] = {
+    TRAINJOB.kind: _of_train_job,
+    MPIJOB.kind: _of_mpi_job,
+    "JobSet": _of_job_set,
+    "CronJob": _of_cron_job,
+    "Job": _of_job,
+}
 
 
 def _made(version: str, kind: str, name: str, owner: Body, template: Body, labels: Mapping[str, str]) -> Body:

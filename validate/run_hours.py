@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from gangplan.model.backend import MPIJOB, RUNTIME
+from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB
 from gangplan.model.cost import hours_words
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.jobset import entries_of
@@ -33,9 +33,11 @@ def sum_of(bodies: Bodies, keys: Iterable[Key]) -> str:
 
 def amount_of(bodies: Bodies, key: Key) -> tuple[Decimal | None, str]:
     """What a run takes at most, by its nodes, GPUs or cores of each and deadline; None without a deadline."""
+    return _AMOUNTS[key[0]](bodies, key)
+
+
+def _of_train_job(bodies: Bodies, key: Key) -> tuple[Decimal | None, str]:
     spec = bodies[key].get("spec") or {}
-    if key[0] == MPIJOB.kind:
-        return _of_mpi_job(spec)
     nodes = (spec.get("trainer") or {}).get("numNodes") or 1
     runtime = bodies.get((RUNTIME, key[1], key[2]))
     jobs = [_pod(job) for job in (entries_of(runtime) if runtime else ())]
@@ -46,14 +48,20 @@ def amount_of(bodies: Bodies, key: Key) -> tuple[Decimal | None, str]:
     return (amount * nodes * seconds / 3600 if seconds else None), unit
 
 
-def _of_mpi_job(spec: Body) -> tuple[Decimal | None, str]:
-    """What an MPIJob takes at most."""
+def _of_mpi_job(bodies: Bodies, key: Key) -> tuple[Decimal | None, str]:
+    spec = bodies[key].get("spec") or {}
     worker = _at(spec, "mpiReplicaSpecs", "Worker") or {}
     _, gpus, cores = _pod({"template": {"spec": worker}})
     nodes = int(worker.get("replicas") or 0) + bool(spec.get("runLauncherAsWorker"))
     seconds = int(_at(spec, "runPolicy", "activeDeadlineSeconds") or 0)
     amount, unit = (Decimal(gpus), "GPU") if gpus else (cores, "CPU")
     return (amount * nodes * seconds / 3600 if seconds else None), unit
+
+
+_AMOUNTS: Mapping[str, Callable[[Bodies, Key], tuple[Decimal | None, str]]] = {
+    TRAINJOB.kind: _of_train_job,
+    MPIJOB.kind: _of_mpi_job,
+}
 
 
 def _pod(job: Body) -> tuple[int, int, Decimal]:

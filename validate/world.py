@@ -51,15 +51,27 @@ class NodeGroup:
     )  # NUMA nodes, by resource that is taken from one of them
 
 
-def templates_of(body: Body) -> Iterator[tuple[Path, Body]]:
-    """The templates of the pods that come of a TrainingRuntime or an MPIJob, each with its place; else
-    none."""
-    if body["kind"] == RUNTIME:
-        for index, job in enumerate(entries_of(body)):
-            yield (*ENTRIES, index, *POD), (job["template"].get("spec") or {}).get("template") or {}
-    elif body["kind"] == MPIJOB.kind:
-        for name, one in (body["spec"].get("mpiReplicaSpecs") or {}).items():
-            yield ("spec", "mpiReplicaSpecs", name, "template"), (one or {}).get("template") or {}
+Templates = Iterator[tuple[Path, Body]]
+
+
+def _of_runtime(body: Body) -> Templates:
+    for index, job in enumerate(entries_of(body)):
+        yield (*ENTRIES, index, *POD), (job["template"].get("spec") or {}).get("template") or {}
+
+
+def _of_mpi_job(body: Body) -> Templates:
+    for name, one in (body["spec"].get("mpiReplicaSpecs") or {}).items():
+        yield ("spec", "mpiReplicaSpecs", name, "template"), (one or {}).get("template") or {}
+
+
+# Of every kind that holds templates of the pods of a run.
+TEMPLATES: Mapping[str, Callable[[Body], Templates]] = {RUNTIME: _of_runtime, MPIJOB.holder: _of_mpi_job}
+
+
+def templates_of(body: Body) -> Templates:
+    """The templates of the pods that come of an object of a run, each with its place."""
+    find = TEMPLATES.get(body["kind"])
+    return find(body) if find else iter(())
 
 
 class _Kind:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gangplan.gitops.health import MPIJOB, TRAINJOB, state_of
+from gangplan.gitops.health import KINDS, MPIJOB, TRAINJOB, state_of
 from gangplan.live.reasons import of_eviction, of_kueue, of_preemption
-from gangplan.model.backend import MPIJOB as MPI
+from gangplan.model.backend import BY_KIND
 from gangplan.model.backend import TRAINJOB as TRAINER
 from gangplan.records import dataclass
 
@@ -30,6 +30,9 @@ STATES = (
 )
 
 
+_BY_NAME = {one.name: one for one in KINDS}
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """A word of STATES, since when (RFC 3339), and why, where there is something to say."""
@@ -41,7 +44,7 @@ class State:
 
 def state(run: Body, workload: Body | None) -> State:
     """What a run is at. The TrainJob or MPIJob decides how it ended; before that the Workload, where Kueue made one."""
-    row = state_of(MPIJOB if run.get("kind") == MPIJOB.name else TRAINJOB, run)
+    row = state_of(_BY_NAME.get(str(run.get("kind")), TRAINJOB), run)
     created = str(run["metadata"].get("creationTimestamp") or "")
     if row.word in ("failed", "complete"):
         one = condition(run, row.detail) or {}
@@ -99,7 +102,7 @@ def _checks(workload: Body) -> str:
 
 
 def _controller(run: Body) -> str:
-    return (MPI if run.get("kind") == MPIJOB.name else TRAINER).controller
+    return BY_KIND.get(str(run.get("kind")), TRAINER).controller
 
 
 def _has_ready_jobs(run: Body) -> bool:

@@ -31,8 +31,13 @@ class Backend:
     `run_label` with the run's name and `role_label` with what `roles` has for launcher and worker.
     `suspended` is the path of the field in the spec that holds a run back, `ends` the conditions that end it
     well and badly, `beside` what is appended to the run's name for the longest name of each role's pods.
-    `holder` is the kind of the object that holds the templates of pods; `workers` is the path of their number
-    in an object of `kind`, and `manager` what `managedBy` says where its own controller makes the pods.
+    `holder` is the kind of the object that holds the templates of pods, `index_label` the label that numbers
+    the pods of a role, `workers` the path of their number in an object of `kind`, and `manager` what
+    `managedBy` says where its own controller makes the pods.
+
+    `by_jobset`: a JobSet makes its Jobs, so that the launcher waits for workers, all are tried again
+    together, and only Jobs have deadlines where its controller knows none. `sets_environment`: the controller
+    tells the MPI of the image where the workers are, and hides the GPUs from a launcher without ranks.
     """
 
     name: BackendName
@@ -48,8 +53,16 @@ class Backend:
     ends: tuple[str, str]
     beside: tuple[tuple[str, str], ...]
     holder: str
+    index_label: str
     workers: tuple[str, ...]
     manager: str
+    by_jobset: bool
+    sets_environment: bool
+
+    @property
+    def title(self) -> str:
+        """As part of a sentence: a TrainJob, an MPIJob."""
+        return f"{'an' if self.kind[0] in 'AEIMO' else 'a'} {self.kind}"
 
     @property
     def group(self) -> str:
@@ -81,8 +94,11 @@ TRAINJOB = Backend(
     # <run>-<replicated job>-<job>-<pod>-<5 random> (JobSet's webhook, v0.10 to v0.12).
     (("launcher", "-launcher-0-0-abcde"), ("worker", "-node-0-{last}-abcde")),
     RUNTIME,
+    "batch.kubernetes.io/job-completion-index",
     ("spec", "trainer", "numNodes"),
     "trainer.kubeflow.org/trainjob-controller",
+    by_jobset=True,
+    sets_environment=False,
 )
 MPIJOB = Backend(
     "mpijob",
@@ -99,8 +115,11 @@ MPIJOB = Backend(
     # Host names, of which the launcher's is the name of its Job as well (newLauncherJob, newWorker).
     (("launcher", "-launcher"), ("worker", "-worker-{last}")),
     "MPIJob",
+    "training.kubeflow.org/replica-index",
     ("spec", "mpiReplicaSpecs", "Worker", "replicas"),
     "kubeflow.org/mpi-operator",
+    by_jobset=False,
+    sets_environment=True,
 )
 # A TrainJob that a schedule makes: its pods are known by their runtime, which is there before the run is.
 DATED_TRAINJOB = replace(TRAINJOB, run_label="gangplan.dev/run")

@@ -88,7 +88,7 @@ def most_seconds(job: Job) -> int:
 
     Trainer 2.1 knows a deadline of each Job in each attempt only: that of the workers begins after the steps.
     """
-    if job.made_of == "mpijob" or job.platform.trainer_line.has_run_deadline:
+    if not job.backend.by_jobset or job.platform.trainer_line.has_run_deadline:
         return job.timeout_s
     steps = sum(one.step.timeout_s for one in job.steps if one.step)
     return (steps + job.timeout_s) * (job.retries + 1)

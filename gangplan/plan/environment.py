@@ -45,7 +45,7 @@ def hides_gpus(job: Job) -> bool:
 
     The MPI operator hides them by itself (v0.8.2, nvidiaDisableEnvVars).
     """
-    is_dedicated = job.uses_mpi and not job.launcher_runs_ranks and job.made_of == "trainjob"
+    is_dedicated = job.uses_mpi and not job.launcher_runs_ranks and not job.backend.sets_environment
     return is_dedicated and bool(job.launcher_pool.gpu) and all(one.name != GPUS_SHOWN for one in job.env)
 
 
@@ -127,7 +127,7 @@ SET_BY_OPERATOR = frozenset(
 
 def _of_family(job: Job) -> list[tuple[str, str]]:
     """What the family needs, as far as the run's controller does not set it."""
-    if job.made_of == "trainjob":
+    if not job.backend.sets_environment:
         return _family_env(job)
     return [(name, value) for name, value in _family_env(job) if name not in SET_BY_OPERATOR]
 

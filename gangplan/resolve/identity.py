@@ -5,6 +5,7 @@ from __future__ import annotations
 from shlex import quote
 from typing import Any
 
+from gangplan.model.backend import TRAINJOB
 from gangplan.model.job import Origin
 from gangplan.resolve.account import resolve_account
 from gangplan.resolve.cloud import own_identity
@@ -30,7 +31,7 @@ def identity(context: JobResolution) -> dict[str, Any]:
         "source": context.spec.source.file,
         "description": spec.description or "",
         "platform": platform,
-        "made_of": spec.backend or ("trainjob" if platform.has_trainer else "mpijob"),
+        "made_of": spec.backend or next((one.name for one in platform.backends), TRAINJOB.name),
         "labels": tuple(sorted(spec.labels.items())),
         "cost_centre": team.cost_centre or "",
         **resolve_account(context),

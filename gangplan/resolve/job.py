@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from gangplan.findings import Finding
+from gangplan.model.backend import TRAINJOB
 from gangplan.model.frameworks import BY_MPI
 from gangplan.model.job import Egress, Job, Posture, PulledImage, Resources
 from gangplan.model.profiles import (
@@ -186,7 +187,7 @@ def _check_room(
 def _check(context: JobResolution, job: Job) -> None:
     """What can only be said of the job as a whole."""
     check_zones(context, job)
-    if job.made_of != "trainjob" or not job.platform.has_trainer:
+    if job.made_of != TRAINJOB.name or not job.platform.has_trainer:
         from gangplan.resolve.mpijobs import check_backend  # few runs are MPIJobs
 
         check_backend(context, job)

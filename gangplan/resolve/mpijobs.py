@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
+from gangplan.model.backend import MPIJOB
 from gangplan.model.job import Job
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.backends import BACKEND_FIELD, BACKEND_FRAMEWORK, BACKEND_GANG, BACKEND_MISSING
@@ -12,18 +15,17 @@ def check_backend(context: JobResolution, job: Job) -> None:
     made, platform = job.backend, job.platform
     is_asked = context.spec.spec.backend is not None
     where = context.where("backend") if is_asked else context.origin_of("image", ("image",))
-    is_there = platform.has_trainer if made.name == "trainjob" else platform.mpi_operator is not None
-    if not is_there:
+    if made.stated not in [one.stated for one in platform.backends]:
         context.report(
             BACKEND_MISSING,
             where,
-            f"the run would be {'a TrainJob' if made.name == 'trainjob' else 'an MPIJob'}, and cluster"
+            f"the run would be {made.title}, and cluster"
             f" {platform.cluster} has no {made.stated} in versions of its cluster.yaml",
             f"Write versions: {{{made.stated}: ...}} once {made.controller} is installed there, or remove"
             " backend from the spec.",
         )
-    if made.name == "mpijob":
-        _check_mpi_job(context, job, is_asked)
+    if check := _CHECKS.get(made.name):
+        check(context, job, is_asked)
 
 
 def _check_mpi_job(context: JobResolution, job: Job, is_asked: bool) -> None:
@@ -67,3 +69,6 @@ def _check_mpi_job(context: JobResolution, job: Job, is_asked: bool) -> None:
             " renders none for MPIJobs",
             f"{instead[0].upper()}{instead[1:]}, or set gang: kueue in its cluster.yaml.",
         )
+
+
+_CHECKS: Mapping[str, Callable[[JobResolution, Job, bool], None]] = {MPIJOB.name: _check_mpi_job}

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from gangplan.model.backend import TRAINJOB
 from gangplan.validate.network.labels import Labels, one_of
-from gangplan.validate.network.pods import INDEX, RolePods, run_roles
+from gangplan.validate.network.pods import INDEX, RolePods, roles_of
 from gangplan.validate.network.policy import PodGroup
 from gangplan.validate.network.relation import home_of
 from tests.e2e.story import ROLE, Chapter, Object, Seen
@@ -22,7 +23,7 @@ def roles(seen: Seen) -> list[RolePods]:
     of = {body["kind"]: body for body in seen.bodies}
     indexes = frozenset(map(str, range(seen.run.unit.layout.pods)))
     home = home_of(seen.run.unit.job.namespace, {})
-    return run_roles(of["TrainJob"], of["TrainingRuntime"], home, {INDEX: indexes})
+    return roles_of(TRAINJOB, of["TrainJob"], of["TrainingRuntime"], home, {INDEX: indexes})
 
 
 def fits(labels: Labels, real: dict[str, str]) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from gangplan.model.backend import TRAINJOB
 from gangplan.validate.expand import MissingRuntimeError, expand
 from gangplan.validate.kueue.podsets import pod_sets
-from gangplan.validate.network.pods import run_roles
+from gangplan.validate.network.pods import roles_of
 from gangplan.validate.network.relation import home_of
 from gangplan.validate.versions import SchemaVersions
 from gangplan.validate.world import World
@@ -22,7 +23,7 @@ def test_everybody_counts_the_same(name: str) -> None:
     bodies = [runtime, job]
     assert {one.name: one.count for one in expand(WORLD, bodies)} == pods
     assert {one.name: one.count for one in pod_sets(bodies, WORLD)} == pods
-    roles = run_roles(job, runtime, home_of(name, {}), {})
+    roles = roles_of(TRAINJOB, job, runtime, home_of(name, {}), {})
     assert {role.name: sum(part.count for part in role.parts) for role in roles} == pods
 
 

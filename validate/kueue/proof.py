@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from copy import deepcopy
 from dataclasses import replace
 from fractions import Fraction
 
@@ -244,13 +243,15 @@ def _most_workers(world: World, run: BuiltRun, verdict: Verdict) -> tuple[str, i
 
 def with_workers(bodies: Sequence[Body], workers: int) -> list[Body]:
     """The run with another number of workers."""
-    out = []
-    for body in bodies:
-        if body["kind"] == TRAINJOB.kind:
-            body = deepcopy(body)
-            body["spec"].setdefault("trainer", {})["numNodes"] = workers
-        out.append(with_replicas(body, workers) if body["kind"] == MPIJOB.kind else body)
-    return out
+    return [_RESIZED[body["kind"]](body, workers) if body["kind"] in _RESIZED else body for body in bodies]
+
+
+def _with_nodes(job: Body, workers: int) -> Body:
+    trainer = {**(job["spec"].get("trainer") or {}), "numNodes": workers}
+    return {**job, "spec": {**job["spec"], "trainer": trainer}}
+
+
+_RESIZED = {TRAINJOB.kind: _with_nodes, MPIJOB.kind: with_replicas}
 
 
 def _smallest_change(world: World, run: BuiltRun, verdict: Verdict, most: int) -> str:

@@ -17,13 +17,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gangplan.model.backend import MPIJOB
+from gangplan.model.backend import Backend
 from gangplan.model.job import HASH_LENGTH
 from gangplan.validate.apiserver.forms import Body
-from gangplan.validate.expand import expand_train_job
+from gangplan.validate.expand import EXPANDERS
 from gangplan.validate.memo import Seen
 from gangplan.validate.network.beyond import INTERFACES, NETWORKS
-from gangplan.validate.network.pods import INDEX
 from gangplan.validate.network.proxied import VARIABLES
 from gangplan.validate.network.relation import NAME
 from gangplan.validate.world import BuiltRun, World, namespaces
@@ -73,14 +72,8 @@ class Clean:
                 job.fabric.access.node_addresses,
             ),
             [(one.cidr, one.excluding, one.ports) for one in job.egress],
-            *_of_runtime(runtime),
-            [
-                *(
-                    _replicas(train_job, policies)
-                    if job.backend is MPIJOB
-                    else _roles(train_job, runtime, policies)
-                )
-            ],
+            *_of_all_pods(runtime),
+            [*_roles(job.backend, train_job, runtime, policies)],
         )
         text = policies + _text(facts)
         # A patch may call a run anything, also what this proof calls something itself: then names count.
@@ -107,28 +100,22 @@ def _mentioned(labels: Mapping[str, str], policies: str) -> list[tuple[str, str 
     ]
 
 
-def _of_runtime(runtime: Body) -> tuple[Any, ...]:
+def _of_all_pods(holder: Body) -> tuple[Any, ...]:
     """What gives labels to all pods of a run."""
-    if runtime["kind"] == MPIJOB.kind:
-        return (runtime["kind"], bool(runtime["spec"].get("runLauncherAsWorker")))
-    spec = runtime["spec"]
-    return (spec.get("podGroupPolicy"), bool(spec["template"]["spec"].get("coordinator")))
+    spec = holder["spec"]
+    jobs = (spec.get("template") or {}).get("spec") or {}
+    return (
+        holder["kind"],
+        spec.get("podGroupPolicy"),
+        bool(jobs.get("coordinator")),
+        bool(spec.get("runLauncherAsWorker")),
+    )
 
 
-def _replicas(job: Body, policies: str) -> Iterator[Any]:
-    """The pods of an MPIJob."""
-    from gangplan.validate.replicas import INDEX_LABEL, replicas_of  # few runs are
-
-    for one in replicas_of(job):
-        labels = (one.template.get("metadata") or {}).get("labels") or {}
-        count = one.count if INDEX_LABEL in policies else min(one.count, 2)
-        yield (one.role, count, *_pods(one.template, labels, policies))
-
-
-def _roles(train_job: Body, runtime: Body, policies: str) -> Iterator[Any]:
-    """The pods of each replicated job."""
-    is_indexed = INDEX in policies
-    for one in expand_train_job(train_job, runtime):
+def _roles(made: Backend, job: Body, holder: Body, policies: str) -> Iterator[Any]:
+    """The pods of each role."""
+    is_indexed = made.index_label in policies
+    for one in EXPANDERS[made.kind](job, holder, 0):
         yield (
             one.name,
             one.replicas,

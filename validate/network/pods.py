@@ -8,12 +8,13 @@ newLauncherPodTemplate). Kueue may add labels of its own group.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from gangplan.model.backend import MPIJOB, TRAINJOB, Backend
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body
-from gangplan.validate.expand import ExpandedPods, expand_train_job
+from gangplan.validate.expand import EXPANDERS, ExpandedPods
 from gangplan.validate.jobset import LAUNCHER, WORKER, title_of
 from gangplan.validate.network.labels import ANYTHING, PRESENT, Labels, Values, one_of
 from gangplan.validate.network.policy import Named, PodGroup
@@ -37,68 +38,40 @@ class RolePods:
     template: Body
 
 
-def run_roles(
-    train_job: Body, runtime: Body, home: Labels, looked_at: Mapping[str, frozenset[str]]
+@dataclass(frozen=True, slots=True)
+class _PodLabels:
+    """The labels of pods; `index` is the one by which they are numbered, from `first` on, if any is."""
+
+    known: dict[str, Values]
+    index: str = INDEX
+    first: int = 0
+
+
+def roles_of(
+    made: Backend, job: Body, holder: Body, home: Labels, looked_at: Mapping[str, frozenset[str]]
 ) -> list[RolePods]:
     """The roles of a run. `looked_at` are the pod labels that any policy there selects by, with values."""
-    every = expand_train_job(train_job, runtime)
+    every = EXPANDERS[made.kind](job, holder, 0)
+    names = {made.role("launcher"): LAUNCHER, made.role("worker"): WORKER}
     found = []
     for at, one in enumerate(every):
-        spec = one.template["spec"]
+        name, spec = names.get(one.name, one.name), one.template["spec"]
+        labels = _LABELS[made.name](job, holder, every, at)
         pods = PodGroup(
-            one.title,
-            train_job["metadata"].get("namespace", ""),
+            title_of(name),
+            job["metadata"].get("namespace", ""),
             home,
-            Labels(_labels(train_job, runtime, every, at), free=ADDED_BY_KUEUE),
+            Labels(labels.known, free=ADDED_BY_KUEUE),
             named_ports(spec),
             one.each,
         )
-        parts = tuple(_parts(pods, looked_at, one.count))
-        found.append(RolePods(one.name, pods.title, parts, _ssh_port(spec), one.template_at, one.template))
-    return found
-
-
-def mpi_roles(job: Body, home: Labels, looked_at: Mapping[str, frozenset[str]]) -> list[RolePods]:
-    """The roles of an MPIJob: labels that the operator gives to pods, and the Job to the launcher's."""
-    from gangplan.validate import replicas  # few runs are MPIJobs
-
-    metadata, found = job["metadata"], []
-    for one in replicas.replicas_of(job):
-        is_launcher = one.role == "launcher"
-        written = (one.template.get("metadata") or {}).get("labels") or {}
-        own = {
-            replicas.OPERATOR_LABEL: replicas.OPERATOR,
-            replicas.NAME_LABEL: metadata["name"],
-            replicas.ROLE_LABEL: one.role,
-        }
-        labels = {key: one_of(value) for key, value in {**written, **own}.items()}
-        if is_launcher:
-            of_job = one_of(f"{metadata['name']}-launcher")
-            labels |= {f"{JOB}job-name": of_job, "job-name": of_job}
-            labels |= {f"{JOB}controller-uid": PRESENT, "controller-uid": PRESENT}
-        first = int(replicas.runs_ranks(job))
-        if is_launcher and first:
-            labels[replicas.INDEX_LABEL] = one_of("0")
-        elif not is_launcher:
-            labels[replicas.INDEX_LABEL] = PRESENT
-        name = LAUNCHER if is_launcher else WORKER
-        spec = one.template["spec"]
-        pods = PodGroup(
-            title_of(name),
-            metadata.get("namespace", ""),
-            home,
-            Labels(labels, free=ADDED_BY_KUEUE),
-            named_ports(spec),
-            one.count,
-        )
-        key = "" if is_launcher else replicas.INDEX_LABEL
-        parts = tuple(_parts(pods, looked_at, one.count, key, first))
-        found.append(RolePods(name, pods.title, parts, _ssh_port(spec), one.at, one.template))
+        parts = tuple(_parts(pods, looked_at, one.count, labels.index, labels.first))
+        found.append(RolePods(name, pods.title, parts, _ssh_port(spec), one.template_at, one.template))
     return found
 
 
 def _parts(
-    pods: PodGroup, looked_at: Mapping[str, frozenset[str]], total: int, index: str = INDEX, first: int = 0
+    pods: PodGroup, looked_at: Mapping[str, frozenset[str]], total: int, index: str, first: int
 ) -> Iterator[PodGroup]:
     """One part unless a policy looks at the label by which the pods are numbered, from `first` on."""
     if index not in looked_at:
@@ -113,7 +86,30 @@ def _parts(
         yield replace(pods, title=name, labels=labels, count=len(listed) * times)
 
 
-def _labels(train_job: Body, runtime: Body, every: Sequence[ExpandedPods], at: int) -> dict[str, Values]:
+def _by_operator(job: Body, _: Body, every: Sequence[ExpandedPods], at: int) -> _PodLabels:
+    """Labels that the MPI operator gives to pods, and the Job to the launcher's."""
+    from gangplan.validate import replicas  # few runs are MPIJobs
+
+    name, pods = job["metadata"]["name"], every[at]
+    own = {
+        replicas.OPERATOR_LABEL: replicas.OPERATOR,
+        replicas.NAME_LABEL: name,
+        replicas.ROLE_LABEL: pods.name,
+    }
+    labels = {key: one_of(value) for key, value in {**pods.labels, **own}.items()}
+    first = int(replicas.runs_ranks(job))
+    if pods.name != "launcher":
+        labels[replicas.INDEX_LABEL] = PRESENT
+        return _PodLabels(labels, replicas.INDEX_LABEL, first)
+    of_job = one_of(f"{name}-launcher")
+    labels |= {f"{JOB}job-name": of_job, "job-name": of_job}
+    labels |= {f"{JOB}controller-uid": PRESENT, "controller-uid": PRESENT}
+    if first:
+        labels[replicas.INDEX_LABEL] = one_of("0")
+    return _PodLabels(labels, "")
+
+
+def _by_jobset(train_job: Body, runtime: Body, every: Sequence[ExpandedPods], at: int) -> _PodLabels:
     """Labels of the pods of one replicated job; what only the cluster knows is there with any value."""
     name, pods = train_job["metadata"]["name"], every[at]
     spec = runtime["spec"]["template"]["spec"]
@@ -145,7 +141,13 @@ def _labels(train_job: Body, runtime: Body, every: Sequence[ExpandedPods], at: i
     labels |= {f"{JOB}controller-uid": PRESENT, "controller-uid": PRESENT, INDEX: PRESENT}
     if "coscheduling" in (runtime["spec"].get("podGroupPolicy") or {}):
         labels["scheduling.x-k8s.io/pod-group"] = one_of(name)
-    return labels
+    return _PodLabels(labels)
+
+
+_LABELS: Mapping[str, Callable[[Body, Body, Sequence[ExpandedPods], int], _PodLabels]] = {
+    TRAINJOB.name: _by_jobset,
+    MPIJOB.name: _by_operator,
+}
 
 
 def _group(pods: ExpandedPods) -> str:

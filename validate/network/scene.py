@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import field
 from typing import cast
 
-from gangplan.model.backend import MPIJOB
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body, range_of
 from gangplan.validate.jobset import LAUNCHER, WORKER
 from gangplan.validate.network.labels import ANYTHING, Labels, one_of
-from gangplan.validate.network.pods import RolePods, mpi_roles, run_roles
+from gangplan.validate.network.pods import RolePods, roles_of
 from gangplan.validate.network.policy import Direction, NetworkPolicy, PodGroup, policy
 from gangplan.validate.network.ranges import EVERY_PORT, NO_PORT, Addresses, Ports, Region
 from gangplan.validate.network.relation import beside, elsewhere, home_of, mentioned, strangers
@@ -229,10 +228,7 @@ def scene_of(world: World, run: BuiltRun) -> Scene | None:
     policies = ChainMap(own, cast(MutableMapping[str, tuple[NetworkPolicy, ...]], standing.policies))
     home = home_of(namespace, standing.homes)
     looked_at = mentioned(policies.get(namespace, ()))
-    if made is MPIJOB:
-        roles = mpi_roles(train_job, home, looked_at)
-    else:
-        roles = run_roles(train_job, runtime, home, looked_at)
+    roles = roles_of(made, train_job, runtime, home, looked_at)
     roles.sort(key=lambda role: role.name != LAUNCHER)
     return Scene(
         run,

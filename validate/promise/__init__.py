@@ -16,8 +16,9 @@ of Kubernetes v1.34.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
+from gangplan.model.backend import MPIJOB
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise import (
     containers,
@@ -124,7 +125,7 @@ CHECKS: tuple[Check, ...] = (
     others.given,
 )
 
-# Those of them that read what Trainer and JobSet alone do; of an MPIJob others take their place (mpijob.py).
+# Those of them that read what Trainer and JobSet alone do; others take their place for other backends.
 OF_TRAINER: frozenset[Check] = frozenset(
     {
         *(counts.pods, counts.slots, order.start, order.success, order.restarts, failures.judged),
@@ -134,15 +135,23 @@ OF_TRAINER: frozenset[Check] = frozenset(
 )
 
 
+def _of_operator() -> tuple[Check, ...]:
+    from gangplan.validate.promise import mpijob  # few runs are
+
+    return mpijob.CHECKS
+
+
+# What is judged in their place, by the name of the backend.
+INSTEAD: Mapping[str, Callable[[], tuple[Check, ...]]] = {MPIJOB.name: _of_operator}
+
+
 def kept(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """What the objects of a run make of the plan otherwise than was planned."""
     laid = laid_of(world, run)
     if laid is None:
         return
     checks = CHECKS
-    if run.unit.job.made_of == "mpijob":
-        from gangplan.validate.promise import mpijob  # few runs are
-
-        checks = (*(one for one in CHECKS if one not in OF_TRAINER), *mpijob.CHECKS)
+    if instead := INSTEAD.get(run.unit.job.made_of):
+        checks = (*(one for one in CHECKS if one not in OF_TRAINER), *instead())
     for check in checks:
         yield from check(laid)

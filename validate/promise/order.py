@@ -138,7 +138,7 @@ def ready(laid: Laid) -> Found:
             message = f"the workers would {what}: the {name} asks {asked}, the SSH server listens on {port}"
             yield laid.runtime, broken((*role.box, name), message, f"Write tcpSocket: {{port: {port}}}.")
         knows = knows or name != "livenessProbe"
-    is_waited_for = not laid.unit.job.platform.has_pod_group and laid.unit.job.made_of == "trainjob"
+    is_waited_for = not laid.unit.job.platform.has_pod_group and laid.unit.job.backend.by_jobset
     if not knows and is_waited_for:
         message = "the workers would be Ready before their SSH servers listen, and the launcher starts then"
         help = f"Keep a readinessProbe or startupProbe with tcpSocket: {{port: {port}}}."

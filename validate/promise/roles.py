@@ -3,15 +3,15 @@ place of each part."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB
+from gangplan.model.backend import MPIJOB, RUNTIME
 from gangplan.plan import Unit
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body, Path
-from gangplan.validate.expand import ExpandedPods, MissingRuntimeError, expand, expand_train_job, runtime_of
+from gangplan.validate.expand import EXPANDERS, ExpandedPods, MissingRuntimeError, holder_of
 from gangplan.validate.jobset import LAUNCHER, WORKER, entries_of, step_of, title_of
 from gangplan.validate.trainer.runtimes import pod_of
 from gangplan.validate.world import BuiltRun, World, templates_of
@@ -114,44 +114,30 @@ class Laid:
 
 
 def laid_of(world: World, run: BuiltRun) -> Laid | None:
-    """The run as it is laid out; None when it has neither a TrainJob with a runtime of its own nor an
-    MPIJob."""
-    if run.unit.job.made_of == "mpijob":
-        return _of_mpi_job(world, run)
+    """The run as it is laid out; None where it lacks an object, or its templates are those of another one."""
+    made = run.unit.job.backend
     at = {body["kind"]: index for index, body in enumerate(run.bodies)}
-    if TRAINJOB.kind not in at or RUNTIME not in at:
+    if made.kind not in at or made.holder not in at:
         return None
-    job, index = run.bodies[at[TRAINJOB.kind]], at[RUNTIME]
+    job = at[made.kind]
     try:
-        _, runtime = runtime_of(job, run.bodies, world)
+        index, holder = holder_of(world, run.bodies, job)
     except MissingRuntimeError:
         return None
-    if runtime is not run.bodies[index]:
+    if holder is not run.bodies[at[made.holder]]:
         return None  # the rules of a TrainJob tell that its runtime is another one
-    trainer = job["spec"].get("trainer") or {}
-    roles = {}
-    for number, one in enumerate(expand_train_job(job, runtime, index)):
-        roles[one.name] = _role(number, one, one.name, trainer, at[TRAINJOB.kind])
+    body, roles = run.bodies[job], {}
+    trainer = body["spec"].get("trainer") or {}
+    names = {made.role("launcher"): LAUNCHER, made.role("worker"): WORKER}
+    for number, one in enumerate(EXPANDERS[made.kind](body, holder, index)):
+        name = names.get(one.name, one.name)
+        roles[name] = _role(number, one, name, trainer, job)
     uses_mpi = run.unit.job.uses_mpi
-    names = (LAUNCHER, WORKER) if uses_mpi else (WORKER,)
-    present = tuple(roles[name] for name in names if name in roles)
-    return Laid(run, run.unit, at[TRAINJOB.kind], index, roles, uses_mpi, present)
+    present = tuple(roles[one] for one in ((LAUNCHER, WORKER) if uses_mpi else (WORKER,)) if one in roles)
+    return Laid(run, run.unit, job, index, roles, uses_mpi, present)
 
 
-def _of_mpi_job(world: World, run: BuiltRun) -> Laid | None:
-    """The run as the operator lays it out; None when it has no MPIJob."""
-    index = next((at for at, body in enumerate(run.bodies) if body["kind"] == MPIJOB.kind), None)
-    if index is None:
-        return None
-    roles = {}
-    for number, one in enumerate(expand(world, run.bodies)):
-        name = LAUNCHER if one.name == "launcher" else WORKER
-        roles[name] = _role(number, one, name)
-    present = tuple(roles[name] for name in (LAUNCHER, WORKER) if name in roles)
-    return Laid(run, run.unit, index, index, roles, True, present)
-
-
-def _role(number: int, pods: ExpandedPods, name: str, trainer: Body = {}, job: int = 0) -> LaidRole:  # noqa: B006
+def _role(number: int, pods: ExpandedPods, name: str, trainer: Body, job: int) -> LaidRole:
     """The role that pods have, with what the trainer says in object `job`."""
     place, container = program_of(pods.template)
     own: dict[str, Place] = {}
@@ -181,13 +167,23 @@ def program_of(template: Body) -> tuple[int, Body | None]:
 
 def generated_pods(laid: Laid) -> dict[str, Body]:
     """The specs of the pods as they were generated, by role; none where the generated run is not there."""
-    for body in laid.run.generated:
-        if body["kind"] == RUNTIME:
-            return {entry["name"]: pod_of(entry) for entry in entries_of(body)}
-        if body["kind"] == MPIJOB.kind:
-            found = {at[2]: template["spec"] for at, template in templates_of(body)}
-            return {role: found[name] for name, role in MPI_ROLES.items() if name in found}
-    return {}
+    found = (_PODS[body["kind"]](body) for body in laid.run.generated if body["kind"] in _PODS)
+    return next(found, {})
+
+
+def _of_runtime(body: Body) -> dict[str, Body]:
+    return {entry["name"]: pod_of(entry) for entry in entries_of(body)}
+
+
+def _of_mpi_job(body: Body) -> dict[str, Body]:
+    found = {at[2]: template["spec"] for at, template in templates_of(body)}
+    return {role: found[name] for name, role in MPI_ROLES.items() if name in found}
+
+
+_PODS: Mapping[str, Callable[[Body], dict[str, Body]]] = {
+    RUNTIME: _of_runtime,
+    MPIJOB.holder: _of_mpi_job,
+}
 
 
 def _with_trainer(container: Body, trainer: Body, index: int) -> tuple[Body, dict[str, Place]]:

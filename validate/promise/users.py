@@ -45,7 +45,7 @@ def _group(laid: Laid, role: LaidRole) -> Found:
     """From Trainer 2.3 on only the pod's group may read the keys."""
     context = role.spec.get("securityContext") or {}
     job = laid.unit.job
-    needs_group = job.made_of == "trainjob" and job.platform.trainer_line.keys_need_group
+    needs_group = job.backend.by_jobset and job.platform.trainer_line.keys_need_group
     if needs_group and context.get("fsGroup") is None:
         message = f"{role.title} could not read the SSH keys, which belong to root and to the pod's fsGroup"
         help = f"Keep a group: fsGroup: {laid.unit.job.image.gid}."

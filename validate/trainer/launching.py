@@ -6,7 +6,7 @@ with Trainer's variables alone mpirun starts every rank in the launcher and ends
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB
 from gangplan.rules.lifecycle import MPI_HOSTS_UNKNOWN
@@ -28,31 +28,34 @@ def hosts(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
         return
     own = [one for body in run.bodies if body["kind"] == TRAINJOB.kind for one in _env_of_run(body)]
     for index, body in enumerate(run.bodies):
-        if body["kind"] == MPIJOB.kind:
-            yield from _of_mpi_job(index, body, mpi.version)
-        if body["kind"] != RUNTIME or "mpi" not in (body["spec"].get("mlPolicy") or {}):
-            continue
-        for place, entry in enumerate(entries_of(body)):
-            if entry["name"] == "launcher":
-                at: Path = (
-                    *(*ENTRIES, place, "template"),
-                    *("spec", "template", "spec", "containers"),
-                )
-                for number, one in enumerate(pod_of(entry)["containers"]):
-                    if one["name"] == "node":
-                        for problem in _container((*at, number, "env"), one, own, mpi.version):
-                            yield index, problem
+        if find := _LAUNCHERS.get(body["kind"]):
+            yield from ((index, problem) for problem in find(body, own, mpi.version))
 
 
-def _of_mpi_job(index: int, body: Body, version: str) -> Iterator[tuple[int, Problem]]:
+def _of_runtime(body: Body, own: list[Body], version: str) -> Iterator[Problem]:
+    if "mpi" not in (body["spec"].get("mlPolicy") or {}):
+        return
+    for place, entry in enumerate(entries_of(body)):
+        if entry["name"] == "launcher":
+            at: Path = (*ENTRIES, place, "template", "spec", "template", "spec", "containers")
+            for number, one in enumerate(pod_of(entry)["containers"]):
+                if one["name"] == "node":
+                    yield from _container((*at, number, "env"), one, own, version, "Trainer")
+
+
+def _of_mpi_job(body: Body, _: list[Body], version: str) -> Iterator[Problem]:
     """The MPI operator sets the variables of Open MPI 4 too (v0.8.2, ompiEnvVars)."""
     for at, template in templates_of(body):
         boxes = (template.get("spec") or {}).get("containers") or ()
         if at[2] == "Launcher" and boxes:
-            for problem in _container(
-                (*at, "spec", "containers", 0, "env"), boxes[0], [], version, "the MPI operator"
-            ):
-                yield index, problem
+            place = (*at, "spec", "containers", 0, "env")
+            yield from _container(place, boxes[0], [], version, "the MPI operator")
+
+
+_LAUNCHERS: Mapping[str, Callable[[Body, list[Body], str], Iterator[Problem]]] = {
+    RUNTIME: _of_runtime,
+    MPIJOB.holder: _of_mpi_job,
+}
 
 
 def _env_of_run(body: Body) -> list[Body]:
@@ -60,7 +63,7 @@ def _env_of_run(body: Body) -> list[Body]:
     return env
 
 
-def _container(at: Path, one: Body, own: list[Body], version: str, who: str = "Trainer") -> Iterator[Problem]:
+def _container(at: Path, one: Body, own: list[Body], version: str, who: str) -> Iterator[Problem]:
     env = {variable["name"]: variable.get("value", "") for variable in [*(one.get("env") or ()), *own]}
     words = [str(word) for word in [*(one.get("command") or ()), *(one.get("args") or ())]]
     is_told = any(word.partition("=")[0] in OPTIONS for word in words)

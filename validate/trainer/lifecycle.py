@@ -6,7 +6,7 @@ gitops-engine of Argo CD 3.5. The generator sets none of these traps; a patch of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -38,21 +38,14 @@ AMOUNTS = frozenset(
         *("max", "min", "sizeLimit", "requests", "limits"),
     }
 )
-WALKED = frozenset({"ClusterQueue", "Cohort", "LimitRange", "PersistentVolumeClaim", "ResourceQuota"})
+WALKED = ("ClusterQueue", "Cohort", "LimitRange", "PersistentVolumeClaim", "ResourceQuota")
 
 
 def problems(body: Body, others: Sequence[Body], versions: SchemaVersions) -> list[Problem]:
     """The traps in one object that fits its schema. `others` are the objects of the same run or team."""
     found = [*_sync(body)]
-    kind = body["kind"]
-    if kind == TRAINJOB.kind:
-        found += _train_job(body, others, versions)
-    elif kind == RUNTIME:
-        found += _runtime(body, others, versions)
-    elif kind == MPIJOB.kind:
-        found += _mpi_job(body)
-    elif kind in WALKED:
-        found += _amounts(("spec",), body.get("spec"), False)
+    if find := TRAPS.get(body["kind"]):
+        found += find(body, others, versions)
     return found
 
 
@@ -105,7 +98,7 @@ def _train_job(body: Body, others: Sequence[Body], versions: SchemaVersions) -> 
         yield from _overwritten(("spec", "trainer", "env"), env, runtime, versions, False)
 
 
-def _mpi_job(body: Body) -> Found:
+def _mpi_job(body: Body, _: Sequence[Body], __: SchemaVersions) -> Found:
     """As much of it as holds for the kinds of the MPI operator."""
     if "suspend" in (body["spec"].get("runPolicy") or {}):
         message = "Kueue sets runPolicy.suspend; every sync restores a value from Git and stops the run"
@@ -237,3 +230,12 @@ def canonical(text: str) -> str:
 
 def _one(kind: str, bodies: Sequence[Body]) -> Body | None:
     return next((body for body in bodies if body["kind"] == kind), None)
+
+
+Trap = Callable[[Body, Sequence[Body], SchemaVersions], Found]
+TRAPS: Mapping[str, Trap] = {
+    TRAINJOB.kind: _train_job,
+    RUNTIME: _runtime,
+    MPIJOB.kind: _mpi_job,
+    **dict.fromkeys(WALKED, lambda body, _, __: _amounts(("spec",), body.get("spec"), False)),
+}
