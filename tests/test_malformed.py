@@ -22,6 +22,7 @@ from gangplan.errors import Exit
 from gangplan.findings import sentence
 from gangplan.reference.schemas import models
 from gangplan.source import load
+from gangplan.spec.convert import converted
 from gangplan.spec.load import parse
 from gangplan.starter.fields import FORMATS, fields_of
 from gangplan.starter.text import KINDS
@@ -312,8 +313,11 @@ def test_no_workspace(part: str, workspace: Path) -> None:
     assert "this is not a gangplan workspace" in outcome.err
 
 
-LONG = "9" * 5000
-_LONG_VALUES = (LONG, f'"{LONG}"', f'"gpu:{LONG}"', f'"{LONG}-{LONG}"')
+_LONG_VALUES = [
+    value
+    for long in ("9" * 20, "9" * 5000)
+    for value in (long, f'"{long}"', f'"gpu:{long}"', f'"{long}-{long}"', f'"on-failure:{long}"')
+]
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -328,3 +332,12 @@ def test_very_long_numbers_end_nothing(kind: str) -> None:
             if document is not None:
                 _, findings = parse(models()[FORMATS[kind]], document)
             assert all(one.message and len(str(one.where)) < 50 for one in findings)
+            whole = [one.help for one in findings if one.message.endswith("; expected a whole number")]
+            assert f"{path[-1]}: {'9' * 18}" not in "".join(whole), "it would not be one either"
+
+
+@pytest.mark.parametrize("digits", [20, 5000])
+def test_a_very_long_number_is_not_cut(digits: int) -> None:
+    """Its last digits are another number."""
+    assert converted("restart", "retries", f"on-failure:1{'0' * digits}") == 1
+    assert converted("nodes", "workers", long := f"1-1{'0' * digits}") == long

@@ -30,8 +30,8 @@ _UNIT = {
 }
 # Slurm counts --mem in megabytes; nobody means a thousand gigabytes by a small number.
 _SLURM_LEAST_MB = 1024
-_LONGEST = 100  # of a text that is taken for a number; Python refuses 4300 digits
-_GRES = re.compile(r"(?:gpu[:=])?(?:([A-Za-z][\w.-]*)[:=])?([0-9]+)")
+# No field takes more than 18 digits, and Python refuses 4300.
+_GRES = re.compile(r"(?:gpu[:=])?(?:([A-Za-z][\w.-]*)[:=])?([0-9]{1,18})")
 _NUMBERS = {
     word: number
     for number, word in enumerate(
@@ -56,18 +56,12 @@ def _number(word: str, given: Any) -> Any:
 def _with_unit(field: str) -> Callable[[str, Any], Any]:
     def convert(word: str, given: Any) -> Any:
         text = str(given).strip()
-        if isinstance(given, bool) or not re.fullmatch(r"[0-9]+(\.[0-9]+)?", text, re.ASCII):
+        if isinstance(given, bool) or not re.fullmatch(r"[0-9]{1,18}(\.[0-9]+)?", text, re.ASCII):
             return _nearest_time(given) if field in ("timeout", "gracePeriod") else given
         unit = _UNIT.get((field, word), "")
         if field == "memory" and not unit and word in ("mem", "mempernode"):
             unit = "M" if float(text) >= _SLURM_LEAST_MB else ""
-        if (
-            unit
-            and field in ("timeout", "gracePeriod")
-            and text.isdecimal()
-            and len(text) < _LONGEST
-            and int(text)
-        ):
+        if unit and field in ("timeout", "gracePeriod") and text.isdecimal() and int(text):
             return format_duration(int(text) * parse_duration(f"1{unit}"))
         return f"{text}{unit}" if unit else given
 
@@ -114,7 +108,7 @@ def _retries(word: str, given: Any) -> Any:
     """docker's `restart: on-failure:3` and Kubernetes' restartPolicy."""
     if isinstance(given, bool):
         return int(given)
-    number = re.search(r"[0-9]{1,18}$", str(given))
+    number = re.search(r"(?<![0-9])[0-9]{1,18}$", str(given))
     never = str(given).lower() in ("never", "no", "false")
     return int(number[0]) if number else 0 if never else 1 if isinstance(given, str) else given
 
@@ -187,8 +181,10 @@ def whole(given: Any) -> int | None:
         given = given[0] if len(given) == 1 else None
     if isinstance(given, int) and not isinstance(given, bool):
         return given
-    text = given.strip().lower() if isinstance(given, str) and len(given) < _LONGEST else ""
-    if found := re.fullmatch(r"[0-9]+-([0-9]+)", text) or re.fullmatch(r"([0-9]{1,3}(,[0-9]{3})+)", text):
+    text = given.strip().lower() if isinstance(given, str) else ""
+    if found := re.fullmatch(r"[0-9]+-([0-9]{1,18})", text) or re.fullmatch(
+        r"([0-9]{1,3}(,[0-9]{3}){1,5})", text
+    ):
         return int(found[1].replace(",", ""))
     if found := _GRES.fullmatch(text):
         return int(found[2])

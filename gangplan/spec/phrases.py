@@ -60,7 +60,7 @@ def _unquoted(kind: str, given: Any, path: Path) -> str:
     """A number or truth value in quotes, without them; a variable, which nobody fills in."""
     if kind in ("int_type", "bool_type") and isinstance(given, str) and re.match(r"\$[({]?\w+", given):
         return "Write the value itself: variables are not filled in here."
-    if kind == "int_type" and isinstance(given, str) and given.isdecimal() and path:
+    if kind == "int_type" and isinstance(given, str) and given.isdecimal() and len(given) <= 18 and path:
         return f"Write {_set(path, given)}, without quotes."
     if kind == "bool_type" and str(given).lower() in ("true", "yes", "on", "1"):
         return f"Write {_set(path, 'true')}."
