@@ -43,9 +43,12 @@ class TrainingJob:
         """Values are numbers, texts such as "64Gi", lists and dicts; None leaves a field out.
 
         A command in one line is split into its words. Raises TypeError for a value of another type and for
-        one that nests deeper than any file may, ValueError for a number of more than 64 bits.
+        one that nests deeper than any file may, ValueError for a number of more than 64 bits and for half a
+        surrogate pair.
         """
-        given = {name: _plain(name, value) for name, value in fields.items() if value is not None}
+        given = {
+            _text("a field", name): _plain(name, value) for name, value in fields.items() if value is not None
+        }
         if isinstance(command := given.get("command"), str) and not _FOR_A_SHELL.search(command):
             given["command"] = words_of(command)
         self._values = {name: given[name] for name in sorted(given, key=lambda name: _ORDER.get(name, 999))}
@@ -59,7 +62,7 @@ class TrainingJob:
         """
         if not isinstance(text, str):
             raise TypeError(f"the text of a file is expected, not {type(text).__name__}")
-        return cls._from(*load(text.encode(), "job"))
+        return cls._from(*load(text.encode(errors="surrogatepass"), "job"))
 
     @classmethod
     def _from(cls, document: Document | None, findings: Sequence[Finding]) -> TrainingJob:
@@ -97,7 +100,7 @@ class TrainingJob:
         return isinstance(other, TrainingJob) and self._values == other._values
 
     def __hash__(self) -> int:
-        return hash(self.to_yaml())
+        return hash(_frozen(self._values))
 
     def __repr__(self) -> str:
         return f"TrainingJob({', '.join(f'{name}={value!r}' for name, value in self._values.items())})"
@@ -120,17 +123,40 @@ def text_in(job: TrainingJob, root: Path, file: str) -> str:
 
 def _plain(name: str, value: Any, depth: int = 0) -> Any:
     """A value as YAML has it. Raises TypeError and ValueError."""
-    if isinstance(value, int) and value.bit_length() > 63:
-        raise ValueError(f"{name} does not fit into 64 bits")
     if depth > _DEEPEST:
         raise TypeError(f"{name[:40]}... nests deeper than {_DEEPEST} levels, or holds itself")
     if isinstance(value, Mapping):
-        return {str(key): _plain(f"{name}.{key}", one, depth + 1) for key, one in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return {_text(name, key): _plain(f"{name}.{key}", one, depth + 1) for key, one in value.items()}
+    if isinstance(value, str):
+        return _text(name, value)
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
         return [_plain(f"{name}[{index}]", one, depth + 1) for index, one in enumerate(value)]
-    if isinstance(value, (str, bool, int, float, Written)):
+    if isinstance(value, (bool, Written)):
         return value
+    if isinstance(
+        value, float
+    ):  # numbers of other libraries and enums are subclasses that a file cannot hold
+        return float(value)
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**64:
+            raise ValueError(f"{name} does not fit into 64 bits")
+        return int(value)
     raise TypeError(f"{name} is {value!r}; a {KINDS['job']} is made of numbers, texts, lists and dicts")
+
+
+def _text(name: str, value: object) -> str:
+    """A text; of a member of a StrEnum its value. Raises ValueError."""
+    text = str.__str__(value) if isinstance(value, str) else str(value)
+    if half := re.search("[\ud800-\udfff]", text):
+        raise ValueError(f"{name}: half a surrogate pair, U+{ord(half[0]):04X}, is not text")
+    return text
+
+
+def _frozen(value: Any) -> Any:
+    """The same for equal values, and hashable."""
+    if isinstance(value, dict):
+        return frozenset((key, _frozen(one)) for key, one in value.items())
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 def _as_typed(document: Document, path: tuple[str | int, ...], value: Any) -> Any:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from gangplan import clock
 from gangplan.api.checks import check_something, day_of, examined, rendered
 from gangplan.api.job import TrainingJob, jobs_in, text_in
-from gangplan.engines import ENGINES
+from gangplan.engines import check_engine
 from gangplan.errors import UserError
 from gangplan.findings import Finding
 from gangplan.pipeline.render import preview
@@ -63,8 +63,7 @@ class Workspace:
 
         Raises UserError where there is none, and for another engine.
         """
-        if engine not in ENGINES:
-            raise UserError(f"there is no engine '{engine}'", f"Engines: {', '.join(ENGINES)}.")
+        check_engine(engine)
         self.root, self.engine = root_of(Path(folder)), engine
 
     @property
@@ -99,6 +98,8 @@ class Workspace:
         `today` (2026-12-31) decides which waivers are over. Raises UserError where nothing was checked.
         """
         request = self._request(files, clusters, teams)
+        if not isinstance(today, str | None):
+            raise TypeError(f"today is {today!r}; write a text, such as '{clock.day()}'")
         result, _ = examined(request, day_of(today), [])
         check_something(request, result)
         return list(result.findings)
@@ -127,6 +128,7 @@ class Workspace:
         """
         if not isinstance(job, TrainingJob):
             raise TypeError(f"a draft is made of a TrainingJob, not of {type(job).__name__}")
+        _names("team and name", (team, name))
         return Draft(self, New("job", self.root, name, team, {}), job)
 
     def __repr__(self) -> str:
@@ -143,14 +145,16 @@ class Workspace:
     ) -> Request:
         return Request(
             self.root,
-            _names(clusters),
-            _names(teams),
+            _names("clusters", clusters),
+            _names("teams", teams),
             tuple(self._file(one) for one in files),
             engine=self.engine,
         )
 
     def _file(self, file: str | os.PathLike[str]) -> str:
         """A file by its path in the workspace; other paths are taken from the current folder."""
+        if not isinstance(file, (str, os.PathLike)):
+            raise TypeError(f"{file!r} is no path; name each file on its own, as in validate(*files)")
         inside = os.path.abspath(self.root / file)
         path = Path(inside if os.path.lexists(inside) else os.path.abspath(file))
         if not path.is_relative_to(self.root):
@@ -208,9 +212,13 @@ class Draft:
             return list(examined(request, day_of(clock.day()), [])[0].findings)
 
 
-def _names(given: str | Sequence[str]) -> tuple[str, ...]:
-    """Several names, or one."""
-    return (given,) if isinstance(given, str) else tuple(given)
+def _names(what: str, given: str | Sequence[str]) -> tuple[str, ...]:
+    """Several names, or one. Raises TypeError."""
+    names = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{what}: {name!r} is no name; write a text")
+    return names
 
 
 def _plan(result: Result) -> dict[str, Any]:

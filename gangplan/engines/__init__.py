@@ -61,6 +61,7 @@ def pick(name: str, jobs: int, size: int) -> Engine:
 
     `jobs` is the number of workers (0: one per core), `size` the number of things to do.
     """
+    check_engine(name)
     workers = jobs or _cores()
     if name == "auto":
         name = "process" if workers > 1 and size >= WORTH_WORKERS else "serial"
@@ -72,11 +73,15 @@ def pick(name: str, jobs: int, size: int) -> Engine:
         from gangplan.engines.process import ProcessEngine
 
         return ProcessEngine(workers)
-    if name == "mpi":
-        from gangplan.engines.mpi import MpiEngine
+    from gangplan.engines.mpi import MpiEngine
 
-        return MpiEngine()
-    raise UserError(f"there is no engine '{name}'", f"Engines: {', '.join(ENGINES)}.")
+    return MpiEngine()
+
+
+def check_engine(name: str) -> None:
+    """Raise UserError where there is no such engine."""
+    if name not in ENGINES:
+        raise UserError(f"there is no engine '{name}'", f"Engines: {', '.join(ENGINES)}.")
 
 
 def _cores() -> int:

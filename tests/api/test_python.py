@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import datetime
 import doctest
+import enum
 import io
 import json
 import subprocess
@@ -208,6 +210,7 @@ def test_jobs_are_values() -> None:
     job = TrainingJob(**GOOD, memory=None)
     assert job == TrainingJob(**dict(reversed(GOOD.items())))
     assert hash(job) == hash(TrainingJob(**GOOD))
+    assert {job, TrainingJob.from_yaml(f"# mine\n{job.to_yaml()}")} == {job}
     assert job.but(workers=4).fields["workers"] == 4
     assert job.fields["workers"] == 2
     assert "workers" not in job.but(workers=None).fields
@@ -236,7 +239,7 @@ def test_a_file_read_is_the_same_file() -> None:
     assert job.but(workers=4).fields["command"][-1] == job.fields["command"][-1]
 
 
-@pytest.mark.parametrize("text", ["", "[1]", "a: [", "a: 1\n---\nb: 2\n", "\0", "just words"])
+@pytest.mark.parametrize("text", ["", "[1]", "a: [", "a: 1\n---\nb: 2\n", "\0", "just words", "a: \ud800"])
 def test_texts_that_are_no_job(text: str) -> None:
     with pytest.raises(UserError, match="this is no job"):
         TrainingJob.from_yaml(text)
@@ -301,10 +304,43 @@ def test_values_that_no_file_can_hold() -> None:
     for number in (10**30, -(10**5000)):
         with pytest.raises(ValueError, match="workers does not fit into 64 bits"):
             TrainingJob(workers=number)
+    for number in (2**64 - 1, -(2**63)):
+        assert TrainingJob.from_yaml(f"workers: {number}\n").but(gpus=1).fields["workers"] == number
+    for half in ("\ud800", ["\ud800"], {"\ud800": 1}):
+        with pytest.raises(ValueError, match=r"env.*: half a surrogate pair, U\+D800"):
+            TrainingJob(env=half)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"a field: half a surrogate pair, U\+D800"):
+        TrainingJob(**{"\ud800": 1})  # type: ignore[arg-type]
     endless: dict[str, Any] = {}
     endless["env"] = endless
     with pytest.raises(TypeError, match="deeper than 32 levels"):
         TrainingJob(env=endless)
+
+
+def test_members_of_enums_are_their_values() -> None:
+    class Image(enum.StrEnum):
+        ONE = "openmpi"
+
+    class Size(enum.IntEnum):
+        TWO = 2
+
+    job = TrainingJob(image=Image.ONE, workers=Size.TWO, env={Image.ONE: Size.TWO})
+    assert job.to_yaml() == TrainingJob(image="openmpi", workers=2, env={"openmpi": 2}).to_yaml()
+
+
+def test_what_no_call_takes_is_named(root: Path) -> None:
+    workspace: Any = Workspace(root)
+    with pytest.raises(TypeError, match=r"\['a.yaml'\] is no path; name each file on its own"):
+        workspace.validate(["a.yaml"])
+    with pytest.raises(TypeError, match=r"today is .*; write a text, such as '"):
+        workspace.validate(today=datetime.date(2026, 12, 31))
+    for call in (workspace.validate, workspace.plan, workspace.render):
+        with pytest.raises(TypeError, match="clusters: 3 is no name; write a text"):
+            call(clusters=["lab", 3])
+        with pytest.raises(TypeError, match="teams: None is no name"):
+            call(teams=None)
+    with pytest.raises(TypeError, match="team and name: None is no name"):
+        workspace.draft("nlp", None, TrainingJob(**GOOD))
 
 
 def test_an_unknown_engine_is_refused_at_once(root: Path) -> None:
