@@ -7,12 +7,15 @@ raise: a shell would show it in the middle of a line.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 # More candidates than this help nobody; the folders above them do.
 _MOST = 100
+_KIND = re.compile(rb"^kind:[ \t]*[\"']?([A-Za-z]+)", re.MULTILINE)
+_LISTED = re.compile(r"(?:^|: )((?:[a-z0-9]+, )*[a-z0-9]+) or ([a-z0-9]+)[.;:]")
 _READ = ("specs", "overlays", "images", "policies", "schemas", "jobtemplates", "rendered")
 
 
@@ -55,17 +58,17 @@ def column(table: str, name: str) -> Callable[[Any, str], list[str]]:
 
 
 def of_team(table: str, name: str, end: str = "") -> Callable[[Any, str], list[str]]:
-    """The same of the team that the command names, else of all; each with an `end`."""
+    """The same of the team that the command works for, else of all; each with an `end`."""
 
     def found(ctx: Any, incomplete: str) -> list[str]:
+        from gangplan.commands.teams_of import team_of
         from gangplan.contents.files import Files
         from gangplan.contents.tables import TABLES
 
-        team = ctx.params.get("team")
-        teams = (team,) if isinstance(team, str) else ()
-
         def names(root: Path) -> Iterator[str]:
-            return (f"{one}{end}" for one in _texts(TABLES[table](Files(root, teams)), name))
+            team = team_of(root, ctx.params.get("team"))
+            rows = TABLES[table](Files(root, (team,) if team else ()))
+            return (f"{one}{end}" for one in _texts(rows, name))
 
         return _quietly(names, ctx, incomplete)
 
@@ -96,28 +99,27 @@ def parameters(ctx: Any, incomplete: str) -> list[str]:
 
 
 def settings(ctx: Any, incomplete: str) -> list[str]:
-    """Fields of the file that the command names, blocks with their dot."""
+    """Fields of the file that the command names, of a spec where it names none yet; blocks with their dot."""
     from gangplan.starter.formats import format_of
+
+    # A flag that still lacks its value leaves the arguments where they were read.
+    named = ctx.params.get("file") or next(iter(ctx.args), None)
 
     def found(root: Path) -> Iterator[str]:
         from gangplan.reference.fields import all_fields
         from gangplan.source import load_file
 
-        file = os.path.relpath(os.path.abspath(_file(ctx)), root).replace(os.sep, "/")
-        format = format_of(file, load_file(root / file, file)[0])
+        format = "spec"
+        if named:
+            file = os.path.relpath(os.path.abspath(named), root).replace(os.sep, "/")
+            format = format_of(file, load_file(root / file, file)[0])
         return (".".join(one.path) for one in all_fields() if one.kind == format)
 
     return _quietly(found, ctx, incomplete)
 
 
-def _file(ctx: Any) -> str:
-    """The file that the command names. Where a flag still lacks its value, only the line of the shell has it."""
-    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
-    return str(ctx.params.get("file") or next((one for one in line.split() if one.endswith(".yaml")), ""))
-
-
 def words(*known: str) -> Callable[[str], list[str]]:
-    """One of a few words."""
+    """One of a few words, where the help of the flag does not list all of them."""
 
     def found(incomplete: str) -> list[str]:
         return [word for word in known if word.startswith(incomplete)]
@@ -125,11 +127,24 @@ def words(*known: str) -> Callable[[str], list[str]]:
     return found
 
 
+def listed(help: str) -> list[str]:
+    """The words that the help of a flag lists: `text or json.`, `Colour findings: auto, always or never.`"""
+    found = _LISTED.search(re.sub(r" \([^)]*\)", "", help))
+    return [*found[1].split(", "), found[2]] if found else []
+
+
 def rules(incomplete: str) -> list[str]:
     """Rules by their ids."""
     from gangplan.rulebook import built_in
 
     return [name for name in sorted(built_in()) if name.startswith(incomplete)]
+
+
+def packs(incomplete: str) -> list[str]:
+    """Packs of policies that come with gangplan."""
+    from gangplan.policies import PACKS
+
+    return [name for name in PACKS if name.startswith(incomplete)]
 
 
 def pages(incomplete: str) -> list[str]:
@@ -148,12 +163,18 @@ def files(ctx: Any, incomplete: str) -> list[str]:
     return _files(ctx, incomplete, _READ)
 
 
-def specs(ctx: Any, incomplete: str) -> list[str]:
-    """Those of them that are specs or templates."""
-    return _files(ctx, incomplete, ("specs", "jobtemplates"), without="team.yaml")
+def jobs(ctx: Any, incomplete: str) -> list[str]:
+    """Specs of jobs."""
+    return _files(ctx, incomplete, ("specs",), "TrainingJob")
 
 
-def _files(ctx: Any, incomplete: str, tops: Iterable[str], without: str = "") -> list[str]:
+def sources(ctx: Any, incomplete: str) -> list[str]:
+    """What can be copied: specs and templates."""
+    return _files(ctx, incomplete, ("specs", "jobtemplates"), "TrainingJob", "Sweep", "JobTemplate")
+
+
+def _files(ctx: Any, incomplete: str, tops: Iterable[str], *kinds: str) -> list[str]:
+    """Files below some folders, of some kinds; of very many, the folders that hold them."""
     here = os.getcwd()
 
     def found(root: Path) -> Iterator[str]:
@@ -164,14 +185,21 @@ def _files(ctx: Any, incomplete: str, tops: Iterable[str], without: str = "") ->
                 if not _meets(relative, incomplete):
                     folders.clear()
                     continue
-                own = (name for name in sorted(names) if name.endswith(".yaml") and name != without)
-                yield from (os.path.join(relative, name) for name in own)
+                yield from (os.path.join(relative, name) for name in sorted(names) if name.endswith(".yaml"))
 
     matching = _quietly(found, ctx, incomplete)
     if len(matching) <= _MOST:
-        return matching
+        return [name for name in matching if not kinds or _kind_in(name) in kinds]
     start = len(incomplete)
     return list(dict.fromkeys(name[: name.find("/", start) + 1] or name for name in matching))
+
+
+def _kind_in(file: str) -> str:
+    """The kind that a file says it has, read without its YAML."""
+    from gangplan.contents.files import contents
+
+    found = _KIND.search(contents(file))
+    return found[1].decode() if found else ""
 
 
 def _meets(folder: str, incomplete: str) -> bool:

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from gangplan.commands import complete
 from gangplan.commands.flags import Clusters, EngineName, Jobs, NoCache, Specs, Teams, Today, Workspace
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
@@ -20,7 +19,6 @@ By = Annotated[
         "--by",
         help="run, team, cluster, pool or month: what the table adds up.",
         metavar="WORD",
-        autocompletion=complete.words("run", "team", "cluster", "pool", "month"),
     ),
 ]
 Durations = Annotated[
@@ -37,7 +35,6 @@ Format = Annotated[
         "--format",
         help="table, csv or json; FORMAT=FILE writes to a file.",
         metavar="FORMAT[=FILE]",
-        autocompletion=complete.words("table", "csv", "json"),
     ),
 ]
 InMonth = Annotated[

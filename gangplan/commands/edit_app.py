@@ -38,7 +38,7 @@ Dry = Annotated[bool, typer.Option("--dry-run", "-n", help="Print what would be 
 def clone(
     file: Annotated[
         str,
-        typer.Argument(help="A spec or a template.", metavar="FILE", autocompletion=complete.specs),
+        typer.Argument(help="A spec or a template.", metavar="FILE", autocompletion=complete.sources),
     ],
     name: Annotated[str, typer.Argument(help="Name of the copy, and of its file.", metavar="NEWNAME")],
     set: Sets = None,

@@ -69,7 +69,6 @@ EngineName = Annotated[
         "--engine",
         help="How to run the work: auto, serial, process or mpi.",
         metavar="NAME",
-        autocompletion=complete.words("auto", "serial", "process", "mpi"),
     ),
 ]
 Jobs = Annotated[
@@ -112,7 +111,6 @@ Formats = Annotated[
         "--format",
         help="text, json, sarif, junit, github, gitlab or markdown; FORMAT=FILE writes to a file; may be repeated.",
         metavar="FORMAT[=FILE]",
-        autocompletion=complete.words("text", "json", "sarif", "junit", "github", "gitlab", "markdown"),
     ),
 ]
 Color = Annotated[
@@ -121,7 +119,6 @@ Color = Annotated[
         "--color",
         help="Colour findings: auto (on a terminal), always or never.",
         metavar="WHEN",
-        autocompletion=complete.words("auto", "always", "never"),
     ),
 ]
 FailOn = Annotated[
@@ -130,7 +127,6 @@ FailOn = Annotated[
         "--fail-on",
         help="Lowest severity that leads to exit code 1: error, warning or note.",
         metavar="NAME",
-        autocompletion=complete.words("error", "warning", "note"),
     ),
 ]
 Today = Annotated[

@@ -138,7 +138,7 @@ def gitops_tekton(
         str | None,
         typer.Option(
             "--wait",
-            help="After a push, wait until argocd or flux has synced it.",
+            help="After a push, wait until this has synced it: argocd or flux.",
             metavar="ENGINE",
         ),
     ] = None,

@@ -49,7 +49,6 @@ def lint(
             "--format",
             help="text, json, sarif, junit, github, gitlab or markdown; FORMAT=FILE writes to a file; may be repeated.",
             metavar="FORMAT[=FILE]",
-            autocompletion=complete.words("text", "json", "sarif", "junit", "github", "gitlab", "markdown"),
         ),
     ] = None,
     fail_on: Annotated[
@@ -58,7 +57,6 @@ def lint(
             "--fail-on",
             help="Least severity that fails: error, warning or note.",
             metavar="WORD",
-            autocompletion=complete.words("error", "warning", "note"),
         ),
     ] = "error",
     quiet: Quiet = False,
@@ -143,14 +141,11 @@ Arch = Annotated[
         "--arch",
         help="amd64 or arm64 (default: the first that the catalog lists).",
         metavar="NAME",
-        autocompletion=complete.words("amd64", "arm64"),
     ),
 ]
 TextOrJson = Annotated[
     str,
-    typer.Option(
-        "--format", help="text or json.", metavar="FORMAT", autocompletion=complete.words("text", "json")
-    ),
+    typer.Option("--format", help="text or json.", metavar="FORMAT"),
 ]
 
 
@@ -198,7 +193,6 @@ def check(
             "--fail-on",
             help="Least severity that fails: error, warning or note.",
             metavar="WORD",
-            autocompletion=complete.words("error", "warning", "note"),
         ),
     ] = "error",
     today: Today = None,

@@ -98,7 +98,6 @@ Formats = Annotated[
         "--format",
         help="text, json or markdown; FORMAT=FILE writes to a file; may be repeated.",
         metavar="FORMAT[=FILE]",
-        autocompletion=complete.words("text", "json", "markdown"),
     ),
 ]
 

@@ -26,7 +26,6 @@ def status(
             "--format",
             help="table or json.",
             metavar="NAME",
-            autocompletion=complete.words("table", "json"),
         ),
     ] = "table",
 ) -> None:
@@ -106,7 +105,6 @@ def diagnose(
             "--format",
             help="text, json or markdown; FORMAT=FILE writes to a file; may be repeated.",
             metavar="FORMAT[=FILE]",
-            autocompletion=complete.words("text", "json", "markdown"),
         ),
     ] = None,
     workspace: Workspace = None,

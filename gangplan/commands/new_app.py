@@ -51,7 +51,7 @@ def sweep(
             "--from",
             help="Spec of the job that each trial runs.",
             metavar="SPEC",
-            autocompletion=complete.specs,
+            autocompletion=complete.jobs,
         ),
     ] = None,
     parameter: Annotated[

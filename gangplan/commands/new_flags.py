@@ -100,18 +100,26 @@ def _candidates(field: NewField) -> Callable[..., list[str]] | None:
     if field.choices:
         return complete.words(*field.choices)
     known: dict[str, Callable[..., list[str]]] = {
-        "--image": complete.column("images", "image"),
-        "--template": complete.column("templates", "template"),
+        "--image": complete.of_team("images", "image"),
+        "--defaults-image": complete.column("images", "image"),
+        "--template": complete.of_team("templates", "template"),
         "--parameters": complete.parameters,
         "--clusters": complete.clusters,
-        "--gpu-model": complete.column("pools", "model"),
-        "--placement-node-pool": complete.column("pools", "pool"),
+        "--gpu-model": complete.of_team("pools", "model"),
+        "--placement-node-pool": complete.of_team("pools", "pool"),
+        **dict.fromkeys(
+            ("--placement-near", "--placement-apart", "--after"), complete.of_team("specs", "job")
+        ),
+        "--network-egress": complete.of_team("endpoints", "endpoint"),
+        "--secrets-files": complete.of_team("secrets", "name", "="),
         "--data": complete.of_team("claims", "name", "="),
         "--queue": complete.of_team("queues", "queue"),
         "--checkpoint-to": complete.of_team("claims", "name"),
+        "--policies-packs": complete.packs,
         "--rule": complete.rules,
         "--scope-team": complete.teams,
         "--scope-cluster": complete.clusters,
+        "--scope-job": complete.column("specs", "job"),
     }
     return known.get(field.flag)
 

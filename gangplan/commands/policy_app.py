@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from gangplan.commands import complete
 from gangplan.commands.flags import Clusters, Workspace
 
 app = typer.Typer(
@@ -34,7 +35,9 @@ def policy_list(
 def policy_test(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Packs or policies (default: all).", metavar="PACK|POLICY"),
+        typer.Argument(
+            help="Packs or policies (default: all).", metavar="PACK|POLICY", autocompletion=complete.packs
+        ),
     ] = None,
     workspace: Workspace = None,
 ) -> None:
@@ -47,7 +50,9 @@ def policy_test(
 
 @app.command("export")
 def policy_export(
-    cluster: Annotated[str, typer.Option("--cluster", help="The cluster.", metavar="NAME")],
+    cluster: Annotated[
+        str, typer.Option("--cluster", help="The cluster.", metavar="NAME", autocompletion=complete.clusters)
+    ],
     workspace: Workspace = None,
     output: Annotated[
         str, typer.Option("--output", "-o", help="A file, or - for standard output.", metavar="FILE|-")

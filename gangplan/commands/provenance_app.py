@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from gangplan.commands import complete
 from gangplan.commands.flags import Clusters, EngineName, Jobs, KeepRuns, NoCache, Workspace
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
@@ -58,9 +57,7 @@ def verify(
     cluster: Clusters = None,
     format: Annotated[
         str,
-        typer.Option(
-            "--format", help="text or json.", metavar="NAME", autocompletion=complete.words("text", "json")
-        ),
+        typer.Option("--format", help="text or json.", metavar="NAME"),
     ] = "text",
     keep_runs: KeepRuns = False,
     no_cache: NoCache = False,

@@ -12,7 +12,7 @@ from gangplan.commands.flags import Color, Workspace
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
 Spec = Annotated[
-    str, typer.Argument(help="The spec of the job.", metavar="SPEC", autocompletion=complete.files)
+    str, typer.Argument(help="The spec of the job.", metavar="SPEC", autocompletion=complete.jobs)
 ]
 Cluster = Annotated[
     str | None,

@@ -63,7 +63,12 @@ def schema_import(
     workspace: Workspace = None,
     cluster: Annotated[
         str | None,
-        typer.Option("--cluster", help="Import for this cluster only (default: all).", metavar="NAME"),
+        typer.Option(
+            "--cluster",
+            help="Import for this cluster only (default: all).",
+            metavar="NAME",
+            autocompletion=complete.clusters,
+        ),
     ] = None,
 ) -> None:
     """Import CRDs into the workspace: gangplan then checks objects of their kinds against their schemas and rules (those of Trainer, JobSet and Kueue only against their rules)."""

@@ -29,7 +29,6 @@ Forge = Annotated[
         "--forge",
         help="Where changes are reviewed: github, gitlab or none.",
         metavar="NAME",
-        autocompletion=complete.words("github", "gitlab", "none"),
     ),
 ]
 Sync = Annotated[
@@ -47,7 +46,6 @@ Accelerator = Annotated[
         "--accelerator",
         help="GPUs of the first cluster: nvidia, amd or none.",
         metavar="NAME",
-        autocompletion=complete.words("nvidia", "amd", "none"),
     ),
 ]
 FromCluster = Annotated[

@@ -43,7 +43,9 @@ def list_tools() -> None:
 
 @app.command("install")
 def install_tools(
-    names: Annotated[list[str] | None, typer.Argument(help="kustomize, kubeconform (default: both)")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="kustomize or kubeconform (default: both).", metavar="NAME")
+    ] = None,
 ) -> None:
     """Install the programs that are missing, into the tool cache."""
     import time

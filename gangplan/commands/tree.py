@@ -13,6 +13,8 @@ import typer.core
 import typer.main
 import typer.models
 
+from gangplan.commands.complete import listed
+
 # Where the commands are, in the order in which the help lists them: those that stand alone, and groups. Only the
 # module of the one that is asked for is imported (tests compare the table with what the modules have).
 COMMANDS = {
@@ -70,6 +72,20 @@ def _no_type(self: typer.core.TyperArgument, ctx: typer.Context) -> None:
     """Help shows what an argument is called, `FILE`: typer adds the type that Python has for it."""
 
 
+_complete = typer.core.TyperOption.shell_complete
+
+
+def _offer(self: Any, ctx: Any, incomplete: str) -> Any:
+    """TAB offers what the flag has a function for, else the words that its help lists."""
+    if self._custom_shell_complete is None and (words := listed(self.help or "")):
+        self._custom_shell_complete = lambda _ctx, _param, begun: [
+            word for word in words if word.startswith(begun)
+        ]
+    return _complete(self, ctx, incomplete)
+
+
+typer.core.TyperOption.shell_complete = _offer  # type: ignore[method-assign]
+typer.core.TyperArgument.shell_complete = _offer  # type: ignore[method-assign]
 typer.core.TyperArgument.display_type_rich = _no_type  # type: ignore[method-assign,assignment]
 
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+import typer.core
+import typer.main
 
 from gangplan.commands import schema_app, tree
 from gangplan.commands.listing import NAMES
@@ -172,6 +177,22 @@ def completed(root: Path, line: str) -> list[str]:
         ("gangplan help new ", ["job", "sweep", "team", "cluster", "image", "waiver"]),
         ("gangplan help va", ["validate"]),
         ("gangplan schema print s", ["spec", "sweep"]),
+        ("gangplan edit --set network.post", ["network.posture"]),
+        ("gangplan edit --unset workers -C . specs/nlp/filings.yaml --set network.post", ["network.posture"]),
+        ("gangplan clone specs/nlp/filings.yaml other --set network.post", ["network.posture"]),
+        (
+            "gangplan edit --set a=specs/nlp/filings.yaml overlays/lab/cluster.yaml -s podsR",
+            ["podsReadyTimeout"],
+        ),
+        ("gangplan simulate --format ", ["text", "json"]),
+        ("gangplan plan --format ", ["text", "json", "markdown"]),
+        ("gangplan tools install kube", ["kubeconform"]),
+        ("gangplan policy export --cluster ", ["lab"]),
+        ("gangplan schema import --cluster ", ["lab"]),
+        ("gangplan policy test fed", ["fedramp"]),
+        ("gangplan new cluster --policies-packs fed", ["fedramp"]),
+        ("gangplan new team --defaults-image deep", ["deepspeed"]),
+        ("gangplan new waiver --scope-job ", ["filings"]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -179,6 +200,67 @@ def test_tab_completes_names(line: str, wanted: list[str], root: Path) -> None:
     team = "apiVersion: gangplan.dev/v1\nkind: Team\nclaims: {images: {accessModes: [ReadOnlyMany]}}\n"
     write(root, {"specs/cv/team.yaml": team} if "--team cv" in line else {})
     assert completed(root, line) == wanted
+
+
+def test_tab_offers_what_the_command_takes(root: Path) -> None:
+    """Of specs those that can be copied or run, of names those of the team, which may be that of the folder."""
+    head = "apiVersion: gangplan.dev/v1\nkind: "
+    files = {
+        "specs/nlp/rates.yaml": f"{head}Sweep\n",
+        "jobtemplates/large.yaml": f"{head}JobTemplate\n",
+        "specs/nlp/files/settings.yaml": "a: 1\n",
+        "specs/cv/team.yaml": f"{head}Team\nclaims: {{images: {{accessModes: [ReadOnlyMany]}}}}\nsecrets: [hub]\n",
+        "specs/cv/see.yaml": SPEC,
+    }
+    write(root, files)
+    cluster = root / "overlays/lab/cluster.yaml"
+    cluster.write_text(cluster.read_text().replace("teams:\n", "teams:\n  cv: {queue: seeing}\n"))
+    jobs = ["specs/cv/see.yaml", "specs/nlp/filings.yaml"]
+    assert completed(root, "gangplan new sweep x --from ") == jobs
+    assert completed(root, "gangplan run ") == jobs
+    assert completed(root, "gangplan clone ") == [*jobs, "specs/nlp/rates.yaml", "jobtemplates/large.yaml"]
+    assert "images=" not in completed(root, "gangplan new job --team nlp --data ")
+    assert completed(root / "specs/cv", "gangplan new job --data ") == ["images="]
+    for flag, name in {"queue": "seeing", "after": "see", "secrets-files": "hub="}.items():
+        assert completed(root, f"gangplan new job --team cv --{flag} ") == [name]
+
+
+def _parameters() -> Iterator[tuple[str, Any]]:
+    """Every flag and argument with its command."""
+    rest: list[tuple[str, Any]] = [
+        ("", typer.main.get_command(tree.whole(typer.Typer(add_completion=False))))
+    ]
+    for path, command in rest:
+        if isinstance(command, typer.core.TyperGroup):
+            rest += [(f"{path} {name}".strip(), inner) for name, inner in command.commands.items()]
+        else:
+            yield from ((path, one) for one in command.get_params(typer.Context(command)))
+
+
+def test_tab_offers_the_words_that_the_help_lists() -> None:
+    """For each flag that has no function of its own, and never a word of a sentence."""
+    found = set()
+    for _, one in _parameters():
+        if one._custom_shell_complete is None:
+            offered = one.shell_complete(typer.Context(typer.core.TyperCommand("x")), "")
+            found |= {(one.opts[0], *(word.value for word in offered if word.type == "plain"))}
+    assert sorted(each for each in found if each[1:]) == [
+        ("--accelerator", "nvidia", "amd", "none"),
+        ("--arch", "amd64", "arm64"),
+        ("--by", "run", "team", "cluster", "pool", "month"),
+        ("--color", "auto", "always", "never"),
+        ("--engine", "auto", "serial", "process", "mpi"),
+        ("--fail-on", "error", "warning", "note"),
+        ("--forge", "github", "gitlab"),
+        ("--forge", "github", "gitlab", "none"),
+        ("--format", "table", "csv", "json"),
+        ("--format", "table", "json"),
+        ("--format", "text", "json"),
+        ("--format", "text", "json", "markdown"),
+        ("--format", "text", "json", "sarif", "junit", "github", "gitlab", "markdown"),
+        ("--wait", "argocd", "flux"),
+        ("names", "kustomize", "kubeconform"),
+    ]
 
 
 def test_tab_is_silent_outside_a_workspace(tmp_path: Path) -> None:
