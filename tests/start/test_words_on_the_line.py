@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -261,6 +262,30 @@ def test_tab_offers_the_words_that_the_help_lists() -> None:
         ("--wait", "argocd", "flux"),
         ("names", "kustomize", "kubeconform"),
     ]
+
+
+def test_the_install_page_names_who_connects() -> None:
+    """Every command that may ask a cluster or a registry, or that downloads, and every extra."""
+    top, *parts = " ".join((REPOSITORY / "docs/install.md").read_text(encoding="utf-8").split()).split("## ")
+    (clusters,) = (part for part in parts if part.startswith("For looking at clusters"))
+    flags: dict[str, list[str]] = {}
+    for path, one in _parameters():
+        flags.setdefault(path, []).append(one.opts[0])
+    asking = [path for path, own in flags.items() if "--kubeconfig" in own]
+    assert len(asking) == 6
+    for path in asking:
+        asks = [flag for flag in flags[path] if flag in ("--server", "--from-cluster")]
+        assert f"`{' '.join([path, *asks])}`" in clusters
+    ours = (REPOSITORY / "gangplan/commands").glob("*.py")
+    registries = [one.stem.replace("_", " ") for one in ours if "gangplan.oci" in one.read_text("utf-8")]
+    assert registries
+    for command in (*registries, "tools install", "report comment"):
+        assert f"`{command}`" in top
+    extras = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    for extra in set(extras) - {"build", "dev"}:
+        assert any(f'pip install "gangplan[{extra}]==' in part for part in parts)
 
 
 def test_tab_is_silent_outside_a_workspace(tmp_path: Path) -> None:
