@@ -55,7 +55,7 @@ def waiting_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
     # It is no pod of the run: policies and affinities of that must not find it.
     own = {key: value for key, value in labels.items() if key not in (f"{PREFIX}run", f"{PREFIX}job")}
     pod = {**own, f"{PREFIX}role": "scheduler", "sidecar.istio.io/inject": "false"}
-    guards = {name for name, _ in syncing.RUN}
+    guards = syncing.of_run()
     words = [MOUNT, unit.run_name, "leave", str(PAUSE_S), *(stand_in(one.name) for one in after.jobs)]
     openshift = job.platform.openshift is not None
     return write(

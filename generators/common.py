@@ -55,12 +55,12 @@ def run_annotations(unit: Unit, kind: str) -> Pairs:
     """Annotations of a run's object of this kind: the spec it comes from and what a GitOps engine may do with
     it."""
     job = unit.job
-    annotations = dict(syncing.RUN)
+    annotations = syncing.of_run()
     annotations |= {**syncing.in_wave(WAVES["runs", kind]), f"{PREFIX}source": job.source}
     if job.description:
         annotations[f"{PREFIX}description"] = job.description
     if job.is_archived:
-        annotations |= dict(syncing.ARCHIVED)
+        annotations |= syncing.of_archived()
     annotations |= _evidence(job)
     return tuple(sorted(annotations.items()))
 

@@ -93,6 +93,6 @@ def cluster_queues(site: Site) -> list[Body]:
 
 def _objects(site: Site, template: str, kind: str, **values: Any) -> list[Body]:
     # Removing one of these from Git stops runs that use it: a person has to confirm.
-    annotations = (*syncing.CONFIRMED.items(), *site_annotations(site, kind))
+    annotations = (*syncing.of_confirmed().items(), *site_annotations(site, kind))
     shared = {"kueue_api": KUEUE_API, "annotations": annotations, "site": site}
     return objects_of(template, {**shared, **values})

@@ -86,7 +86,7 @@ def cron_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
 
 def _unguarded(annotations: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """What an engine may remove with its file: the schedule ends with its spec."""
-    guards = {name for name, _ in syncing.RUN}
+    guards = syncing.of_run()
     return tuple(pair for pair in annotations if pair[0] not in guards)
 
 

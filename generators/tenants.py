@@ -48,7 +48,7 @@ def namespace(tenant: Tenant) -> list[Body]:
     if tenant.pod_security.reason:
         annotations[f"{PREFIX}pod-security-reason"] = tenant.pod_security.reason
         annotations[f"{PREFIX}pod-security-until"] = tenant.pod_security.until
-    annotations |= syncing.CONFIRMED
+    annotations |= syncing.of_confirmed()
     if tenant.platform.openshift is not None:
         annotations["openshift.io/display-name"] = tenant.team
         if tenant.description:
@@ -224,7 +224,7 @@ def claims(tenant: Tenant) -> list[Body]:
 
 
 def _kept(tenant: Tenant, kind: str) -> list[tuple[str, str]]:
-    return sorted({**dict(tenant_annotations(tenant, kind)), **syncing.KEPT}.items())
+    return sorted({**dict(tenant_annotations(tenant, kind)), **syncing.of_kept()}.items())
 
 
 def local_queues(tenant: Tenant) -> list[Body]:

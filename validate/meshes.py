@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gangplan.model.backend import HOLDERS
+from gangplan.model.backend import BY_HOLDER
 from gangplan.records import dataclass
 from gangplan.rules.pods import MESH_JOINED
 from gangplan.validate.apiserver.forms import Body, Path
@@ -79,7 +79,7 @@ INJECTORS = (
 def joined(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """The templates of the run whose pods get a container or a network of somebody else."""
     for index, body in enumerate(run.bodies):
-        if body["kind"] not in HOLDERS:
+        if body["kind"] not in BY_HOLDER:
             continue
         name = body["metadata"].get("namespace", "")
         namespace = _marks((world.find("Namespace", name) or {}).get("metadata") or {})

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from gangplan.model.backend import HOLDERS
+from gangplan.model.backend import BY_HOLDER
 from gangplan.rules.model import NOTE
 from gangplan.rules.security import HOST_ACCESS, POD_SECURITY
 from gangplan.validate.apiserver.forms import Body, Path
@@ -44,7 +44,7 @@ def allowed(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """Every pod of the run against the level that the run's namespace enforces."""
     server = int(world.versions.kubernetes.split(".")[1])
     for index, body in enumerate(run.bodies):
-        if body["kind"] not in HOLDERS:
+        if body["kind"] not in BY_HOLDER:
             continue
         namespace = body["metadata"].get("namespace", "")
         metadata = (world.find("Namespace", namespace) or {}).get("metadata", {})

@@ -185,7 +185,8 @@ def _queues(old: Mapping[Key, Body], new: Mapping[Key, Body]) -> Iterator[Step]:
 def _drained(key: Key) -> str:
     """The patch that empties a queue before it goes. A flavor has no such field: its queues do."""
     kind, name = ("ClusterQueue", "QUEUE") if key[0] == "ResourceFlavor" else (key[0], key[2])
-    change = "[{op: add, path: /spec/stopPolicy, value: HoldAndDrain}]"
+    # What begins like JSON must be JSON (kustomize v5.7, PatchTransformer.go, jsonPatchFromBytes).
+    change = '[{"op": "add", "path": "/spec/stopPolicy", "value": "HoldAndDrain"}]'
     patch = f"{{target: {{kind: {kind}, name: {name}}}, patch: '{change}'}}"
     return (
         "Keep it in this commit and drain it: stop its runs (state: stopped), or add"

@@ -6,11 +6,12 @@ never waited for. Options and reasons: docs/gitops.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 
 from gangplan.gitops.guardrails import NO_POLICIES, Guardrails
 from gangplan.gitops.source import RENDERED, RepositorySource
-from gangplan.model.backend import MPIJOB, TRAINJOB
+from gangplan.model.backend import BACKENDS, MPIJOB, TRAINJOB, Backend
 from gangplan.model.kinds import Kind, kinds_of
 from gangplan.objects import ADMISSION, Body
 from gangplan.records import dataclass
@@ -88,7 +89,6 @@ def argocd_objects(
         "options": options,
         "triggers": TRIGGERS,
         "plugin": PLUGIN,
-        "override_field": cluster.override_field,
         "teams": cluster.teams if "runs" in parts else {},
         "policy_homes": sorted({*policies.namespaces} - {*homes}),
         "policy_kinds": _own_names(cluster),
@@ -96,8 +96,7 @@ def argocd_objects(
         "platform_kinds": sorted({*wide_kinds(), *policies.wide}),
         "tenant_kinds": sorted({*spaced_kinds(), *policies.spaced}),
         "run_kinds": _run_kinds(cluster),
-        "has_trainer": TRAINJOB.stated in cluster.controllers,
-        "has_operator": MPIJOB.stated in cluster.controllers,
+        "drifts": _drifts(cluster),
         "destination": _destination(cluster),
     }
     bodies = load_objects(render_yaml("gitops/argocd-projects.yaml.j2", values))
@@ -131,6 +130,37 @@ def _run_kinds(cluster: ArgoCluster) -> tuple[GroupKind, ...]:
     there = (one for need in needs for one in kinds_of("runs") if one.needs == need)
     children = (kind for name in cluster.controllers for kind in MADE_BY[name])
     return (*_names(there), *CHILD_KINDS, *children, *OF_KUEUE)
+
+
+def _of_train_job(override_field: str) -> Drift:
+    own = ("/spec/suspend", "/spec/managedBy")
+    if override_field == "runtimePatches":
+        placed = '.spec.runtimePatches[]? | select(.manager == "kueue.x-k8s.io/manager")'
+        return own, (placed, ".spec.runtimePatches[]?.time")
+    # Trainer 2.1: a list without keys, and labels for the JobSet; Kueue writes both, gangplan renders
+    # neither.
+    return (*own, f"/spec/{override_field}", "/spec/labels"), ()
+
+
+def _of_mpi_job(_: str) -> Drift:
+    """Kueue writes the place of the pods into them: tolerations are a list without keys."""
+    pod = ".spec.mpiReplicaSpecs[].template"
+    written = ("metadata.annotations", "metadata.labels")
+    placed = ("spec.nodeSelector", "spec.schedulingGates", "spec.tolerations")
+    own = ("/spec/runPolicy/suspend", "/spec/runPolicy/managedBy")
+    return own, tuple(f"{pod}.{name}" for name in (*written, *placed))
+
+
+# What Kueue writes into a run, which is no difference: JSON pointers, and expressions of jq.
+Drift = tuple[tuple[str, ...], tuple[str, ...]]
+DRIFTS: Mapping[str, Callable[[str], Drift]] = {TRAINJOB.name: _of_train_job, MPIJOB.name: _of_mpi_job}
+
+
+def _drifts(cluster: ArgoCluster) -> list[tuple[Backend, tuple[str, ...], tuple[str, ...]]]:
+    made = sorted(
+        (one for one in BACKENDS.values() if one.stated in cluster.controllers), key=attrgetter("kind")
+    )
+    return [(one, *DRIFTS[one.name](cluster.override_field)) for one in made]
 
 
 def _names(kinds: Iterable[Kind]) -> tuple[GroupKind, ...]:

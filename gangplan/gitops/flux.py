@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gangplan.gitops.cel import checks_of
-from gangplan.gitops.health import CLUSTERQUEUE, LOCALQUEUE, MPIJOB, TRAINJOB
+from gangplan.gitops.health import CLUSTERQUEUE, KINDS, LOCALQUEUE
 from gangplan.gitops.record import STATE, STOPPED
 from gangplan.gitops.source import RENDERED, RepositorySource
 from gangplan.model import backend, syncing
@@ -62,7 +62,6 @@ MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 # The patch by which the record of a run takes its place.
 _REPLACING = {backend.TRAINJOB.name: _REPLACE, backend.MPIJOB.name: _REPLACE_MPIJOB}
 # What each part has a health check for. That of a run is asked where somebody names it in `healthChecks`.
-_OF_RUNS = {backend.TRAINJOB.stated: TRAINJOB, backend.MPIJOB.stated: MPIJOB}
 _QUEUES = {"platform": CLUSTERQUEUE, "tenants": LOCALQUEUE}
 
 
@@ -83,6 +82,7 @@ def flux_objects(
     `hands_on`: runs go to worker clusters. `controllers` start them, as `versions` of a cluster's file calls
     them.
     """
+    made = {one.kind: one.name for one in backend.BACKENDS.values() if one.stated in controllers}
     # A value that its runs do not have.
     other = backend.TRAINJOB.manager if hands_on else MULTIKUEUE
     values = {
@@ -92,11 +92,7 @@ def flux_objects(
         "source": source,
         "patch": _CREATE_ONCE,
         "unless": _UNLESS,
-        "runs": [
-            (made.kind, _REPLACING[made.name].format(other) if has_kueue else "")
-            for made in backend.BACKENDS.values()
-            if made.stated in controllers
-        ],
+        "runs": [(kind, _REPLACING[name].format(other) if has_kueue else "") for kind, name in made.items()],
         "over": _OVER,
         "others": _OTHERS,
         "drop": _DROP,
@@ -106,7 +102,7 @@ def flux_objects(
     for before, part in zip(("", *parts), parts, strict=False):
         kinds = [_QUEUES[part]] if part != "runs" and has_kueue else []
         if part == "runs":
-            kinds = [kind for name, kind in _OF_RUNS.items() if name in controllers]
+            kinds = [one for one in KINDS if one.name in made]
         more = {"part": part, "before": before, "checks": checks_of(kinds) if kinds else []}
         bodies += load_objects(render_yaml("gitops/flux-kustomization.yaml.j2", {**values, **more}))
     return bodies

@@ -127,8 +127,8 @@ DATED_TRAINJOB = replace(TRAINJOB, run_label="gangplan.dev/run")
 ANCESTOR, FRAMEWORK = f"{TRAINJOB.group}/trainjob-ancestor-step", f"{TRAINJOB.group}/framework"
 BACKENDS: Mapping[str, Backend] = {one.name: one for one in (TRAINJOB, MPIJOB)}
 BY_KIND: Mapping[str, Backend] = {one.kind: one for one in BACKENDS.values()}
-# Kinds of objects of a run that hold templates of its pods.
-HOLDERS = frozenset(one.holder for one in BACKENDS.values())
+# By the kind of the object that holds the templates of pods.
+BY_HOLDER: Mapping[str, Backend] = {one.holder: one for one in BACKENDS.values()}
 
 
 def backend_of(bodies: Iterable[Mapping[str, Any]]) -> Backend | None:

@@ -1,12 +1,35 @@
-"""What objects tell a GitOps engine: the annotations of Argo CD and Flux, which nothing else names.
+"""What objects tell GitOps engines: a row of annotations for each engine, which nothing else names.
 
 Argo CD v3.5.1 (state.go, sync-options, sync-waves), Flux v2.9 (kustomize-controller; fluxcd/pkg ssa, Delete).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+from gangplan.records import dataclass
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The annotations that one engine reads.
+
+    `run`: a file that leaves Git neither kills the run nor shows as drift, and nothing ever waits for it.
+    `archived`: the object stays in Git and is never applied. `kept`: data, which outlives its file.
+    `confirmed`: what others stand on, and goes when somebody agrees. `wave` is the annotation with the number
+    of a wave, if the engine knows any.
+    """
+
+    prefix: str
+    run: Pairs
+    archived: Pairs
+    kept: Pairs = ()
+    confirmed: Pairs = ()
+    wave: str = ""
+
 
 ARGO, FLUX = "argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/"
 WAVE, HOOK = f"{ARGO}sync-wave", f"{ARGO}hook"
@@ -18,18 +41,42 @@ REPLACED = ("Force=true", "Replace=true")
 # What guards a run that its record no longer needs.
 GUARDS = (NEVER_PRUNED, "Delete=confirm")
 
-# A run: a file that leaves Git neither kills it nor shows as drift, and nothing ever waits for it.
-RUN = ((COMPARE, "IgnoreExtraneous"), (OPTIONS, ",".join(GUARDS)), (PRUNE, "disabled"))
-# An archived run stays in Git and is never applied.
-ARCHIVED = ((HOOK, SKIPPED), (SERVER_SIDE, "Ignore"))
-# Data outlives its file; what others stand on goes when somebody agrees.
-KEPT = {OPTIONS: f"{NEVER_PRUNED},Delete=false"}
-CONFIRMED = {OPTIONS: "Prune=confirm,Delete=confirm"}
+ENGINES: Mapping[str, Engine] = {
+    "argocd": Engine(
+        ARGO,
+        run=((COMPARE, "IgnoreExtraneous"), (OPTIONS, ",".join(GUARDS))),
+        archived=((HOOK, SKIPPED),),
+        kept=((OPTIONS, f"{NEVER_PRUNED},Delete=false"),),
+        confirmed=((OPTIONS, "Prune=confirm,Delete=confirm"),),
+        wave=WAVE,
+    ),
+    "flux": Engine(FLUX, run=((PRUNE, "disabled"),), archived=((SERVER_SIDE, "Ignore"),)),
+}
+
+
+def of_run() -> dict[str, str]:
+    """The annotations of an object of a run."""
+    return dict(pair for engine in _engines() for pair in engine.run)
+
+
+def of_archived() -> dict[str, str]:
+    """Those that an archived run has besides."""
+    return dict(pair for engine in _engines() for pair in engine.archived)
+
+
+def of_kept() -> dict[str, str]:
+    """The annotations of data."""
+    return dict(pair for engine in _engines() for pair in engine.kept)
+
+
+def of_confirmed() -> dict[str, str]:
+    """The annotations of what others stand on."""
+    return dict(pair for engine in _engines() for pair in engine.confirmed)
 
 
 def in_wave(number: int) -> dict[str, str]:
-    """The annotation of an object that comes after those of lower waves."""
-    return {WAVE: str(number)}
+    """The annotations of an object that comes after those of lower waves."""
+    return {engine.wave: str(number) for engine in _engines() if engine.wave}
 
 
 def options_of(annotations: Mapping[str, Any]) -> list[str]:
@@ -39,9 +86,13 @@ def options_of(annotations: Mapping[str, Any]) -> list[str]:
 
 def is_read(key: str) -> bool:
     """Whether an engine reads an annotation."""
-    return key.startswith((ARGO, FLUX))
+    return any(key.startswith(engine.prefix) for engine in _engines())
 
 
 def pointer(key: str) -> str:
     """An annotation as JSON Pointer names it in patches."""
     return f"/metadata/annotations/{key.replace('/', '~1')}"
+
+
+def _engines() -> Iterator[Engine]:
+    return iter(ENGINES.values())

@@ -16,11 +16,11 @@ from gangplan.findings import Finding, Location
 from gangplan.generators.files import KIND as FILES
 from gangplan.generators.files import files_map
 from gangplan.gitops.record import STATE, STOPPED, record_of
-from gangplan.model.backend import BY_KIND, HOLDERS
+from gangplan.model.backend import BY_HOLDER, BY_KIND
 from gangplan.objects import Body, Path
 from gangplan.pipeline.lineage import with_own_digest
 from gangplan.plan import Unit
-from gangplan.plan.names import DATED, FIXED, HASHED, content_hash, run_name
+from gangplan.plan.names import DATED, FIXED, content_hash, is_hashed, run_name
 from gangplan.rules.grants import RUN_FORGED
 from gangplan.rules.runs import RETIRED_LOST, RETIRED_UNKNOWN
 from gangplan.source import ManifestError, load_objects
@@ -175,8 +175,8 @@ def restored(
             bodies = unscheduled(bodies)
     except ManifestError:  # its words would show what stands in the file
         return None, [_forged(earlier, "it is not YAML as gangplan writes it")]
-    kept = [_started(body) for body in bodies if body.get("kind") in HASHED]
-    wanted = [body["kind"] for body in today if body["kind"] in HASHED and body["kind"] != FILES]
+    kept = [_started(body) for body in bodies if is_hashed(body.get("kind"))]
+    wanted = [body["kind"] for body in today if is_hashed(body["kind"]) and body["kind"] != FILES]
     held = [body for body in kept if body["kind"] == FILES]  # files of that time, which today's may not be
     if [body["kind"] for body in kept if body["kind"] != FILES] != wanted or not all(map(_is_whole, kept)):
         return None, [_forged(earlier, f"it does not hold one {' and one '.join(wanted)}")]
@@ -189,10 +189,10 @@ def restored(
     specs = iter(body for body in kept if body["kind"] != FILES)
     bodies = []
     for body in today:
-        if body["kind"] in HOLDERS:
+        if body["kind"] in BY_HOLDER:
             bodies += [_files(one, body) for one in held]
         if body["kind"] != FILES:
-            bodies.append(_with_spec(body, next(specs)) if body["kind"] in HASHED else body)
+            bodies.append(_with_spec(body, next(specs)) if is_hashed(body["kind"]) else body)
     return with_own_digest(bodies), []
 
 

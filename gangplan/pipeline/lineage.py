@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gangplan.generators.trainjob import IMAGE_DIGEST
-from gangplan.model.backend import BY_KIND, HOLDERS
+from gangplan.model.backend import BY_HOLDER, BY_KIND
 from gangplan.objects import Body
 
 # The container that runs the user's program, in every role (templates/pod.yaml.j2).
@@ -27,7 +27,7 @@ def with_own_digest(bodies: Sequence[Body]) -> list[Body]:
     found = {
         image.partition("@")[2]
         for body in bodies
-        if body["kind"] in HOLDERS
+        if body["kind"] in BY_HOLDER
         for image in _images(body["spec"])
     }
     digest = found.pop() if len(found) == 1 else ""

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 
-from gangplan.model.backend import BY_KIND, HOLDERS, TRAINJOB, Backend
+from gangplan.model.backend import BY_HOLDER, BY_KIND, TRAINJOB, Backend
 from gangplan.model.backend import SCHEDULED as SCHEDULED
 from gangplan.model.job import HASH_LENGTH as HASH_LENGTH
 from gangplan.model.job import PLACEHOLDER as PLACEHOLDER
@@ -17,8 +17,6 @@ from gangplan.plan.layout import Layout
 # What stands for the end of a run's name where a schedule makes it, which is the UTC time of its start.
 DATED = "20001231-2359"
 
-# The kinds whose specs must not change while a run runs; of a ConfigMap, what it holds.
-HASHED = frozenset({*HOLDERS, *BY_KIND, "ConfigMap"})
 # What must not change of an object.
 FIXED = ("spec", "data", "binaryData")
 _SPEC = re.compile(r"\nspec:(?=[ \n])")
@@ -51,6 +49,11 @@ def run_name(job: str, digest: str) -> str:
     return f"{job}-{digest[:HASH_LENGTH]}"
 
 
+def is_hashed(kind: str | None) -> bool:
+    """Whether what an object of a run holds must not change while the run runs."""
+    return kind in BY_HOLDER or kind in BY_KIND or kind == "ConfigMap"
+
+
 def content_hash(bodies: Sequence[Body], run: int, texts: Sequence[str] = ()) -> str:
     """The hash in a run's name: everything that must not change while it runs, and the run number.
 
@@ -60,7 +63,7 @@ def content_hash(bodies: Sequence[Body], run: int, texts: Sequence[str] = ()) ->
     """
     digest = hashlib.sha256(f"run {run}\n".encode())
     for index, body in enumerate(bodies):
-        if body["kind"] in HASHED:
+        if is_hashed(body["kind"]):
             has_text = texts and "spec" in body
             digest.update((_spec_of(body, texts[index]) if has_text else _fixed(body)).encode())
     return digest.hexdigest()

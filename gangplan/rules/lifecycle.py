@@ -333,7 +333,7 @@ QUEUE_REMOVED = Rule(
     fix=(
         "Drain it in one commit, remove it in a later one. To drain it, stop its runs (state: stopped), or set stopPolicy "
         "by a patch in overlays/<cluster>/kustomization.yaml, below patches: - {target: {kind: ClusterQueue, name: nlp}, "
-        "patch: '[{op: add, path: /spec/stopPolicy, value: HoldAndDrain}]'}."
+        'patch: \'[{"op": "add", "path": "/spec/stopPolicy", "value": "HoldAndDrain"}]\'}.'
     ),
     example=Example(
         "overlays/lab/cluster.yaml",

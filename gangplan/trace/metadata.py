@@ -133,7 +133,7 @@ def annotation(context: TraceContext, stars: Path) -> list[Cause]:
     if key == f"{PREFIX}data-regions":
         regions = [context.team("connections", name, "region") for name, _ in context.job.data_regions]
         return [*regions, *asides(_datasets(context))]
-    if key in dict(syncing.ARCHIVED):
+    if key in syncing.of_archived():
         return [context.spec("state")]
     if key == f"{PREFIX}state":
         return over(context, stars)

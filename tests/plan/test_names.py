@@ -8,8 +8,9 @@ import pytest
 from hypothesis import example, given
 
 from gangplan.errors import Exit
+from gangplan.model.backend import BY_HOLDER, BY_KIND
 from gangplan.objects import Body, dump
-from gangplan.plan.names import HASHED, content_hash
+from gangplan.plan.names import content_hash
 from tests import workspaces
 from tests.test_objects import bodies, values
 from tests.workspaces import gangplan, write
@@ -50,7 +51,7 @@ def test_budget(image: str, workers: int, more: str, budget: int, root: Path) ->
 @example({}, None, {"status": {}})
 def test_the_hash_is_that_of_what_is_written(before: Body, spec: object, after: Body) -> None:
     """Wherever a spec stands in its object, and whatever stands in it."""
-    for kind in (*HASHED, "NetworkPolicy"):
+    for kind in (*BY_HOLDER, *BY_KIND, "ConfigMap", "NetworkPolicy"):
         own = {"apiVersion": "v1", "kind": kind}
         body = {**own, **before, **own, "spec": spec, **{name: after[name] for name in after.keys() - own}}
         assert content_hash([body], 1, [dump(body)]) == content_hash([body], 1)

@@ -67,6 +67,15 @@ def test_good_run_passes(at: SchemaVersions) -> None:
     assert judge(objects(), at) == [[], [], []]
 
 
+@pytest.mark.parametrize("kind", ["ConfigMap", "CronJob", "Job", "PrometheusRule"])
+def test_whatever_stands_in_a_namespace_names_it(kind: str) -> None:
+    body = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}}
+    (problem,) = problems(body, (), CLUSTERS[0])
+    assert problem.path == ("metadata", "namespace")
+    body["metadata"] = {"name": "a", "namespace": "team-nlp"}
+    assert problems(body, (), CLUSTERS[0]) == []
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"].replace(" ", "-"))
 def test_what_does_not_fit_together_is_told(case: dict[str, Any]) -> None:
     bodies, index, path = changed(case)

@@ -107,7 +107,7 @@ class Facts:
         key = versions, api_version, kind
         if key not in self._kinds:
             schema = schema_for(versions, api_version, kind)
-            self._kinds[key] = None if schema is None else _Asked(schema, schema["$defs"], {})
+            self._kinds[key] = None if schema is None else _Asked(schema, schema.get("$defs") or {}, {})
         return self._kinds[key]
 
     def _note(self, value: Any, asked: _Asked) -> None:

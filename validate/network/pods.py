@@ -39,7 +39,7 @@ class RolePods:
 
 
 @dataclass(frozen=True, slots=True)
-class _PodLabels:
+class PodLabels:
     """The labels of pods; `index` is the one by which they are numbered, from `first` on, if any is."""
 
     known: dict[str, Values]
@@ -56,7 +56,7 @@ def roles_of(
     found = []
     for at, one in enumerate(every):
         name, spec = names.get(one.name, one.name), one.template["spec"]
-        labels = _LABELS[made.name](job, holder, every, at)
+        labels = LABELS[made.name](job, holder, every, at)
         pods = PodGroup(
             title_of(name),
             job["metadata"].get("namespace", ""),
@@ -86,7 +86,7 @@ def _parts(
         yield replace(pods, title=name, labels=labels, count=len(listed) * times)
 
 
-def _by_operator(job: Body, _: Body, every: Sequence[ExpandedPods], at: int) -> _PodLabels:
+def _by_operator(job: Body, _: Body, every: Sequence[ExpandedPods], at: int) -> PodLabels:
     """Labels that the MPI operator gives to pods, and the Job to the launcher's."""
     from gangplan.validate import replicas  # few runs are MPIJobs
 
@@ -100,16 +100,16 @@ def _by_operator(job: Body, _: Body, every: Sequence[ExpandedPods], at: int) -> 
     first = int(replicas.runs_ranks(job))
     if pods.name != "launcher":
         labels[replicas.INDEX_LABEL] = PRESENT
-        return _PodLabels(labels, replicas.INDEX_LABEL, first)
+        return PodLabels(labels, replicas.INDEX_LABEL, first)
     of_job = one_of(f"{name}-launcher")
     labels |= {f"{JOB}job-name": of_job, "job-name": of_job}
     labels |= {f"{JOB}controller-uid": PRESENT, "controller-uid": PRESENT}
     if first:
         labels[replicas.INDEX_LABEL] = one_of("0")
-    return _PodLabels(labels, "")
+    return PodLabels(labels, "")
 
 
-def _by_jobset(train_job: Body, runtime: Body, every: Sequence[ExpandedPods], at: int) -> _PodLabels:
+def _by_jobset(train_job: Body, runtime: Body, every: Sequence[ExpandedPods], at: int) -> PodLabels:
     """Labels of the pods of one replicated job; what only the cluster knows is there with any value."""
     name, pods = train_job["metadata"]["name"], every[at]
     spec = runtime["spec"]["template"]["spec"]
@@ -141,10 +141,10 @@ def _by_jobset(train_job: Body, runtime: Body, every: Sequence[ExpandedPods], at
     labels |= {f"{JOB}controller-uid": PRESENT, "controller-uid": PRESENT, INDEX: PRESENT}
     if "coscheduling" in (runtime["spec"].get("podGroupPolicy") or {}):
         labels["scheduling.x-k8s.io/pod-group"] = one_of(name)
-    return _PodLabels(labels)
+    return PodLabels(labels)
 
 
-_LABELS: Mapping[str, Callable[[Body, Body, Sequence[ExpandedPods], int], _PodLabels]] = {
+LABELS: Mapping[str, Callable[[Body, Body, Sequence[ExpandedPods], int], PodLabels]] = {
     TRAINJOB.name: _by_jobset,
     MPIJOB.name: _by_operator,
 }

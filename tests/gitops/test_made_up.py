@@ -1,0 +1,70 @@
+"""An engine that nobody has: a row of annotations, and every object tells it what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gangplan.model import syncing
+from gangplan.model.syncing import Engine
+from tests import plain
+from tests.workspaces import SPEC, gangplan, stock, write
+
+PREFIX = "sync.example.com/"
+MADE_UP = Engine(
+    PREFIX,
+    run=((f"{PREFIX}remove", "never"),),
+    archived=((f"{PREFIX}apply", "never"),),
+    kept=((f"{PREFIX}data", "kept"),),
+    confirmed=((f"{PREFIX}remove", "asked"),),
+    wave=f"{PREFIX}order",
+)
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setitem(syncing.ENGINES, "made-up", MADE_UP)
+    return stock(tmp_path)
+
+
+def told(root: Path, part: str) -> dict[str, dict[str, str]]:
+    """What objects tell the engine, by kind; what is rendered is valid."""
+    outcome = gangplan("render", "-C", root, "--engine", "serial")
+    assert outcome.code == 0, outcome.err
+    bodies = [
+        body
+        for path in sorted(root.glob(f"rendered/lab/{part}"))
+        for body in plain.load_all(path.read_text())
+    ]
+    return {
+        body["kind"]: {
+            name.removeprefix(PREFIX): value
+            for name, value in body["metadata"]["annotations"].items()
+            if name.startswith(PREFIX)
+        }
+        for body in bodies
+    }
+
+
+def test_runs_tell_it_that_they_stay(root: Path) -> None:
+    write(root, {"specs/nlp/job.yaml": SPEC})
+    found = told(root, "runs/nlp/*.yaml")
+    assert found["TrainJob"] == {"remove": "never", "order": "10"}
+    assert found["NetworkPolicy"] == {"remove": "never", "order": "-20"}
+
+
+def test_an_archived_run_tells_it_that_it_is_not_applied(root: Path) -> None:
+    write(root, {"specs/nlp/job.yaml": f"{SPEC}state: archived\n"})
+    assert told(root, "runs/nlp/*.yaml")["TrainJob"] == {"remove": "never", "apply": "never", "order": "10"}
+
+
+def test_guardrails_tell_it_who_decides(root: Path) -> None:
+    write(root, {"specs/nlp/job.yaml": SPEC})
+    assert told(root, "tenants/nlp/*.yaml")["Namespace"] == {"remove": "asked", "order": "-30"}
+    assert told(root, "platform/platform.yaml")["ClusterQueue"] == {"remove": "asked", "order": "-12"}
+
+
+def test_an_import_leaves_its_annotations_out(root: Path) -> None:
+    assert all(syncing.is_read(f"{engine.prefix}x") for engine in (MADE_UP, *syncing.ENGINES.values()))
+    assert not syncing.is_read("example.com/x")
