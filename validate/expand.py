@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gangplan.model.backend import ANCESTOR, MPIJOB, RUNTIME, SHARED_RUNTIME, TRAINJOB
+from gangplan.model.backend import ANCESTOR, MPIJOB, RUNTIME, SHARED_RUNTIME, TRAINJOB, title_of
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body, Path
-from gangplan.validate.jobset import ENTRIES, POD, WORKER, entries_of, patches_of, title_of
+from gangplan.validate.jobset import ENTRIES, POD, WORKER, entries_of, patches_of
 from gangplan.validate.world import World
 
 # Lists that a patch of a TrainJob merges by key; others are replaced, among them tolerations (core/v1 of

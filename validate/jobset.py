@@ -1,4 +1,4 @@
-"""The replicated jobs of a run: where they stand, what a TrainJob patches, what people call them.
+"""The replicated jobs of a run: where they stand, what a TrainJob patches.
 
 The JobSet of a run is the template of its TrainingRuntime (Trainer v2.1 to v2.3, JobSet v0.10 to v0.12).
 """
@@ -16,7 +16,6 @@ ENTRIES: Path = (*JOBSET, _ENTRIES)
 _INSIDE: Path = ("template", "spec", _ENTRIES)
 POD: Path = ("template", "spec", "template")  # the pods' template in an entry
 LAUNCHER, WORKER = "launcher", "node"  # by the names that Trainer wires (plugins/mpi)
-_TITLES = {LAUNCHER: "launcher", WORKER: "workers", "worker": "workers"}
 
 
 def entries_of(body: Body) -> list[Body]:
@@ -39,8 +38,3 @@ def patches_of(spec: Body) -> Iterator[tuple[Path, Body]]:
         inner = ((patch.get("trainingRuntimeSpec") or {}).get("template") or {}).get("spec") or {}
         for index, one in enumerate(inner.get(_ENTRIES) or ()):
             yield ("spec", "runtimePatches", number, "trainingRuntimeSpec", *_INSIDE, index), one
-
-
-def title_of(name: str) -> str:
-    """How people call the pods of a replicated job."""
-    return _TITLES.get(name, f"pods of '{name}'")

@@ -13,7 +13,7 @@ from gangplan.imports.draft import Draft
 from gangplan.imports.pods import OWN_SCRIPTS, PodOf
 from gangplan.imports.volumes import mounts_of
 from gangplan.imports.workload import Role
-from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB
+from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB, role_of
 from gangplan.objects import Body
 from gangplan.records import dataclass
 
@@ -104,7 +104,7 @@ def shape_of_run(objects: Sequence[Body]) -> Shape:
     mpi = runtime["spec"]["mlPolicy"].get("mpi", {})
     runs_ranks = bool(mpi.get("runLauncherAsNode"))
     for name, entry in entries.items():
-        role = {"launcher": "launcher", "node": "worker"}.get(name, name)
+        role = role_of(name) or name
         pod = entry["template"]["spec"]["template"]["spec"]
         if _SHELL_OF_STEP in pod["containers"][0].get("command", ()):
             shape.add("pods", f"step {role}", 1)

@@ -134,3 +134,13 @@ BY_HOLDER: Mapping[str, Backend] = {one.holder: one for one in BACKENDS.values()
 def backend_of(bodies: Iterable[Mapping[str, Any]]) -> Backend | None:
     """The backend of a run by its objects; None where none of them is a run."""
     return next((BY_KIND[body["kind"]] for body in bodies if body["kind"] in BY_KIND), None)
+
+
+def role_of(name: str) -> str:
+    """What pods are by the name that a controller has for them: launcher or worker; empty for others."""
+    return next((role for made in BACKENDS.values() for role, own in made.roles if own == name), "")
+
+
+def title_of(name: str) -> str:
+    """How people call the pods of that name: launcher, workers, pods of 'tokens'."""
+    return {"launcher": "launcher", "worker": "workers"}.get(role_of(name), f"pods of '{name}'")

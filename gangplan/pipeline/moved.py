@@ -11,7 +11,7 @@ import re
 from gangplan.component import Component, Patch
 from gangplan.component.target import RUN_LABEL
 from gangplan.findings import Finding
-from gangplan.model.backend import RUNTIME
+from gangplan.model.backend import RUNTIME, role_of, title_of
 from gangplan.model.job import PLACEHOLDER
 from gangplan.objects import Body, ref_of
 from gangplan.rules.steps import PATCH_MEETS_STEP
@@ -21,7 +21,6 @@ from gangplan.validate.world import BuiltRun
 JOB_LABEL = "gangplan.dev/job"
 _JOBS = "/spec/template/spec/replicatedJobs/"
 _NUMBERED = re.compile(rf"{_JOBS}(\d+)(?:/|$)")
-_TITLES = {"node": "the workers", "launcher": "the launcher"}
 
 
 def moved_patches(component: Component, run: BuiltRun) -> list[Finding]:
@@ -76,4 +75,4 @@ def _met(patch: Patch, run: BuiltRun, names: list[str], body: Body) -> list[Find
 
 
 def _title(name: str) -> str:
-    return _TITLES.get(name, f"'{name}'")
+    return f"the {title_of(name)}" if role_of(name) else f"'{name}'"

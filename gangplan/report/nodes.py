@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from gangplan.model.backend import role_of, title_of
 from gangplan.validate.scheduler import Fit
 
-NAMES = {"node": "workers", "worker": "workers", "launcher": "launcher"}
 TAILS = {"sure": "", "possible": " (if they are packed tightly)", "no": "", "unknown": " (not judged)"}
 
 
@@ -24,11 +24,11 @@ def _set(fit: Fit, name: str) -> str:
     """One pod set: how many of its pods on how many nodes of which pools."""
     wanted, placed = fit.wanted[name], fit.placements.get(name, {})
     found = sum(placed.values())
-    called = NAMES.get(name, f"pods of {name}")
+    called = title_of(name) if role_of(name) else f"pods of {name}"
     if not found:
         return f"{called}: no node" if wanted == 1 else f"none of {wanted} {called}"
     if wanted == 1:
-        one = NAMES.get(name, f"pod of {name}").removesuffix("s") if name in NAMES else f"pod of {name}"
+        one = role_of(name) or f"pod of {name}"
         return f"{one} on {next(iter(placed))}"
     where = " and ".join(_pool(pool, fit.nodes[name][pool]) for pool in placed)
     share = f"{wanted} {called}" if found == wanted else f"only {found} of {wanted} {called}"

@@ -141,7 +141,7 @@ def test_its_pods_are_proved(root: Path) -> None:
     outcome = gangplan("validate", "-C", root, "--engine", "serial")
     found = {one.rule: one.message for one in outcome.findings}
     assert set(found) == {"admitted-elsewhere", "workers-many", "rendered-stale"}
-    assert found["admitted-elsewhere"].startswith("RankJob/nlp/filings: rank is planned on pool 'cpu'")
+    assert found["admitted-elsewhere"].startswith("RankJob/nlp/filings: workers are planned on pool 'cpu'")
 
 
 def test_a_closed_way_between_its_pods_is_found(root: Path) -> None:

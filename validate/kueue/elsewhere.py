@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from gangplan.model.backend import role_of
 from gangplan.model.job import Job
 from gangplan.rules.platform import ADMITTED_ELSEWHERE
 from gangplan.validate.kueue.model import Verdict
 from gangplan.validate.problems import Problem
 
-TITLES = {"launcher": "the launcher is", "node": "workers are", "worker": "workers are"}
+_ARE = {"launcher": "the launcher is", "worker": "workers are"}
 
 
 def elsewhere(job: Job, verdict: Verdict) -> Iterator[Problem]:
@@ -26,9 +27,10 @@ def elsewhere(job: Job, verdict: Verdict) -> Iterator[Problem]:
         pool = next((role.pool for role in job.others if role.name == name), pool)
         other = next((flavor for flavor in sorted(set(of.values())) if not _is_of(flavor, pool.name)), "")
         if other:
+            planned = _ARE.get(role_of(name), f"{name} is")
             yield Problem(
                 ("metadata", "name"),
-                f"{TITLES.get(name, f'{name} is')} planned on pool '{pool.name}', but Kueue admits them on"
+                f"{planned} planned on pool '{pool.name}', but Kueue admits them on"
                 f" '{other}': nothing keeps the pods off its nodes, and they use its quota",
                 f"Give pool '{pool.name}' a label of its own, such as labels:"
                 f" {{node.example.com/pool: {pool.name}}}, or quota that is large enough.",

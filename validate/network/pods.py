@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gangplan.model.backend import MPIJOB, TRAINJOB, Backend
+from gangplan.model.backend import MPIJOB, TRAINJOB, Backend, title_of
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.expand import EXPANDERS, ExpandedPods
-from gangplan.validate.jobset import LAUNCHER, WORKER, title_of
+from gangplan.validate.jobset import LAUNCHER, WORKER
 from gangplan.validate.network.labels import ANYTHING, PRESENT, Labels, Values, one_of
 from gangplan.validate.network.policy import Named, PodGroup
 from gangplan.validate.network.ranges import Spans, spans

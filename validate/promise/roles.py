@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from gangplan.model.backend import MPIJOB, RUNTIME
+from gangplan.model.backend import MPIJOB, RUNTIME, title_of
 from gangplan.plan import Unit
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.expand import EXPANDERS, ExpandedPods, MissingRuntimeError, holder_of
-from gangplan.validate.jobset import LAUNCHER, WORKER, entries_of, step_of, title_of
+from gangplan.validate.jobset import LAUNCHER, WORKER, entries_of, step_of
 from gangplan.validate.trainer.runtimes import pod_of
 from gangplan.validate.world import BuiltRun, World, templates_of
 

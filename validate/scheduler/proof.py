@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from gangplan.kueue.units import exact
 from gangplan.model.amounts import say
-from gangplan.model.backend import BY_KIND
+from gangplan.model.backend import BY_KIND, role_of
 from gangplan.records import dataclass
 from gangplan.rules.model import Rule
 from gangplan.rules.nodes import NO_NODE_FITS, NODES_TIGHT, NODES_TOO_FEW, NODES_UNJUDGED
@@ -33,7 +33,6 @@ OTHERWISE = "Change what the pods ask of nodes, or the labels and taints of a po
 UNTOLD = (
     "State the nodes of the topology level in cluster.yaml, or leave the choice of nodes to the scheduler."
 )
-NAMES = {"node": "worker", "worker": "worker", "launcher": "launcher"}
 WORDS = {"cpu": "CPU", "memory": "memory"}
 
 
@@ -220,7 +219,7 @@ def _single(one: PodShape) -> PodShape:
 
 
 def _name(one: PodShape) -> str:
-    return NAMES.get(one.name, f"pod of {one.name}")
+    return role_of(one.name) or f"pod of {one.name}"
 
 
 def _amount(resource: str, units: int) -> str:
