@@ -15,27 +15,31 @@ import yaml
 from gangplan.source import load_objects
 from gangplan.tools.find import on_path
 from tests import plain
+from tests.golden import EXAMPLES, render_example
 from tests.validate import crd
 from tests.workspaces import REPOSITORY
 
-# Where each workspace stands, and its rendered tree.
-TREES = [(REPOSITORY, REPOSITORY / "rendered")] + [
-    (folder / "input", folder / "expected") for folder in sorted((REPOSITORY / "tests/examples").glob("*/"))
-]
-FILES = [
-    (workspace, path)
-    for workspace, tree in TREES
-    for path in sorted(tree.rglob("*.yaml"))
-    if path.relative_to(tree).parts[1:]
-]
+WORKSPACES = [REPOSITORY, *(folder / "input" for folder in EXAMPLES)]
+every_workspace = pytest.mark.parametrize(
+    "workspace", WORKSPACES, ids=lambda path: "sample" if path == REPOSITORY else path.parent.name
+)
 # Trainer's own choice of JobSet, where a cluster file does not say.
 JOBSET = {"2.1": "0.10", "2.2": "0.11", "2.3": "0.12"}
 
 
+def tree_of(workspace: Path) -> Path:
+    """What a workspace becomes."""
+    return REPOSITORY / "rendered" if workspace == REPOSITORY else render_example(workspace.parent.name)
+
+
+def files(workspace: Path) -> list[Path]:
+    """The files of every cluster."""
+    return sorted(tree_of(workspace).glob("*/**/*.yaml"))
+
+
 def minors(workspace: Path, path: Path) -> dict[str, str]:
     """Component -> minor of the cluster that a file is for."""
-    tree = next(tree for root, tree in TREES if root == workspace)
-    cluster = path.relative_to(tree).parts[0]
+    cluster = path.relative_to(tree_of(workspace)).parts[0]
     written = plain.load((workspace / "overlays" / cluster / "cluster.yaml").read_text())["versions"]
     lines = {name: ".".join(str(version).split(".")[:2]) for name, version in written.items()}
     if "trainer" in lines:
@@ -45,27 +49,23 @@ def minors(workspace: Path, path: Path) -> dict[str, str]:
     return lines
 
 
-def name_of(value: Any) -> str:
-    """The id of a test: the file from the repository's folder."""
-    return value.relative_to(REPOSITORY).as_posix() if value.is_file() else ""
-
-
 def objects(path: Path) -> list[dict[str, Any]]:
     """The documents of a file."""
     return [body for body in yaml.load_all(path.read_text(encoding="utf-8"), yaml.CSafeLoader) if body]
 
 
 def test_there_is_something_to_walk() -> None:
-    kinds = Counter(body["kind"] for _, path in FILES for body in objects(path))
+    kinds = Counter(body["kind"] for one in WORKSPACES for path in files(one) for body in objects(path))
     assert {"TrainJob", "TrainingRuntime", "LocalQueue", "NetworkPolicy", "Namespace"} <= set(kinds)
     assert kinds["TrainJob"] >= 17
 
 
 @crd.needs_crds
-@pytest.mark.parametrize(("workspace", "path"), FILES, ids=name_of)
-def test_every_field_is_in_the_crd(workspace: Path, path: Path) -> None:
-    lines = minors(workspace, path)
-    for body in objects(path):
+@every_workspace
+def test_every_field_is_in_the_crd(workspace: Path) -> None:
+    for lines, body in (
+        (minors(workspace, path), body) for path in files(workspace) for body in objects(path)
+    ):
         component = crd.GROUPS.get(body["apiVersion"].rpartition("/")[0])
         if component is None:
             continue
@@ -86,23 +86,23 @@ def job_sets(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 @crd.needs_crds
-@pytest.mark.parametrize(("workspace", "path"), FILES, ids=name_of)
-def test_a_runtime_makes_a_jobset(workspace: Path, path: Path) -> None:
+@every_workspace
+def test_a_runtime_makes_a_jobset(workspace: Path) -> None:
     """The template of a runtime is checked by JobSet's own CRD too: Trainer's copy of it is older."""
-    made = [job_set for body in objects(path) for job_set in job_sets(body)]
-    if made:
-        line = minors(workspace, path)["jobset"]
-        known = crd.crds("jobset", line) or crd.crds("jobset", "0.12")
-        for job_set in made:
+    for path in files(workspace):
+        for job_set in (made for body in objects(path) for made in job_sets(body)):
+            line = minors(workspace, path)["jobset"]
+            known = crd.crds("jobset", line) or crd.crds("jobset", "0.12")
             assert crd.violations(job_set, known["jobset.x-k8s.io/v1alpha2", "JobSet"]) == []
 
 
-@pytest.mark.parametrize(("workspace", "path"), FILES, ids=name_of)
-def test_every_reader_reads_the_same(workspace: Path, path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    ours = load_objects(text)
-    assert ours == list(plain.load_all(text))
-    assert all(isinstance(key, str) for body in ours for key in _keys(body))
+@every_workspace
+def test_every_reader_reads_the_same(workspace: Path) -> None:
+    for path in files(workspace):
+        text = path.read_text(encoding="utf-8")
+        ours = load_objects(text)
+        assert ours == list(plain.load_all(text)), path
+        assert all(isinstance(key, str) for body in ours for key in _keys(body)), path
 
 
 def _keys(value: Any) -> Iterator[Any]:
@@ -121,7 +121,7 @@ def test_kubectl_reads_the_same(tmp_path: Path) -> None:
     if kubectl is None:
         pytest.skip("real kubectl: not on PATH")
     expected: dict[tuple[str, ...], Any] = {}
-    paths = [path for workspace, path in FILES if workspace == REPOSITORY]
+    paths = files(REPOSITORY)
     folders = []
     for cluster in sorted({path.relative_to(REPOSITORY / "rendered").parts[0] for path in paths}):
         folder = tmp_path / cluster

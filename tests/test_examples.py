@@ -1,4 +1,4 @@
-"""Examples: a small workspace each, the whole tree it becomes, and what `gangplan plan` says of it.
+"""Examples: a small workspace each, the tree it becomes (tests/golden.py), and what `gangplan plan` says.
 
 After an intended change: `python -m pytest tests/test_examples.py --update`, and read the difference first.
 """
@@ -12,9 +12,18 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from tests.workspaces import gangplan, rendered, tree, write
+from tests.golden import (
+    EXAMPLES,
+    WHOLE,
+    compare_example,
+    compare_files,
+    hide_hashes,
+    read_example,
+    render_example,
+)
+from tests.workspaces import gangplan, tree, write
 
-EXAMPLES = sorted(path for path in Path(__file__).with_name("examples").iterdir() if path.is_dir())
+NAMES = EXAMPLES[0].with_name("runs.txt")
 
 
 @pytest.fixture(params=EXAMPLES, ids=lambda path: path.name)
@@ -31,30 +40,61 @@ def test_example(example: Path, tmp_path: Path, is_updating: bool) -> None:
     shutil.copytree(example / "input", root)
     plan = gangplan("plan", "-C", root)
     assert plan.code == Exit.CLEAN, plan.err
-    assert gangplan("render", "-C", root).code == Exit.CLEAN
-    actual = {f"expected/{name}": data for name, data in rendered(root).items()}
-    actual["report.txt"] = (plan.err + plan.out).encode()
+    assert gangplan("render", "-C", render_example(example.name).parent, "--check").code == Exit.CLEAN
+    files = read_example(example.name)
+    golden = {path: data.decode() for path, data in tree(example).items() if path.startswith(("exp", "rep"))}
+    actual = {"report.txt": hide_hashes(files, plan.err + plan.out)}
+    if example.name in WHOLE:
+        actual |= {f"expected/{path}": text for path, text in files.items()}
+    else:
+        actual["expected.diff"] = compare_example(example.name, files, golden.get("expected.diff", ""))
     if is_updating:
         shutil.rmtree(example / "expected", ignore_errors=True)
         write(example, actual)
         return
-    committed = {f"expected/{name}": data for name, data in tree(example / "expected").items()}
-    committed["report.txt"] = (
-        (example / "report.txt").read_bytes() if (example / "report.txt").exists() else b""
-    )
-    if actual != committed:
-        pytest.fail(
-            _difference(committed, actual) + "\nif this is intended: pytest tests/test_examples.py --update",
-            False,
-        )
+    _fail_unless_equal(golden, actual)
 
 
-def _difference(old: dict[str, bytes], new: dict[str, bytes]) -> str:
+def test_names_of_runs(builder: str, is_updating: bool) -> None:
+    """A run with a new name trains again. The hash in it covers all of the run but metadata and network."""
+    paths = (f"{one.name}/{path}" for one in EXAMPLES for path in read_example(one.name))
+    names = "".join(f"{path}\n" for path in paths if "/runs/" in path)
+    if is_updating:
+        NAMES.write_text(names)
+        return
+    _fail_unless_equal({NAMES.name: NAMES.read_text()}, {NAMES.name: names})
+
+
+def _fail_unless_equal(old: dict[str, str], new: dict[str, str]) -> None:
     lines: list[str] = []
     for name in sorted({*old, *new}):
-        before, after = (files.get(name, b"").decode().splitlines() for files in (old, new))
+        before, after = (files.get(name, "").splitlines() for files in (old, new))
         lines += difflib.unified_diff(before, after, f"{name} (committed)", f"{name} (now)", lineterm="", n=2)
-    return "\n".join(lines)
+    if old != new:
+        lines.append("\nif this is intended: pytest tests/test_examples.py --update")
+        pytest.fail("\n".join(lines), pytrace=False)
+
+
+@pytest.mark.parametrize("part", ["platform", "runs", "tenants"])
+def test_a_difference_shows_every_change(part: str) -> None:
+    """A line that is removed, repeated or moved: so a whole tree and a difference pin every byte."""
+    like, model, path, text = (
+        one for name in ("openmpi5-cpu", "gang-volcano") for one in _first(part, read_example(name))
+    )
+    now = list(compare_files(like, model, path, text))
+    assert now
+    lines = text.splitlines()
+    for index in range(0, len(lines) - 1, 7):
+        before, line, following, after = lines[:index], lines[index], lines[index + 1], lines[index + 2 :]
+        for changed in ([following], [line, line, following], [following, line]):
+            if changed != [line, following]:
+                other = "\n".join([*before, *changed, *after])
+                assert list(compare_files(like, model, path, other)) != now, (index, changed)
+
+
+def _first(part: str, files: dict[str, str]) -> tuple[str, str]:
+    path = next(path for path in files if f"/{part}/" in path)
+    return hide_hashes(files, path), hide_hashes(files, files[path])
 
 
 def test_validate_agrees(example: Path) -> None:

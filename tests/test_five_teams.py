@@ -1,6 +1,6 @@
 """Five teams share 128 GPUs (US-01): sums, usage, refusals, and what three sets of versions change.
 
-The workspace and its golden tree stand in tests/examples/five-teams.
+The workspace is in tests/examples/five-teams.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import pytest
 from gangplan.errors import Exit
 from gangplan.model.quantity import ZERO, parse
 from gangplan.source import load_objects
+from tests.golden import render_example
 from tests.workspaces import gangplan
 
 EXAMPLE = Path(__file__).parent / "examples/five-teams"
-TREE = EXAMPLE / "expected"
 CLUSTERS = ("gpu-21", "gpu-22", "gpu-23")
 TEAMS = {"cv": 32, "nlp": 32, "forecasting": 24, "recommender": 24, "research": 16}
 # What is in use in the founding document: 118 of 128 (S0 UC5).
@@ -32,7 +32,7 @@ Body = dict[str, Any]
 def objects(cluster: str) -> dict[tuple[str, str, str], Body]:
     """Every object of a cluster by kind, namespace and name; a run's name without its hash."""
     found = {}
-    for path in sorted((TREE / cluster).rglob("*.yaml")):
+    for path in sorted((render_example("five-teams") / cluster).rglob("*.yaml")):
         for body in load_objects(re.sub(r"-[0-9a-f]{8}\b", "-hash", path.read_text())):
             meta = body["metadata"]
             found[body["kind"], meta.get("namespace", ""), meta["name"]] = body

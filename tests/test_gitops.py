@@ -22,6 +22,7 @@ from gangplan.source import load_objects
 from gangplan.tools.kustomize import engine
 from gangplan.workspace import load_workspace
 from tests.e2e.story import ROOT
+from tests.golden import EXAMPLES, render_example
 from tests.workspaces import gangplan, stock, write
 
 SOURCE = RepositorySource("https://git.example.com/ml/jobs.git", "main", "argocd")
@@ -205,8 +206,7 @@ def test_the_runs_application_names_a_namespace_its_project_allows(objects: dict
 def test_the_runs_project_allows_exactly_what_a_run_is_made_of() -> None:
     texts = [text for path, text in preview(Request(ROOT, ("us-cloud",))).texts.items() if "/runs/" in path]
     # The sample has no files beside its specs.
-    beside = ROOT / "tests/examples/files-beside-the-spec/expected"
-    texts += [path.read_text() for path in beside.glob("*/runs/*/*.yaml")]
+    texts += [path.read_text() for path in render_example("files-beside-the-spec").glob("*/runs/*/*.yaml")]
     rendered = {
         (body["apiVersion"].rpartition("/")[0], body["kind"]) for text in texts for body in load_objects(text)
     }
@@ -229,9 +229,14 @@ def test_guardrails_stay_in_the_namespaces_of_teams(objects: dict[str, Any]) -> 
         assert objects[f"Application/us-cloud-{part}"]["spec"]["destination"]["namespace"] in homes
 
 
+def files_of_examples(pattern: str) -> list[Path]:
+    """Rendered files of all examples."""
+    return [path for one in EXAMPLES for path in sorted(render_example(one.name).glob(pattern))]
+
+
 def test_guardrails_hold_every_kind_that_is_rendered() -> None:
     known = {(one.group, one.name) for one in kinds_of("policies", "platform", "tenants")}
-    for file in sorted((ROOT / "tests/examples").glob("*/expected/*/[pt]*/**/*.yaml")):
+    for file in files_of_examples("*/[pt]*/**/*.yaml"):
         for body in load_objects(file.read_bytes()):
             group = body["apiVersion"].rpartition("/")[0]
             assert (group, body["kind"]) in known, file
@@ -257,7 +262,7 @@ def test_guardrails_hold_what_own_policies_need(tmp_path: Path) -> None:
 def test_no_sync_waits_for_a_claim_or_a_vault() -> None:
     """A claim may be pending until a run uses it, and no run is admitted before its queue is there."""
     seen = set()
-    for file in sorted((ROOT / "tests/examples").glob("*/expected/*/tenants/**/*.yaml")):
+    for file in files_of_examples("*/tenants/**/*.yaml"):
         bodies = load_objects(file.read_bytes())
         waves = [int(body["metadata"]["annotations"]["argocd.argoproj.io/sync-wave"]) for body in bodies]
         for body, wave in zip(bodies, waves, strict=True):

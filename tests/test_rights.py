@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests import plain
+from tests.golden import EXAMPLES, render_example
 from tests.rbac import Question, granted, rights_of
-from tests.test_examples import EXAMPLES
 from tests.workspaces import REPOSITORY
 
 Object = dict[str, Any]
@@ -39,7 +39,14 @@ class Tree:
     """One rendered cluster and the workspace that it comes from."""
 
     source: Path
-    rendered: Path
+    name: str
+
+    @property
+    def rendered(self) -> Path:
+        """Its folder; that of an example is rendered now."""
+        if self.source == REPOSITORY:
+            return REPOSITORY / "rendered" / self.name
+        return render_example(self.source.parent.name) / self.name
 
     def objects(self, part: str = "") -> list[Object]:
         """Its objects, or those of a part of it."""
@@ -52,22 +59,19 @@ class Tree:
 
     def namespace(self, name: str) -> str:
         """A team's namespace: what the cluster's file gives it, else what its own file says."""
-        path = self.source / f"overlays/{self.rendered.name}/cluster.yaml"
+        path = self.source / f"overlays/{self.name}/cluster.yaml"
         given = (plain.load(path.read_text())["teams"][name] or {}).get("namespace")
         return str(given or self.team(name).get("namespace", name))
 
 
 TREES = [
-    Tree(source, cluster)
-    for source, rendered in [
-        (REPOSITORY, REPOSITORY / "rendered"),
-        *((path / "input", path / "expected") for path in EXAMPLES),
-    ]
-    for cluster in sorted(rendered.iterdir())
+    Tree(source, file.parent.name)
+    for source in (REPOSITORY, *(path / "input" for path in EXAMPLES))
+    for file in sorted(source.glob("overlays/*/cluster.yaml"))
 ]
 
 
-@pytest.fixture(params=TREES, ids=lambda tree: f"{tree.source.parent.name}/{tree.rendered.name}")
+@pytest.fixture(params=TREES, ids=lambda tree: f"{tree.source.parent.name}/{tree.name}")
 def tree(request: pytest.FixtureRequest) -> Tree:
     """One of all rendered clusters."""
     found: Tree = request.param
@@ -157,7 +161,7 @@ def test_accounts_of_pods_have_no_token_and_no_rights(tree: Tree) -> None:
 
 
 def test_where_only_git_writes_people_look() -> None:
-    (tree,) = [one for one in TREES if one.rendered.parts[-3:] == ("tenant-in-full", "expected", "city")]
+    (tree,) = [one for one in TREES if (one.source.parent.name, one.name) == ("tenant-in-full", "city")]
     rights = rights_of(tree.objects())
     for group in ("nlp-scientists", "nlp-mlops", "nlp-leads", "auditors"):
         for verb in ("create", "update", "patch", "delete"):
@@ -167,7 +171,7 @@ def test_where_only_git_writes_people_look() -> None:
 
 
 def test_a_team_cannot_see_another() -> None:
-    (tree,) = [one for one in TREES if one.rendered.parts[-3:] == ("tenant-in-full", "expected", "lab")]
+    (tree,) = [one for one in TREES if (one.source.parent.name, one.name) == ("tenant-in-full", "lab")]
     rights = rights_of(tree.objects())
     for verb in ("get", "list", "create", "delete"):
         for group, own, other in (

@@ -12,6 +12,7 @@ from gangplan.workspace import load_workspace
 from tests.e2e import story, world
 from tests.e2e.drift import drift
 from tests.e2e.test_disruptions import PATIENCE, Played
+from tests.golden import render_example
 from tests.lab import fixtures
 from tests.lab.client import condition, poll
 from tests.lab.lab import Lab
@@ -36,11 +37,11 @@ def run() -> Iterator[Played]:
         lab.add_nodes(world.nodes(spec))
         lab.tell(Story(Plot.RUN, namespace=None, run=None))
         for folder in ("platform", "tenants", "runs"):
-            for path in sorted((EXAMPLE / "expected/lab" / folder).rglob("*.yaml")):
+            for path in sorted((render_example(EXAMPLE.name) / "lab" / folder).rglob("*.yaml")):
                 for body in load_objects(path.read_text()):
                     answer = lab.client.apply_patiently(body)
                     assert [*answer.warnings, *drift(body, answer.object)] == []
-        (path,) = (EXAMPLE / "expected/lab/runs").rglob("*.yaml")
+        (path,) = (render_example(EXAMPLE.name) / "lab/runs").rglob("*.yaml")
         played = Played(lab, TEAM, path.stem, 4)
         played.until_ready(0)
         yield played

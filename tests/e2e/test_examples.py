@@ -11,6 +11,7 @@ from gangplan.source import load_objects
 from tests import plain
 from tests.e2e.drift import drift
 from tests.e2e.story import ROOT
+from tests.golden import render_example
 from tests.lab import fixtures
 from tests.lab.lab import Lab
 
@@ -23,33 +24,30 @@ def line(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-def trees() -> list[Path]:
-    """The rendered tree of each cluster of each example whose Kueue and Trainer the lab has."""
+def trees() -> list[tuple[str, str]]:
+    """Example and cluster of each one whose Kueue and Trainer the lab has."""
     profile = fixtures.chosen()
     found = []
-    for tree in sorted(EXAMPLES.glob("*/expected/*")):
-        file = tree.parents[1] / "input/overlays" / tree.name / "cluster.yaml"
+    for file in sorted(EXAMPLES.glob("*/input/overlays/*/cluster.yaml")):
         versions = plain.load(file.read_text())["versions"]
         same = [
             line(versions.get(name, "0.0")) == line(getattr(profile, name)) for name in ("kueue", "trainer")
         ]
         if all(same):
-            found.append(tree)
+            found.append((file.parents[3].name, file.parent.name))
     return found
 
 
 def test_platforms_are_kept_as_they_are(lab: Lab) -> None:
     found: dict[str, list[str]] = {}
     kinds: set[str] = set()
-    for tree in trees():
-        for body in _cluster_scoped(tree):
+    for example, cluster in trees():
+        for body in _cluster_scoped(render_example(example) / cluster):
             kinds.add(body["kind"])
             answer = lab.client.apply(body, dry_run=True)
             lines = [*answer.warnings, *drift(body, answer.object)]
             if lines:
-                found[f"{tree.parents[1].name}/{tree.name}: {body['kind']}/{body['metadata']['name']}"] = (
-                    lines
-                )
+                found[f"{example}/{cluster}: {body['kind']}/{body['metadata']['name']}"] = lines
     assert not found
     if fixtures.chosen().name == "new":
         assert {

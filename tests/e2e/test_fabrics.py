@@ -12,6 +12,7 @@ from gangplan.source import load_objects
 from gangplan.workspace import load_workspace
 from tests.e2e import story, world
 from tests.e2e.drift import drift
+from tests.golden import render_example
 from tests.lab import fixtures
 from tests.lab.client import ApiError, condition, poll
 from tests.lab.lab import Lab
@@ -73,7 +74,7 @@ def test_such_a_run_gets_its_pods(example: str) -> None:
         pytest.skip("the examples are for the versions of profile new")
     cluster, seen, expected = FABRICS[example]
     spec = load_workspace(EXAMPLES / example / "input").clusters[cluster].spec
-    tree = EXAMPLES / example / "expected" / cluster
+    tree = render_example(example) / cluster
     with Lab(profile) as lab:
         lab.add_nodes(world.nodes(spec))
         lab.tell(Story(Plot.RUN, namespace=None, run=None))

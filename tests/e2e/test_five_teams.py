@@ -16,6 +16,7 @@ from gangplan.workspace import load_workspace
 from tests import plain
 from tests.e2e import story, world
 from tests.e2e.drift import drift
+from tests.golden import render_example
 from tests.lab import fixtures
 from tests.lab.client import condition, poll
 from tests.lab.lab import Lab
@@ -103,7 +104,7 @@ def company() -> Iterator[Company]:
     with Lab(profile, settings={"kueue": wanted}) as lab:
         lab.add_nodes(world.nodes(spec))
         lab.client.apply_all(world.monitoring(spec))
-        tree = EXAMPLE / "expected" / cluster
+        tree = render_example(EXAMPLE.name) / cluster
         files = sorted((tree / "platform").glob("*.yaml")) + sorted((tree / "tenants").rglob("*.yaml"))
         standing = [body for path in files for body in load_objects(path.read_text())]
         runs = {

@@ -10,6 +10,7 @@ from gangplan.source import load_objects
 from gangplan.workspace import load_workspace
 from tests.e2e import story, world
 from tests.e2e.drift import drift
+from tests.golden import render_example
 from tests.lab import fixtures
 from tests.lab.client import condition, poll
 from tests.lab.lab import Lab
@@ -39,7 +40,7 @@ def test_workers_are_told_of_each_other() -> None:
     if profile.name != "new":
         pytest.skip("the example is for the versions of profile new")
     spec = load_workspace(EXAMPLE / "input").clusters["lab"].spec
-    tree = EXAMPLE / "expected/lab"
+    tree = render_example(EXAMPLE.name) / "lab"
     with Lab(profile) as lab:
         lab.add_nodes(world.nodes(spec))
         lab.tell(Story(Plot.FINISH, after=15, namespace=None, run=None))

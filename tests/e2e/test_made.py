@@ -10,6 +10,7 @@ from gangplan.source import load_objects
 from gangplan.validate.made import UID, MadeObject, made_of
 from gangplan.workspace import load_workspace
 from tests.e2e import story, world
+from tests.golden import render_example
 from tests.lab import fixtures
 from tests.lab.client import ApiError, poll
 from tests.lab.lab import Lab
@@ -66,10 +67,10 @@ def test_what_controllers_make() -> None:
         lab.add_nodes(world.nodes(spec))
         lab.tell(Story(Plot.RUN, namespace=None, run=None))
         for folder in ("platform", "tenants"):
-            for path in sorted((EXAMPLE / "expected/lab" / folder).rglob("*.yaml")):
+            for path in sorted((render_example(EXAMPLE.name) / "lab" / folder).rglob("*.yaml")):
                 for body in load_objects(path.read_text()):
                     lab.client.apply_patiently(body)
-        (run,) = (EXAMPLE / "expected/lab/runs").rglob("*.yaml")
+        (run,) = (render_example(EXAMPLE.name) / "lab/runs").rglob("*.yaml")
         bodies = load_objects(run.read_text())
         for body in bodies:
             lab.client.apply_patiently(body)

@@ -21,6 +21,7 @@ from gangplan.workspace import load_workspace
 from tests import plain
 from tests.e2e import story, world
 from tests.e2e.drift import drift
+from tests.golden import render_example
 from tests.lab import fixtures
 from tests.lab.client import condition, poll
 from tests.lab.lab import Lab
@@ -53,7 +54,7 @@ def lab_of(example: Path) -> Iterator[Lab]:
 
 def bodies(example: Path, folder: str) -> list[dict[str, Any]]:
     """Rendered objects of a folder, file by file."""
-    paths = sorted((example / "expected/lab" / folder).rglob("*.yaml"))
+    paths = sorted((render_example(example.name) / "lab" / folder).rglob("*.yaml"))
     return [body for path in paths for body in load_objects(path.read_text())]
 
 

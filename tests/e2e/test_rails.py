@@ -10,6 +10,7 @@ from gangplan.source import load_objects
 from gangplan.workspace import load_workspace
 from tests.e2e import story, world
 from tests.e2e.drift import drift
+from tests.golden import render_example
 from tests.lab import fixtures
 from tests.lab.client import condition, poll
 from tests.lab.lab import Lab
@@ -36,7 +37,7 @@ def test_such_a_run_is_admitted_and_placed(example: str) -> None:
     if profile.name != "new":
         pytest.skip("the example is for the versions of profile new")
     spec = load_workspace(EXAMPLES / example / "input").clusters["lab"].spec
-    tree = EXAMPLES / example / "expected/lab"
+    tree = render_example(example) / "lab"
     pool, amounts = ASKED[example]
     with Lab(profile) as lab:
         lab.add_nodes(world.nodes(spec))

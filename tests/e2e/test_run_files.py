@@ -11,6 +11,7 @@ from gangplan.source import load_objects
 from gangplan.workspace import load_workspace
 from tests.e2e import story, world
 from tests.e2e.drift import drift
+from tests.golden import render_example
 from tests.lab import fixtures
 from tests.lab.client import ApiError, poll
 from tests.lab.lab import Lab
@@ -32,7 +33,7 @@ def test_pods_mount_the_files_of_their_run() -> None:
         lab.tell(Story(Plot.RUN, namespace=None, run=None))
         applied: list[dict[str, Any]] = []
         for folder in ("platform", "tenants", "runs"):
-            for path in sorted((EXAMPLE / "expected/lab" / folder).rglob("*.yaml")):
+            for path in sorted((render_example(EXAMPLE.name) / "lab" / folder).rglob("*.yaml")):
                 for body in load_objects(path.read_text()):
                     answer = lab.client.apply_patiently(body)
                     assert [*answer.warnings, *drift(body, answer.object)] == []

@@ -9,6 +9,7 @@ from gangplan.workspace import load_workspace
 from tests.e2e import story, world
 from tests.e2e.drift import drift
 from tests.e2e.test_roles import succeed
+from tests.golden import render_example
 from tests.lab import fixtures
 from tests.lab.client import condition, poll
 from tests.lab.lab import Lab
@@ -38,7 +39,7 @@ def test_each_step_is_complete_before_the_next() -> None:
         for folder in ("platform", "tenants", "runs"):
             if folder == "runs":
                 lab.client.apply_all(world.claims(spec, teams))
-            for path in sorted((EXAMPLE / "expected/lab" / folder).rglob("*.yaml")):
+            for path in sorted((render_example(EXAMPLE.name) / "lab" / folder).rglob("*.yaml")):
                 for body in load_objects(path.read_text()):
                     answer = lab.client.apply_patiently(body)
                     assert [*answer.warnings, *drift(body, answer.object)] == []

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests import plain
+from tests.golden import render_example
 from tests.pipelines.engines import ask
 from tests.pipelines.test_tekton import FLAG, TEXT, fits
 from tests.pipelines.worlds import CHAIN, PREPARE, TRAIN, US, name_of, runs, stock
@@ -175,7 +176,7 @@ def beyond(ours: Any, theirs: Any, path: str = "") -> list[str]:
 def test_what_kubeflow_needs_beside_it_is_readable_and_enough(tmp_path: Path) -> None:
     """The example binds the role that creates runs, and lets out pods that Argo Workflows labels."""
     binding, policy = plain.load_all((REPOSITORY / "docs/examples/kubeflow-pipelines.yaml").read_text())
-    example = REPOSITORY / "tests/examples/pipeline/expected/lab"
+    example = render_example("pipeline") / "lab"
     bodies = [body for path in example.rglob("*.yaml") for body in plain.load_all(path.read_text())]
     roles = [body["metadata"]["name"] for body in bodies if body["kind"] == "ClusterRole"]
     assert binding["roleRef"]["name"] in roles

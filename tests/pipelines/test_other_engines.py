@@ -15,19 +15,19 @@ from typing import Any
 
 import pytest
 
+from tests.golden import render_example
 from tests.pipelines.engines import HERE, HOME, ask
 from tests.plain import load_all
 from tests.workspaces import REPOSITORY
 
 EXAMPLES = REPOSITORY / "docs/examples"
 DAG = EXAMPLES / "airflow_dag.py"
-RENDERED = REPOSITORY / "tests/examples/pipeline/expected/lab/runs/research"
 
 
 def rendered() -> dict[str, tuple[str, bool]]:
     """Each job of the example: its run, and whether Git holds a template of it."""
     found = {}
-    for path in sorted(RENDERED.iterdir()):
+    for path in sorted((render_example("pipeline") / "lab/runs/research").iterdir()):
         kinds = {body["kind"] for body in load_all(path.read_text(encoding="utf-8"))}
         found[path.stem.rpartition("-")[0]] = (path.stem, "TrainJob" not in kinds)
     return found
@@ -84,7 +84,8 @@ def test_airflow_reads_the_dag(dag: dict[str, Any]) -> None:
 def test_a_task_creates_the_pod_of_a_waiting_job(dag: dict[str, Any]) -> None:
     """So it has a token, and all that policies, quotas and the network of the cluster ask for."""
     pod = dag["tasks"]["research/evaluate"]["pod"]
-    bodies = load_all((RENDERED / "evaluate-11f9255a.yaml").read_text(encoding="utf-8"))
+    file = render_example("pipeline") / "lab/runs/research/evaluate-11f9255a.yaml"
+    bodies = load_all(file.read_text(encoding="utf-8"))
     (job,) = (body for body in bodies if body["kind"] == "Job")
     expected = job["spec"]["template"]
     labels = pod["metadata"]["labels"]

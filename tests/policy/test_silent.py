@@ -34,11 +34,11 @@ from gangplan.validate.apiserver.policy.judge import PolicyEvaluator, Violation
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.workspace import Workspace, load_workspace
 from tests.cel.test_asking import changed
+from tests.golden import EXAMPLES, render_example
 from tests.packs.test_packs import NOWHERE
 from tests.workspaces import REPOSITORY
 
 Body = dict[str, Any]
-EXAMPLES = sorted(path.parent for path in (REPOSITORY / "tests/examples").glob("*/expected"))
 FULL = SchemaVersions("1.34", "2.3", "0.19", "0.12")
 
 
@@ -122,7 +122,7 @@ def test_the_sample_is_judged_as_without_memory() -> None:
 @pytest.mark.parametrize("folder", EXAMPLES, ids=lambda path: path.name)
 def test_examples_are_judged_as_without_memory(folder: Path) -> None:
     """By every pack, whatever their own clusters ask for; what one example taught serves the next."""
-    bodies = standing(folder / "expected")
+    bodies = standing(render_example(folder.name))
     _, evaluator = sample()[min(sample())]
     assert told(evaluator.judge(bodies)) == told(plainly(evaluator).judge(bodies))
 

@@ -19,9 +19,9 @@ from gangplan.tools.kubeconform import Kubeconform
 from gangplan.validate.apiserver.schema import SchemaVersions, materialise
 from gangplan.validate.versions import versions_of
 from gangplan.workspace import load_workspace
+from tests.golden import EXAMPLES, render_example
 from tests.rules.test_rules import EXAMPLES as RULES
 from tests.rules.worlds import put
-from tests.test_examples import EXAMPLES
 from tests.workspaces import gangplan, render, write
 
 pytestmark = pytest.mark.real_tool("kubeconform")
@@ -52,8 +52,8 @@ def test_it_agrees_with_everything_that_passes(
     tmp_path: Path, builder: str, real_kubeconform: Kubeconform
 ) -> None:
     found: Files = {}
-    for example in EXAMPLES:  # tests/test_examples.py proves that this is what is rendered
-        _take(found, example / "input", example / "expected", example.name)
+    for example in EXAMPLES:
+        _take(found, example / "input", render_example(example.name), example.name)
     for root, tree, name in _examples_of_rules(tmp_path):
         _take(found, root, tree, name)
     wrong, count = [], 0
