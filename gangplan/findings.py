@@ -1,15 +1,18 @@
-"""A finding: one problem, where it stands, what would be right. Findings sort by file, line and rule."""
+"""A problem, and a finding: one problem at its place in a file. Findings sort by file, line and rule."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field
 from functools import lru_cache
 from operator import lt
+from typing import Any, NamedTuple
 
 from gangplan.records import dataclass
 from gangplan.rules.model import Rule, Severity
+from gangplan.rules.objects import SCHEMA
 
 # A plain word of English at the beginning of a sentence; names of programs keep their small letter.
 _FIRST_WORD = re.compile(r"[a-z]+(?=[ ,])")
@@ -66,6 +69,58 @@ class Waived:
     is_over: bool = False
 
 
+# The kind of a field that may not stand where it does.
+UNKNOWN_FIELD = "extra_forbidden"
+
+
+class Clue(NamedTuple):
+    """What a problem is about, as data: code reads it here, for message and help are read by people alone.
+
+    `path` is the field of the file, `kind` the kind of error as pydantic calls it, `given` what stands there.
+    `meant` is the field that the message asks for, `known` are those that the help lists, and `follows` those
+    that the help writes, so that they need no finding of their own where they are missing. `gpu` is how a
+    help begins that ends in a GPU model, and that model. `until` is the last day on which this is so.
+    """
+
+    path: tuple[str | int, ...] = ()
+    kind: str = ""
+    given: Any = None
+    meant: str = ""
+    known: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
+    gpu: tuple[str, str] = ("", "")
+    until: str = ""
+
+
+NO_CLUE = Clue()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with an object or a command, before its place in a file is known.
+
+    `path` leads to the field, or to where a missing one belongs; `field` names the field of the spec that is
+    to blame (as in `Job.origins`), where a proof knows it; `level` is the severity if it is not the rule's.
+    """
+
+    path: tuple[str | int, ...]
+    message: str
+    help: str = ""
+    rule: Rule = SCHEMA
+    field: str = ""
+    level: Severity | None = None
+    clue: Clue = dataclasses.field(default=NO_CLUE, compare=False)
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        return self.rule.severity if self.level is None else self.level
+
+    def found(self, where: Location) -> Finding:
+        """The problem as a finding at a place."""
+        return Finding(self.rule, where, self.message, self.help, level=self.level, clue=self.clue)
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One problem.
@@ -74,7 +129,8 @@ class Finding:
     `object_ref` and `path` name the rendered object and its field when one is involved;
     `help` is one sentence that can be followed or pasted; `waiver` excuses it; `fix` repairs it;
     `clusters` are those that it was found for, empty where it is about none in particular; `level` is its
-    severity where that is not the rule's: that of a policy is its binding's to say.
+    severity where that is not the rule's: that of a policy is its binding's to say; `clue` is
+    what code may know of it.
     """
 
     rule: Rule
@@ -87,6 +143,7 @@ class Finding:
     fix: Fix | None = field(default=None, compare=False)
     clusters: tuple[str, ...] = field(default=(), compare=False)
     level: Severity | None = None
+    clue: Clue = field(default=NO_CLUE, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "help", sentence(self.help))
@@ -173,13 +230,30 @@ def on_clusters(finding: Finding, *clusters: str) -> Finding:
     return _like(finding, finding.message, tuple(sorted(set(clusters))))
 
 
-def _like(finding: Finding, message: str, clusters: tuple[str, ...]) -> Finding:
+def reword(finding: Finding, change: Callable[[str], str]) -> Finding:
+    """The finding with its words and the name of its object changed, such as without names of runs."""
+    message, help, ref = map(change, (finding.message, finding.help, finding.object_ref))
+    return _like(finding, message, finding.clusters, help, ref)
+
+
+def _like(
+    finding: Finding, message: str, clusters: tuple[str, ...], help: str | None = None, ref: str | None = None
+) -> Finding:
     """The finding in other words or about other clusters. `replace` takes four times as long, and large
     workspaces have tens of thousands of findings."""
     one = finding
-    place, ref = one.where, one.object_ref
     return Finding(
-        one.rule, place, message, one.help, ref, one.path, one.waiver, one.fix, clusters, one.level
+        one.rule,
+        one.where,
+        message,
+        one.help if help is None else help,
+        one.object_ref if ref is None else ref,
+        one.path,
+        one.waiver,
+        one.fix,
+        clusters,
+        one.level,
+        one.clue,
     )
 
 

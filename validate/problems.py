@@ -1,37 +1,14 @@
-"""What is wrong with an object: a path, words, and the rule that is broken."""
+"""Problems of an object in their order, and the path to a field as text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-from gangplan.records import dataclass
-from gangplan.rules.model import Rule, Severity
-from gangplan.rules.objects import SCHEMA
+from gangplan.findings import Problem as Problem
 
 Step = str | int
 SIMPLE_NAME = re.compile(r"[A-Za-z_][-A-Za-z0-9_]*")
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing wrong with an object. `path` leads to the field, or to where a missing one belongs.
-
-    `field` names the field of the spec that is to blame (as in `Job.origins`), where a proof knows it;
-    `level` is the severity where it is not the rule's.
-    """
-
-    path: tuple[Step, ...]
-    message: str
-    help: str = ""
-    rule: Rule = SCHEMA
-    field: str = ""
-    level: Severity | None = None
-
-    @property
-    def severity(self) -> Severity:
-        """How bad it is."""
-        return self.rule.severity if self.level is None else self.level
 
 
 def in_order(found: Iterable[Problem]) -> list[Problem]:

@@ -16,7 +16,7 @@ from gangplan.reference.rules import rule_text
 from gangplan.reference.topics import kinds, topic_text
 from gangplan.report.escape import own_line
 from gangplan.rulebook import Rulebook, load_rulebook
-from gangplan.workspace import nearest
+from gangplan.spec.near import close_to
 
 
 def explain(name: str | None, workspace: Path | None = None) -> Exit:
@@ -46,11 +46,10 @@ def explain(name: str | None, workspace: Path | None = None) -> Exit:
     found = [] if name in kinds() else lookup(name)  # `Team` is a kind, `team` a field
     text = fields_text(found) if found else topic_text(name, policies)
     if not text:
-        close = nearest(
-            name, {*known, *own_names(policies), *known_names(), *kinds(), *policies.names, *causes()}
-        )
+        names = {*known, *own_names(policies), *known_names(), *kinds(), *policies.names, *causes()}
+        close = close_to(name, names)
         every = "gangplan explain lists all rules; docs/spec.md has all fields."
-        help = every if close.startswith("Known") else close
+        help = f"Did you mean '{close}'?" if close else every
         raise UserError(f"there is no rule, cause, field, kind or pack '{name}'", help)
     _print(text)
     return Exit.CLEAN

@@ -18,7 +18,7 @@ from gangplan.commands.new_choices import (
 )
 from gangplan.contents.files import Files
 from gangplan.errors import UserError
-from gangplan.findings import Finding
+from gangplan.findings import Finding, reword
 from gangplan.model.frameworks import BY_MPI
 from gangplan.report.escape import log_line
 from gangplan.report.plan import run_line
@@ -26,6 +26,7 @@ from gangplan.report.text import text_report
 from gangplan.rules.core import SPEC_MISSING_FIELD
 from gangplan.source import load
 from gangplan.spec.load import parse
+from gangplan.spec.phrases import dotted
 from gangplan.starter.fields import NewField, fields_of
 from gangplan.starter.new import New, check, judged
 from gangplan.starter.text import file_text
@@ -77,8 +78,8 @@ _ASKED = {
         "--expires",
     ),
 }
-# What is said of a block for fields that it does not have yet.
-_OTHERS_NEEDED = ("covers every run", "nothing would start a run")
+# Kinds of errors of a block that lacks fields which are asked for later.
+_OTHERS_NEEDED = ("scope", "versions_controller")
 # From here on a job's totals and verdict are shown after each answer.
 _LIVE = ("--command", "--clusters", "--workers", "--gpus", "--gpu-model", "--cpu", "--memory", "--data")
 
@@ -210,7 +211,8 @@ def with_answer(wanted: New, field: NewField) -> New:
         if wanted.kind == "job" and field.flag == "--image" and not found and known and answer not in known:
             raise UserError(f"there is no image '{answer}'", nearest(answer, known))
         if found:
-            raise UserError(found[0].message.replace("images.new.", ""), found[0].help)
+            first = reword(found[0], lambda text: text.replace("images.new.", ""))
+            raise UserError(first.message, first.help)
 
     def may_be_name(answer: str) -> None:
         """A name alone is asked for its fields."""
@@ -263,12 +265,12 @@ def _alone(wanted: New, field: NewField) -> list[Finding]:
 
     _, findings = parse(models()[FORMATS[kind]], document)
     # What is missing elsewhere is for the other questions.
-    own = f"'{'.'.join((*prefix, *field.path))}."
+    own = f"{dotted((*prefix, *field.path))}."
     return [
         one
         for one in findings
-        if (one.rule != SPEC_MISSING_FIELD or one.message.startswith(own))
-        and not any(others in one.message for others in _OTHERS_NEEDED)
+        if (one.rule != SPEC_MISSING_FIELD or dotted(one.clue.path).startswith(own))
+        and one.clue.kind not in _OTHERS_NEEDED
     ]
 
 

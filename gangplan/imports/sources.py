@@ -157,9 +157,7 @@ def templates(account: Account, has_image: bool = False) -> Iterator[Finding]:
             )
         )
         flags = " ".join(f"--set {shlex.quote(f'{name}=VALUE')}" for name in names)
-        help = f"Give its value: {flags}." if names else "Render the template first (helm template)."
-        help = (
-            f"{help.removesuffix('.')}; or name an image of the catalog: --image NAME." if is_image else help
-        )
+        help = f"Give its value: {flags}" if names else "Render the template first (helm template)"
+        help += "; or name an image of the catalog: --image NAME." if is_image else "."
         what = " and ".join(dict.fromkeys(found[0] for found in variables)) or (helm[0] if helm else "")
         yield Finding(IMPORT_TEMPLATE, entry.where, f"{entry.name}: nothing has filled in {what}", help)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from gangplan.model.units import AmountError, Proposal
+
 _SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 # Each unit at most once, the larger first, so that every duration is written in one obvious way.
 _DURATION = re.compile(r"(?:([0-9]+)d)?(?:([0-9]+)h)?(?:([0-9]+)m)?(?:([0-9]+)s)?", re.ASCII)
@@ -26,13 +28,8 @@ _WEEKS = frozenset(("w", "wk", "week", "weeks"))
 _PART = re.compile(r"([0-9]+)(\.[0-9]+)?\s*([A-Za-z]+)[\s,]*", re.ASCII)
 
 
-class DurationError(ValueError):
-    """The text is not a duration; `help` says what was probably meant."""
-
-    def __init__(self, message: str, help: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.help = help
+class DurationError(AmountError):
+    """The text is not a duration."""
 
 
 def parse_duration(text: str | int) -> int:
@@ -44,10 +41,10 @@ def parse_duration(text: str | int) -> int:
     if len(written) > _SHOWN:
         raise DurationError(f"{shown} is not a time", _GENERAL)
     if re.fullmatch(r"[0-9]+", written, re.ASCII) and int(written):
-        raise DurationError(f"{shown} has no unit", _with_a_unit(int(written)))
+        raise DurationError(f"{shown} has no unit", _GENERAL, _with_a_unit(int(written)))
     match = _DURATION.fullmatch("0s" if written and not written.strip("0") else written)
     if not match or not written or text != written:
-        raise DurationError(f"{shown} is not a time", _suggestion(written))
+        raise DurationError(f"{shown} is not a time", _GENERAL, _proposals(written))
     seconds = sum(int(part or 0) * size for part, size in zip(match.groups(), _SECONDS.values(), strict=True))
     if seconds <= 0:
         raise DurationError(f"{shown} is no time at all", _GENERAL)
@@ -81,19 +78,19 @@ _ISO = re.compile(
 )
 
 
-def _with_a_unit(number: int) -> str:
+def _with_a_unit(number: int) -> list[Proposal]:
     """The plausible readings of a number alone; seconds are also said in larger units."""
     if not 0 < number <= MAX_S:
-        return _GENERAL
+        return []
     letters = next(letters for most, letters in _READINGS if number <= most)
-    texts = []
+    proposals = []
     for letter in letters:
         plain, text = format_duration(number * _SECONDS[letter]), f"{number}{letter}"
-        texts.append(f"{text} ({plain})" if letter in "sm" and plain != text else text)
-    return f"Did you mean {' or '.join(texts)}?"
+        proposals.append((text, plain if letter in "sm" and plain != text else ""))
+    return proposals
 
 
-def _suggestion(text: str) -> str:
+def _proposals(text: str) -> list[Proposal]:
     """The same time in our units, if the text can be understood."""
     for pattern in (_CLOCK, _ISO):
         if match := pattern.fullmatch(text):
@@ -105,15 +102,15 @@ def _suggestion(text: str) -> str:
             )
     parts = _PART.findall(text)
     if not parts or _PART.sub("", text):
-        return _GENERAL
+        return []
     seconds = 0
     for whole, fraction, word in parts:
         unit = 7 * _SECONDS["d"] if word.lower() in _WEEKS else _SECONDS.get(_WORDS.get(word.lower(), ""), 0)
         if not unit:
-            return _GENERAL
+            return []
         seconds += int(whole) * unit + int(fraction[1:] or 0) * unit // 10 ** max(len(fraction) - 1, 0)
     return _meaning(seconds)
 
 
-def _meaning(seconds: int) -> str:
-    return f"Did you mean {format_duration(seconds)}?" if 0 < seconds <= MAX_S else _GENERAL
+def _meaning(seconds: int) -> list[Proposal]:
+    return [(format_duration(seconds), "")] if 0 < seconds <= MAX_S else []

@@ -9,11 +9,11 @@ And where Go caps (`8Ei`) or overflows (`10E`), a `QuantityError` is raised.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import total_ordering
 
-from gangplan.model.units import UNIT_SUFFIXES, UNITS
+from gangplan.model.units import UNIT_SUFFIXES, UNITS, AmountError, Proposal
 from gangplan.records import dataclass
 
 _NANO = 10**9
@@ -44,13 +44,8 @@ class Format(StrEnum):
     DECIMAL_EXPONENT = "DecimalExponent"
 
 
-class QuantityError(ValueError):
-    """The text is not a quantity; `help` says what was probably meant."""
-
-    def __init__(self, message: str, help: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.help = help
+class QuantityError(AmountError):
+    """The text is not a quantity."""
 
 
 @total_ordering
@@ -129,8 +124,8 @@ ZERO = Quantity(0)
 
 def parse(text: str) -> Quantity:
     """The quantity that Kubernetes reads; finer than a billionth rounds up. Raises `QuantityError`."""
-    match = _QUANTITY.fullmatch(text)
-    if not match or len(text) > _MAX_DIGITS:
+    match = _read(text)
+    if not match:
         raise _not_a_quantity(text)
     sign, number, suffix, exponent = match.groups()
     whole, _, fraction = number.partition(".")
@@ -142,6 +137,10 @@ def parse(text: str) -> Quantity:
     if format is Format.BINARY_SI and 0 < scaled < _NANO:
         format = Format.DECIMAL_SI
     return Quantity(-scaled if sign == "-" else scaled, format)
+
+
+def _read(text: str) -> re.Match[str] | None:
+    return _QUANTITY.fullmatch(text) if len(text) <= _MAX_DIGITS else None
 
 
 _CPU_HELP = "Write a number of cores, such as 8 or 500m."
@@ -170,7 +169,7 @@ def parse_memory(text: str | int | float) -> Quantity:
     written = str(text).strip()
     is_number = len(written) <= _MAX_DIGITS and _NUMBER.fullmatch(written)
     if is_number and 0 < float(written) <= _MAXUNITS:
-        raise QuantityError(f"{text!r} has no unit", _with_a_unit(written))
+        raise QuantityError(f"{text!r} has no unit", _MEMORY_HELP, _with_a_unit(written))
     suffixes = tuple(suffix for suffix in UNIT_SUFFIXES if suffix not in ("", "m"))
     quantity = _parsed(str(text), suffixes, _MEMORY_HELP, _is_memory)
     if quantity.nano % _NANO:
@@ -195,8 +194,10 @@ def _parsed(text: str, suffixes: tuple[str, ...], otherwise: str, fits: Callable
     try:
         return parse(text)
     except QuantityError as error:
-        help = _suggestion(text.strip(), suffixes, fits) if error.help.startswith("Did") else error.help
-        raise QuantityError(error.message, otherwise if help == _GENERAL else help) from None
+        if _read(text):
+            raise  # it is a quantity, and too large
+        proposals = _proposals(text.strip(), suffixes, fits) if error.proposed else ()
+        raise QuantityError(error.message, otherwise, proposals) from None
 
 
 def _more_than_zero(quantity: Quantity, text: str | int | float) -> Quantity:
@@ -238,22 +239,21 @@ def _not_a_quantity(text: str) -> QuantityError:
         return QuantityError("the amount is empty", _GENERAL)
     if len(text) > _MAX_DIGITS:
         return QuantityError(f"{text[:20]!r}... is too long for an amount", _GENERAL)
-    return QuantityError(f"{text!r} is not a valid amount", _suggestion(text.strip()))
+    return QuantityError(f"{text!r} is not a valid amount", _GENERAL, _proposals(text.strip()))
 
 
 _GENERAL = "Write a number and its unit, such as 32Gi, 500m or 8."
 
 
-def _with_a_unit(number: str) -> str:
+def _with_a_unit(number: str) -> list[Proposal]:
     """The plausible readings of an amount of memory without its unit: GiB, MiB (as Slurm reads it), bytes."""
     amount = float(number)
     if amount >= 1e8:
         exact = Quantity.of(int(amount), Format.BINARY_SI)
         text = exact.canonical()
-        return f"Did you mean {text} ({gib(exact)})?" if _is_memory(text) else _MEMORY_HELP
+        return [(text, gib(exact))] if _is_memory(text) else []
     units = ("Mi",) if amount >= 16_384 else ("Gi",) if amount < 1024 else ("Mi", "Gi")
-    good = [number + unit for unit in units if _is_memory(number + unit)]
-    return f"Did you mean {' or '.join(good)}?" if good else _MEMORY_HELP
+    return [(number + unit, "") for unit in units if _is_memory(number + unit)]
 
 
 def gib(amount: Quantity) -> str:
@@ -281,13 +281,13 @@ def _decimal(number: int, unit: int) -> str:
     return f"-{text}" if number < 0 else text
 
 
-def _suggestion(
+def _proposals(
     text: str, among: tuple[str, ...] = UNIT_SUFFIXES, fits: Callable[[str], bool] | None = None
-) -> str:
-    """The nearest texts that are quantities, as a question; a general hint where there are none."""
+) -> Sequence[Proposal]:
+    """The nearest texts that are quantities."""
     match = _LOOKS_LIKE.fullmatch(text)
     if not match:
-        return _GENERAL
+        return ()
     number, unit = match[1].replace("_", ""), match[2]
     # 1,024 or 1,000,000 separate thousands; 1,5 is a decimal comma.
     number = number.replace(",", "" if _THOUSANDS.fullmatch(number) else ".")
@@ -296,5 +296,5 @@ def _suggestion(
     fits = fits or (lambda written: _QUANTITY.fullmatch(written) is not None)
     good = [number + suffix for suffix in wanted if fits(number + suffix)]
     if len(good) == 2:
-        return f"Did you mean {good[0]} or {good[1]} ({gib(parse(good[1]))})?"
-    return f"Did you mean {good[0]}?" if good else _GENERAL
+        return (good[0], ""), (good[1], gib(parse(good[1])))
+    return [(one, "") for one in good[:1]]

@@ -1,6 +1,8 @@
-"""Units of amounts as people write them, and as Kubernetes does."""
+"""Units of amounts as people write them, and as Kubernetes does; what a text that is no amount may mean."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 # What people write for a unit, and what Kubernetes has for it. A gigabyte may be meant in two ways that
 # differ by 7 % and more, a gibibyte only in one.
@@ -22,3 +24,18 @@ _SPELLINGS = {
 }
 UNIT_SUFFIXES = tuple(dict.fromkeys(suffix for means in _SPELLINGS.values() for suffix in means))
 UNITS = {unit: means for units, means in _SPELLINGS.items() for unit in units.split()}
+
+# An amount that was probably meant, and the same in other words or "".
+Proposal = tuple[str, str]
+
+
+class AmountError(ValueError):
+    """A text is no amount. `help` says what to write; `proposed` are the amounts that were probably meant, in
+    words, and `meant` is the amount where it is one that needs no other words."""
+
+    def __init__(self, message: str, help: str = "", proposals: Sequence[Proposal] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.proposed = " or ".join(f"{amount} ({also})" if also else amount for amount, also in proposals)
+        self.meant = proposals[0][0] if len(proposals) == 1 and not proposals[0][1] else ""
+        self.help = f"Did you mean {self.proposed}?" if proposals else help

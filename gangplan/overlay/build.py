@@ -26,7 +26,7 @@ from gangplan.overlay.shape import (
 from gangplan.plan.names import PLACEHOLDER
 from gangplan.records import dataclass
 from gangplan.source import load_blocks
-from gangplan.tools.kustomize import KustomizeEngine, require_engine
+from gangplan.tools.kustomize import KustomizeEngine, OverlayError, require_engine
 
 # The cheapest build has 120 to 240 objects: below, start-up dominates, above, kustomize is quadratic.
 SHARD = 200
@@ -150,9 +150,9 @@ class OverlayBuilder:
             self._write(Path(folder), marked)
             try:
                 text = self._engine.build(Path(folder))
-            except UserError as refused:
-                cause = refused.message.split(" cannot build it: ", 1)[-1]
-                raise self._refused(cause.removeprefix("component: ").replace('\\"', "'")) from refused
+            except OverlayError as refused:
+                cause = refused.cause.removeprefix("component: ").replace('\\"', "'")
+                raise self._refused(cause) from refused
         return _answer(self._engine, text, bodies)
 
     def _refused(self, cause: str) -> PatchError:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gangplan.findings import Finding, Fix, Location
+from gangplan.findings import Finding, Fix
 from gangplan.rules.core import SPEC_VALUE
 from gangplan.source import load_file
 from gangplan.spec.catalog import ImageCatalog
@@ -15,24 +15,26 @@ from gangplan.workspace import Workspace
 
 def with_image_fixes(workspace: Workspace, findings: Sequence[Finding]) -> list[Finding]:
     """The findings; those about an image that the catalog has by name get the fix."""
-    if not any(_is_about_image(one) for one in findings):
+    files = {one.where.file for one in findings if _may_be_fixed(one)}
+    if not files or workspace.catalog is None:
         return list(findings)
-    catalog = workspace.catalog
-    if catalog is None:
-        return list(findings)
+    fixes = {place: fix for file in files for place, fix in _fixes(workspace.root, file, workspace.catalog)}
     return [
-        replace(one, fix=_image_fix(workspace.root, one.where, catalog)) if _is_about_image(one) else one
+        replace(one, fix=fixes.get((one.where.file, one.where.line, one.where.column)))
+        if _may_be_fixed(one)
+        else one
         for one in findings
     ]
 
 
-def _is_about_image(finding: Finding) -> bool:
-    return finding.rule == SPEC_VALUE and finding.fix is None and "image" in finding.message
+def _may_be_fixed(finding: Finding) -> bool:
+    return finding.rule == SPEC_VALUE and finding.fix is None
 
 
-def _image_fix(root: Path, where: Location, catalog: ImageCatalog) -> Fix | None:
+def _fixes(root: Path, file: str, catalog: ImageCatalog) -> Iterator[tuple[tuple[str, int, int], Fix]]:
+    """The fixes of images in a file, each with its place."""
     from gangplan.fixes.images import names  # few commands find a fault in an image
 
-    document, _ = load_file(root / where.file, where.file)
-    fixes = names(document, catalog) if document is not None else ()
-    return next((fix for fix in fixes if (fix.line, fix.column) == (where.line, where.column)), None)
+    document, _ = load_file(root / file, file)
+    for fix in names(document, catalog) if document is not None else ():
+        yield (file, fix.line, fix.column), fix

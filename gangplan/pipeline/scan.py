@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from gangplan.emit import source_of
-from gangplan.findings import Finding, Location
+from gangplan.findings import Finding, Location, reword
 from gangplan.rules.security import SECRET_LITERAL, SECRET_SUSPECTED
 from gangplan.source import MOST_BYTES
 from gangplan.spec.job import TrainingJob
@@ -61,10 +61,11 @@ def without(findings: Iterable[Finding], values: Collection[str]) -> list[Findin
         return list(findings)
     out = []
     for finding in findings:
-        message, help, fix = hidden(finding.message, values), hidden(finding.help, values), finding.fix
+        fix = finding.fix
         if fix is not None and any(value in fix.replacement or value in fix.why for value in values):
             fix = None  # it would show the secret, and no spelling makes a secret right
-        out.append(replace(finding, message=message, help=help, fix=fix))
+        silent = reword(finding, lambda text: hidden(text, values))
+        out.append(replace(silent, object_ref=finding.object_ref, fix=fix))
     return out
 
 
@@ -79,15 +80,14 @@ def _finding(file: str, text: str, secret: Secret) -> Finding:
     at = Location(file, line, column)
     holder = f"{secret.name} holds" if secret.name else "this is"
     help = (
-        f"Revoke it, and take it from a secret: secrets: {{env: {{{_variable(secret)}: SECRET/KEY}}}}."
+        f"Revoke it, and take it from a secret: secrets: {{env: {{{_variable(secret)}: SECRET/KEY}}}}"
         if file.startswith(f"{SPECS}/")
-        else "Revoke it, and refer to a Secret of the cluster by its name."
+        else "Revoke it, and refer to a Secret of the cluster by its name"
     )
+    message = f"{holder} {secret.what}"
     if secret.what == RANDOM:
-        return Finding(
-            SECRET_SUSPECTED, at, f"{holder} {secret.what}", f"{help[:-1]}; leave it if it is public."
-        )
-    return Finding(SECRET_LITERAL, at, f"{holder} {secret.what}", help)
+        return Finding(SECRET_SUSPECTED, at, message, f"{help}; leave it if it is public.")
+    return Finding(SECRET_LITERAL, at, message, f"{help}.")
 
 
 # The variable in which the programs of the issuer look for what was found.

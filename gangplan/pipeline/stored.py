@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from gangplan.emit import Change, FileOutcome
-from gangplan.findings import Finding, Fix, Location, Waived
+from gangplan.findings import NO_CLUE, Clue, Finding, Fix, Location, Waived
 from gangplan.model.run_facts import RunFacts
 from gangplan.pipeline.worker import Expanded
 from gangplan.rules.model import Rule, Severity
@@ -75,6 +75,7 @@ def finding_json(finding: Finding, rules: Rules) -> Json:
         None if fix is None else [getattr(fix, one.name) for one in fields(Fix)],
         list(finding.clusters),
         None if finding.level is None else int(finding.level),
+        finding.clue.until,
     ]
 
 
@@ -88,7 +89,7 @@ def rule_of(name: str, rules: Rules) -> Rule:
 
 def finding_of(held: Json, rules: Rules) -> Finding:
     """The finding. Raises ValueError for a rule that is not there."""
-    name, where, message, help, ref, path, waiver, fix, clusters, level = held
+    name, where, message, help, ref, path, waiver, fix, clusters, level, until = held
     return Finding(
         rule_of(name, rules),
         place_of(where),
@@ -100,6 +101,7 @@ def finding_of(held: Json, rules: Rules) -> Finding:
         None if fix is None else Fix(*fix),
         tuple(clusters),
         None if level is None else Severity(level),
+        Clue(until=until) if until else NO_CLUE,
     )
 
 

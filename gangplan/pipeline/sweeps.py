@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from itertools import islice
 
-from gangplan.findings import Finding, Location
+from gangplan.findings import Finding, Location, reword
 from gangplan.model.job import Trial
 from gangplan.pipeline.alike import Kept
 from gangplan.pipeline.worker import Expanded, PlannedRun, WorkerState, world_on
@@ -174,10 +174,7 @@ class _Told:
     def _bare(self, one: Finding) -> Finding:
         """The finding as if it were about the sweep: without names of trials and runs."""
         pattern = re.compile(rf"{re.escape(self.sweep.name)}-[a-z2-7]{{8}}(-[0-9a-f]{{8}})?(?![a-z0-9])")
-        message, help, ref = (
-            pattern.sub(self.sweep.name, text) for text in (one.message, one.help, one.object_ref)
-        )
-        return replace(one, message=message, help=help, object_ref=ref)
+        return reword(one, lambda text: pattern.sub(self.sweep.name, text))
 
     def _said(self, bare: Finding, trials: list[str]) -> Finding:
         if len(trials) == self.trials:

@@ -187,8 +187,8 @@ def _told_apart(held: Json, runs: Mapping[str, Collection[str]]) -> Json:
 
 def _short(held: Json, keys: dict[tuple[Any, ...], int]) -> Json:
     """A finding with what many have in common as the number of a key: rule, file, help and level."""
-    rule, (file, *at), message, help, ref, path, waiver, fix, clusters, level = held
-    if waiver is not None or fix is not None:
+    rule, (file, *at), message, help, ref, path, waiver, fix, clusters, level, until = held
+    if waiver is not None or fix is not None or until:
         return held
     return [keys.setdefault((rule, file, help, level), len(keys)), *at, message, ref, path, clusters]
 

@@ -10,18 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from gangplan.findings import Finding
-from gangplan.rules.core import SPEC_TYPE, SPEC_UNKNOWN_FIELD, SPEC_VALUE
+from gangplan.rules.core import SPEC_TYPE
 from gangplan.spec.declare import known_or_new
-from gangplan.workspace import ClusterFile, Workspace
-
-_ASKED = re.compile(r"gpu: \{model: ([^ }]+)\}")
-# How findings about these fields begin, and what each is answered with.
-_SAID = re.compile(
-    r"(?P<field>image) is '(?P<image>[^']*)', which is an image reference"
-    r"|(?P<model_field>gpu(?:\.model)?) is '(?P<model>[^']*)'[,;] (?:which|expected fields)"
-    r"|checkpoint\.to is '(?P<folder>/[^']*)', which"
-    r"|network\.egress\[\d+\] is '(?P<host>[^']*)', which"
-)
+from gangplan.spec.phrases import is_reference, show
+from gangplan.workspace import ClusterFile, TeamFile, Workspace
 
 
 def with_names(findings: Sequence[Finding], workspace: Workspace, team: str) -> list[Finding]:
@@ -31,29 +23,36 @@ def with_names(findings: Sequence[Finding], workspace: Workspace, team: str) -> 
 
 def _advised(finding: Finding, workspace: Workspace, team: str) -> Finding:
     clusters = [one for one in workspace.clusters.values() if team in one.spec.teams]
-    if finding.rule == SPEC_UNKNOWN_FIELD and (asked := _ASKED.search(finding.help)):
+    clue, given = finding.clue, finding.clue.given
+    begin, asked = clue.gpu
+    if asked:
         models = _models(clusters)
-        like = models_like(asked[1], models, "") if asked[1] not in models else ""
-        help = (
-            _ASKED.sub(f"gpu: {{{like[6:-1]}}}", finding.help) if like.startswith("Write ") else finding.help
-        )
-        return replace(finding, help=help)
-    said = _SAID.match(finding.message) if finding.rule in (SPEC_VALUE, SPEC_TYPE) else None
-    if said is None:
+        like = models_meant(asked, models)
+        return replace(finding, help=f"{begin}gpu: {{model: {_or(like)}}}.") if like else finding
+    if not isinstance(given, str) or not given:
         return finding
-    if said["image"]:
-        return _image(finding, said["image"], workspace)
-    if said["model"]:
-        return _model(finding, said["model"], clusters, said["model_field"] == "gpu")
-    if said["folder"] and team in workspace.teams:
-        claims = (
-            name
-            for name, claim in workspace.teams[team].spec.claims.items()
-            if "ReadWriteMany" in claim.access_modes and not claim.read_only
-        )
-        help = f"Write checkpoint: {{to: {next(claims, 'CLAIM')}, path: {said['folder']}}}."
-        return replace(finding, help=help)
-    return _egress(finding, said["host"], clusters) if said["host"] else finding
+    path, is_form = clue.path, clue.kind == "string_pattern_mismatch"
+    if path == ("gpu",) and finding.rule == SPEC_TYPE:
+        return _gpu(finding, given, clusters)
+    if path == ("gpu", "model") and is_form:
+        return _model(finding, given, clusters)
+    if path[-1:] == ("image",) and is_form and is_reference(given):
+        return _image(finding, given, workspace)
+    if path == ("checkpoint", "to") and is_form and given[0] == "/" and team in workspace.teams:
+        return _checkpoint(finding, given, workspace.teams[team])
+    if path[:-1] == ("network", "egress") and is_form:
+        return _egress(finding, given, clusters)
+    return finding
+
+
+def _checkpoint(finding: Finding, folder: str, team: TeamFile) -> Finding:
+    """A folder goes behind the claim that it is in: one that all workers may write to."""
+    claims = (
+        name
+        for name, claim in team.spec.claims.items()
+        if "ReadWriteMany" in claim.access_modes and not claim.read_only
+    )
+    return replace(finding, help=f"Write checkpoint: {{to: {next(claims, 'CLAIM')}, path: {folder}}}.")
 
 
 def _image(finding: Finding, written: str, workspace: Workspace) -> Finding:
@@ -74,27 +73,41 @@ def _models(clusters: Sequence[ClusterFile]) -> list[str]:
     return sorted({pool.gpu.model for one in clusters for pool in one.spec.node_pools.values() if pool.gpu})
 
 
-def _model(finding: Finding, written: str, clusters: Sequence[ClusterFile], is_whole: bool) -> Finding:
+def _gpu(finding: Finding, written: str, clusters: Sequence[ClusterFile]) -> Finding:
+    """A model where its block belongs."""
     models = _models(clusters)
     if not models or written in models:
         return finding
-    help = models_like(written, models, clusters[0].document.file)
-    if is_whole:
-        return replace(finding, help=re.sub(r"^Write (model: .*)\.$", r"Write gpu: {\1}.", help))
-    message = f"gpu.model is '{written}', and no cluster of the team has GPUs called '{written}'"
-    return replace(finding, message=message, help=help)
+    like = models_meant(written, models)
+    help = (
+        f"Write gpu: {{model: {_or(like)}}}."
+        if like
+        else known_or_new("GPU model", written, models, clusters[0].document.file)
+    )
+    return replace(finding, help=help)
+
+
+def _model(finding: Finding, written: str, clusters: Sequence[ClusterFile]) -> Finding:
+    models = _models(clusters)
+    if not models or written in models:
+        return finding
+    message = f"gpu.model is {show(written)}, and no cluster of the team has GPUs called {show(written)}"
+    return replace(finding, message=message, help=models_like(written, models, clusters[0].document.file))
 
 
 def models_like(written: str, models: Iterable[str], file: str) -> str:
     """A help that names the models that are meant by a shorter or other spelling, else all; `file` is the cluster's."""
     there = sorted(models)
+    like = models_meant(written, there)
+    return f"Write model: {_or(like)}." if like else known_or_new("GPU model", written, there, file)
+
+
+def models_meant(written: str, models: Iterable[str]) -> list[str]:
+    """The models that a shorter or other spelling is meant for; none where it is one of them."""
+    there = sorted(models)
     own = re.sub(r"[^a-z0-9]", "", written.lower().replace("nvidia", "").replace("amd", ""))
     like = [one for one in there if own and re.sub(r"[^a-z0-9]", "", one).startswith(own)]
-    return (
-        f"Write model: {_or(like)}."
-        if like and written not in like
-        else known_or_new("GPU model", written, there, file)
-    )
+    return [] if written in like else like
 
 
 def _egress(finding: Finding, written: str, clusters: Sequence[ClusterFile]) -> Finding:
@@ -102,7 +115,7 @@ def _egress(finding: Finding, written: str, clusters: Sequence[ClusterFile]) -> 
     offered = sorted({name for one in clusters for name in one.spec.egress})
     name = re.sub(r"[^a-z0-9]+", "-", written.lower()).strip("-")
     of = ", ".join(one.document.file for one in clusters[:2])
-    message = f"network.egress takes names of endpoints, and '{written}' is none"
+    message = f"network.egress takes names of endpoints, and {show(written)} is none"
     help = f"Write {_or(offered)}" if offered else "None is offered"
     new = f"its owner adds {name}: [{{cidr: 10.20.0.0/16, ports: [443]}}] under egress: in {of}"
     return replace(finding, message=message, help=f"{help}; or {new}." if clusters else finding.help)

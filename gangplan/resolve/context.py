@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 
-from gangplan.findings import Finding, Location
+from gangplan.findings import NO_CLUE, Clue, Finding, Location
 from gangplan.model.job import Origin
 from gangplan.model.profiles import PROFILES
 from gangplan.records import dataclass
@@ -17,6 +17,7 @@ from gangplan.rules.model import Rule, Severity
 from gangplan.source import Document, Path
 from gangplan.spec.catalog import ImageCatalog
 from gangplan.spec.declare import known_or_new, new
+from gangplan.spec.near import close_to
 from gangplan.workspace import ClusterFile, Spec, TeamFile, nearest
 
 _alias = cache(to_camel)  # of the names of fields, which stand in the code
@@ -46,10 +47,17 @@ class JobResolution:
         return origin.where if origin and origin.where else self.spec.document.where(path)
 
     def report(
-        self, rule: Rule, where: Location, message: str, help: str = "", level: Severity | None = None
+        self,
+        rule: Rule,
+        where: Location,
+        message: str,
+        help: str = "",
+        level: Severity | None = None,
+        until: str = "",
     ) -> None:
-        """Record a breach; `level` where it is not as bad as the rule says."""
-        self.findings.append(Finding(rule, where, message, help, level=level))
+        """Record a breach; `level` where it is not as bad as the rule says, `until` the last day of it."""
+        clue = Clue(until=until) if until else NO_CLUE
+        self.findings.append(Finding(rule, where, message, help, level=level, clue=clue))
 
     def unknown(self, rule: Rule, where: Location, what: str, name: str, known: Iterable[str]) -> None:
         """Record that `name` is not among `known`, with the nearest one."""
@@ -71,8 +79,9 @@ class JobResolution:
         if not owners:
             names, file = [*known], self.team.document.file
             what = to_camel(blocks[0]).removesuffix("s")
-            help = known_or_new(what, name, names, file) if names else new(what, name, file)
-            return help.replace("'?", f"/{key}'?") if key and help.startswith("Did you mean") else help
+            if key and (close := close_to(name, names)):
+                return f"Did you mean '{close}/{key}'?"
+            return known_or_new(what, name, names, file) if names else new(what, name, file)
         return f"Team {owners[0]} declares it, but a run can use only what its own team declares. {nearest(name, known)}"
 
     def choose(self, name: str, built_in: Any) -> Any:

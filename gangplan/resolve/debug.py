@@ -6,7 +6,6 @@ Resolving knows no day: a note says until when, and `as_of` judges it on the day
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -17,7 +16,6 @@ from gangplan.rules.debug import DEBUG_IN_PROD, DEBUG_KEPT, DEBUG_OVER, DEBUG_TO
 
 # How far ahead the last day may be.
 LONGEST = datetime.timedelta(days=14)
-_UNTIL = re.compile(r"kept until (?P<day>\d{4}-\d{2}-\d{2})")
 
 
 def resolve_debug(context: JobResolution, retries: int) -> Debug | None:
@@ -41,6 +39,7 @@ def resolve_debug(context: JobResolution, retries: int) -> Debug | None:
             context.where("debug", "until"),
             f"pods of a failed run are kept until {asked.until} (UTC) or the run's timeout, with their GPUs and quota",
             "Remove debug once the cause is known; state: stopped ends a run that is kept.",
+            until=asked.until,
         )
     return Debug(asked.until, _end_s(asked.until))
 
@@ -61,10 +60,9 @@ def _end_s(until: str) -> int:
 
 def as_of(finding: Finding, today: datetime.date) -> Finding:
     """The note about pods that are kept, as what it is on a day: over, too long, or a note."""
-    found = _UNTIL.search(finding.message)
-    if finding.rule != DEBUG_KEPT or found is None:
+    if finding.rule != DEBUG_KEPT or not finding.clue.until:
         return finding
-    ends = datetime.date.fromisoformat(found["day"])
+    ends = datetime.date.fromisoformat(finding.clue.until)
     if ends < today:
         message = f"debug ended on {ends}, and today is {today}: pods of a failed run are not kept any more"
         return replace(finding, rule=DEBUG_OVER, message=message, help="Remove debug, or set a later day.")

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from gangplan.findings import Finding
+from gangplan.findings import Finding, reword
 from gangplan.records import dataclass
 from gangplan.review.sides import Side
 
@@ -68,14 +68,14 @@ def novelty(before: Sequence[Finding], after: Sequence[Finding], renamed: Mappin
 
 
 def _id(finding: Finding, renamed: Mapping[str, str]) -> Id:
-    file = finding.where.file
+    file, still = finding.where.file, reword(finding, lambda text: _MOVING.sub("", text))
     if file.startswith("rendered/"):
         file = _MOVING.sub("", file)
     return (
         str(finding.rule),
         renamed.get(file, file),
-        _MOVING.sub("", finding.object_ref),
-        _MOVING.sub("", finding.message),
+        still.object_ref,
+        still.message,
         "waived" if not finding.counts else finding.severity.word,
     )
 

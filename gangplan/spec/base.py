@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
@@ -14,6 +14,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from gangplan.model.duration import DurationError, parse_duration
 from gangplan.model.quantity import Quantity, QuantityError, gib, parse, parse_cpu, parse_memory
+from gangplan.model.units import AmountError
 from gangplan.spec.words import DNS_LABEL, LABEL_KEY
 
 API_VERSION = "gangplan.dev/v1"
@@ -34,9 +35,32 @@ class Strict(BaseModel):
     )
 
 
-def helpful(kind: str, message: str, help: str = "") -> PydanticCustomError:
+class Hints(NamedTuple):
+    """What code may know of an error that `helpful` makes.
+
+    `word` is the index of the list's entry that is wrong; `is_whole`: the message names the field itself;
+    `proposed` are the amounts that the help asks for, in words, and `meant` the one that can be no other;
+    `writes` is the field that the help writes as a whole.
+    """
+
+    word: int | None = None
+    is_whole: bool = False
+    proposed: str = ""
+    meant: str = ""
+    writes: str = ""
+
+
+NO_HINTS = Hints()
+
+
+def helpful(kind: str, message: str, help: str = "", hints: Hints = NO_HINTS) -> PydanticCustomError:
     """An error that `spec.load` prints as it is, with its help line."""
-    return PydanticCustomError(kind, "{message}", {"message": message, "help": help})
+    return PydanticCustomError(kind, "{message}", {"message": message, "help": help, "hints": hints})
+
+
+def unreadable(kind: str, error: AmountError) -> PydanticCustomError:
+    """What `helpful` makes of a text that is no amount."""
+    return helpful(kind, error.message, error.help, Hints(proposed=error.proposed, meant=error.meant))
 
 
 # Characters; a reason that says less says nothing.
@@ -90,7 +114,7 @@ def _cpu(value: Any) -> Quantity:
     try:
         return parse_cpu(value)
     except QuantityError as error:
-        raise helpful("quantity", error.message, error.help) from None
+        raise unreadable("quantity", error) from None
 
 
 def _memory(value: Any) -> Quantity:
@@ -101,11 +125,12 @@ def _memory(value: Any) -> Quantity:
     try:
         amount = parse_memory(value)
     except QuantityError as error:
-        raise helpful("quantity", error.message, error.help) from None
+        raise unreadable("quantity", error) from None
     if amount < _LEAST_MEMORY:
         number = re.match(r"[0-9.]+", str(value))
-        help = f"Did you mean {number[0]}Mi or {number[0]}Gi?" if number else "Write it as 32Gi."
-        raise helpful("quantity", f"{value!r} is {gib(amount)}, too little for any program", help)
+        proposals = [(f"{number[0]}{unit}", "") for unit in ("Mi", "Gi")] if number else []
+        message = f"{value!r} is {gib(amount)}, too little for any program"
+        raise unreadable("quantity", QuantityError(message, "Write it as 32Gi.", proposals))
     return amount
 
 
@@ -130,7 +155,7 @@ def _factor(value: Any) -> Quantity:
     try:
         factor = parse(str(value))
     except QuantityError as error:
-        raise helpful("quantity", error.message, error.help) from None
+        raise unreadable("quantity", error) from None
     if factor.nano < 0:
         raise helpful("quantity", f"{value} is less than nothing", "Write 0 or more.")
     return factor
@@ -164,7 +189,7 @@ def _duration(value: Any) -> int:
     try:
         return parse_duration(value)
     except DurationError as error:
-        raise helpful("duration", error.message, error.help) from None
+        raise unreadable("duration", error) from None
 
 
 def _absolute(path: str) -> str:

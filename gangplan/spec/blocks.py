@@ -8,6 +8,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from gangplan.source import Path
+from gangplan.spec.base import NO_HINTS, Hints
 
 # Where a number may stand for its own text: `1e-4` must reach the program as written.
 TEXT_PARENTS: frozenset[Path] = frozenset(
@@ -18,24 +19,25 @@ TEXT_PARENTS: frozenset[Path] = frozenset(
 _ONLY_SPELLING = frozenset({"quantity", "duration", "literal_error", "int_type", "bool_type", "missing"})
 
 
-def wrong(block: type[BaseModel] | None, name: str, given: Any) -> list[tuple[str, str]]:
-    """What is wrong with a value in a field of a block: pydantic's kinds of error, each with its help if it has one."""
+def wrong(block: type[BaseModel] | None, name: str, given: Any) -> list[tuple[str, str, Hints]]:
+    """What is wrong with a value in a field of a block: pydantic's kinds of error, each with what else is known."""
     if block is None:
         return []
     try:
         block.model_validate({name: _tuples(given, (name,) in TEXT_PARENTS)})
     except ValidationError as raised:
         return [
-            (item["type"], str(item.get("ctx", {}).get("help", "")))
+            (item["type"], str(context.get("help", "")), context.get("hints", NO_HINTS))
             for item in raised.errors(include_url=False)
             if item["loc"] and item["loc"][0] == name
+            for context in [item.get("ctx", {})]
         ]
     return []
 
 
 def fits(block: type[BaseModel] | None, name: str, given: Any) -> bool:
     """Whether a field of a block may have a value, but for how that is spelled."""
-    return all(kind in _ONLY_SPELLING for kind, _ in wrong(block, name, given))
+    return all(kind in _ONLY_SPELLING for kind, *_ in wrong(block, name, given))
 
 
 def _tuples(value: Any, in_text: bool) -> Any:
@@ -51,6 +53,21 @@ def block_of(annotation: Any) -> type[BaseModel] | None:
     """The model of a field that is a block of its own, neither a list nor a map of blocks."""
     found = _bare(annotation)
     return found if isinstance(found, type) and issubclass(found, BaseModel) else None
+
+
+def paths_in(block: type[BaseModel] | None) -> list[str]:
+    """The paths of the fields in the blocks of a block, two levels down."""
+    found = []
+    for name, field in block.model_fields.items() if block else ():
+        below = block_of(field.annotation)
+        if below is None:
+            continue
+        for other, deep in below.model_fields.items():
+            path = f"{field.alias or name}.{deep.alias or other}"
+            found.append(path)
+            if lower := block_of(deep.annotation):
+                found += [f"{path}.{one.alias or last}" for last, one in lower.model_fields.items()]
+    return found
 
 
 def fields_at(model: type[BaseModel], path: Path) -> set[str]:

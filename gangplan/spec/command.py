@@ -7,7 +7,9 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from gangplan.spec.base import helpful
+from pydantic_core import PydanticCustomError
+
+from gangplan.spec.base import Hints, helpful
 from gangplan.spec.flow import listed
 from gangplan.spec.lookalikes import as_typed, as_typed_line, typeset
 
@@ -28,31 +30,39 @@ def argv_of(value: Any) -> tuple[str, ...]:
         return _from_line(value)
     if isinstance(value, (list, tuple)):
         return _from_list(list(value))
-    raise helpful(
-        "command", "a command is a list of words or one line of text", "Write command: [python, train.py]."
-    )
+    message = "a command is a list of words or one line of text"
+    raise helpful("command", message, _EXAMPLE, Hints(writes="command"))
+
+
+_EXAMPLE = "Write command: [python, train.py]."
+
+
+def _refused(message: str, help: str, kind: str = "command", word: int | None = None) -> PydanticCustomError:
+    """An error about the command, or about one of its words."""
+    return helpful(kind, message, help, Hints(word, is_whole=True))
+
+
+def _rewritten(
+    message: str, help: str, kind: str = "command", word: int | None = None
+) -> PydanticCustomError:
+    """The same with a help that is the whole command as it would be right."""
+    return helpful(kind, message, help, Hints(word, is_whole=True, writes="command"))
 
 
 def _from_list(words: list[Any]) -> tuple[str, ...]:
     if not words:
-        raise helpful("command", "the command is empty", "Write command: [python, train.py].")
+        raise _rewritten("the command is empty", _EXAMPLE)
     for index, word in enumerate(words):
         if not isinstance(word, str):
-            raise helpful(
-                "command",
-                f"word {index + 1} of the command is not text",
-                f"Write command: {listed(_flat(words))}.",
-            )
+            message = f"word {index + 1} of the command is not text"
+            raise _rewritten(message, f"Write command: {listed(_flat(words))}.", word=index)
         if "\0" in word:
-            raise helpful("command", f"word {index + 1} of the command holds a zero byte", "Remove it.")
+            raise _refused(f"word {index + 1} of the command holds a zero byte", "Remove it.", word=index)
         if what := _typeset(words, index):
-            raise helpful(
-                "command",
-                f"word {index + 1} of the command has {what}, as word processors write: the program would get it",
-                f"Write command: {_typed(words)}.",
-            )
+            message = f"word {index + 1} of the command has {what}, as word processors write: the program would get it"
+            raise _rewritten(message, f"Write command: {_typed(words)}.", word=index)
     if not words[0].strip():
-        raise helpful("command", "the command's first word is empty", "Start it with the program's name.")
+        raise _refused("the command's first word is empty", "Start it with the program's name.")
     return tuple(words)
 
 
@@ -60,33 +70,29 @@ def _from_line(line: str) -> tuple[str, ...]:
     if _DIRECTIVE.search(line):
         tool = "pbs" if "#PBS" in line else "slurm"
         help = f"gangplan import {tool} FILE reads such a script as a whole; command is the program alone."
-        raise helpful(
-            "shell", f"the command is a batch script of {tool.title()}, whose options nobody reads here", help
-        )
+        message = f"the command is a batch script of {tool.title()}, whose options nobody reads here"
+        raise _refused(message, help, "shell")
     line = _CONTINUED.sub(" ", line.strip())
     if line.endswith("&") and not any(mark in line.rstrip("& ") for mark in _SHELL):
         help = (
             f"Write command: {listed(shlex.split(line.rstrip('& ')))}; the run lasts as long as its program."
         )
-        raise helpful("shell", "the command has '&', which only a shell understands", help)
+        raise _rewritten("the command has '&', which only a shell understands", help, "shell")
     found = next((mark for mark in _SHELL if mark in line), None)
     if found or "\n" in line:
         what = f"'{found}'" if found else "a line break"
-        raise helpful(
-            "shell",
+        raise _rewritten(
             f"the command has {what}, which only a shell understands",
             f"Write command: {listed(['bash', '-c', as_typed_line(line)])}."
             if len(line) <= _LONGEST
             else "Write command: [bash, -c, SCRIPT], with this text as SCRIPT.",
+            "shell",
         )
     try:
         words = shlex.split(line)
     except ValueError as error:
-        raise helpful(
-            "command",
-            f"the command's quotes do not match: {error}",
-            "Close the quote, or write the command as a list.",
-        ) from None
+        message = f"the command's quotes do not match: {error}"
+        raise _refused(message, "Close the quote, or write the command as a list.") from None
     return _from_list(words)
 
 

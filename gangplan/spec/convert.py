@@ -38,7 +38,6 @@ _NUMBERS = {
         ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 1
     )
 }
-_MEANT = re.compile(r"Did you mean (\S+)\?")
 
 
 def converted(word: str, field: str, given: Any) -> Any:
@@ -73,8 +72,7 @@ def _nearest_time(given: Any) -> Any:
     try:
         parse_duration(given)
     except DurationError as error:
-        found = _MEANT.fullmatch(error.help)
-        return found[1] if found else given
+        return error.meant or given
     return given
 
 
@@ -213,14 +211,14 @@ def secret_refs(given: Any) -> dict[str, str]:
     return found
 
 
-def resources(given: Any) -> str:
-    """Fields for the amounts in a block of resources, whatever tool wrote it; empty for none."""
+def resources(given: Any) -> dict[str, Any]:
+    """Fields for the amounts in a block of resources, whatever tool wrote it."""
     found: dict[str, Any] = {}
     for key, value in given.items() if isinstance(given, dict) else ():
         if isinstance(value, dict):
-            found |= dict(part.split(": ", 1) for part in resources(value).split(" and ") if ": " in part)
+            found |= resources(value)
             continue
         field = "gpus" if bare(str(key)) in ("gpu", "gpus") else SYNONYMS.get(bare(str(key)), str(key))
         if field in ("workers", "gpus", "cpu", "memory", "disk"):
             found[field] = converted(str(key), field, value)
-    return " and ".join(f"{field}: {value}" for field, value in found.items())
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gangplan.spec.near import nearest
+from gangplan.spec.near import close_to, listed, nearest
 
 # What a name is the name of -> how a new one comes into being. {file} is that of the team or of the cluster.
 _NEW = {
@@ -28,10 +28,10 @@ _NEW = {
 
 def known_or_new(what: str, name: str, known: Iterable[str], file: str = "") -> str:
     """A help that names the closest known name; where none is close, all of them and how to add one."""
-    help = nearest(name, known)
-    if help.startswith("Did you mean") or what not in _NEW:
-        return help
-    return f"{help if help.endswith('...') else help.removesuffix('.')}; or {_NEW[what].format(name=name, file=file)}."
+    names = [*known]
+    if what not in _NEW or close_to(name, names):
+        return nearest(name, names)
+    return f"{listed(names)}; or {_NEW[what].format(name=name, file=file)}."
 
 
 def new(what: str, name: str, file: str) -> str:

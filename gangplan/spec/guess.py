@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from pydantic import BaseModel
-
+from gangplan.findings import UNKNOWN_FIELD, Clue, Problem
+from gangplan.rules.core import SPEC_UNKNOWN_FIELD, SPEC_VALUE
+from gangplan.source import Path
 from gangplan.source.scalars import plain as plain_value
+from gangplan.spec.base import Hints
 from gangplan.spec.convert import converted, model_in, resources, secret_refs
 from gangplan.spec.flow import flow, listed
 from gangplan.spec.lookalikes import in_latin
@@ -35,27 +37,20 @@ from gangplan.spec.words import (
 _KIND = re.compile(r"[A-Z][A-Za-z0-9]+")
 
 
-class FieldProblem(NamedTuple):
-    """A problem with a field: the message and its help."""
-
-    message: str
-    help: str
-
-
-# What is wrong with a value in a field of a block: kinds of error, and helps.
-Wrong = Callable[[str, Any], list[tuple[str, str]]]
+# What is wrong with a value in a field of a block: kinds of error, helps, and what else is known.
+Wrong = Callable[[str, Any], list[tuple[str, str, Hints]]]
 # Letters of a value that a help repeats.
 _LONGEST = 300
 
 
 def unknown_field(
     kind: str,
-    path: tuple[str | int, ...],
+    path: Path,
     fields: Mapping[str, Any],
     nested: Collection[str],
     value: Any,
     wrong: Wrong,
-) -> FieldProblem:
+) -> Problem:
     """A field that the block at `path` has not.
 
     `kind` is the kind of the file; `fields` are those of the block; `nested` the paths of fields in its blocks,
@@ -69,10 +64,11 @@ def unknown_field(
     given = block.get(word)
     is_job = kind == "TrainingJob" and len(path) == 1
     if is_job and word in RESERVED:
-        return FieldProblem(f"'{word}' cannot be used: {RESERVED[word]}", "Remove it.")
+        return _unknown(path, f"'{word}' cannot be used: {RESERVED[word]}", "Remove it.")
     if is_job and bare(word) == "environment" and isinstance(given, str):
         help = "Keep image: and remove environment:." if "image" in block else _AZURE_IMAGE
-        return FieldProblem(f"{message}; '{given}' is an environment of Azure ML, here an image", help)
+        message += f"; '{given}' is an environment of Azure ML, here an image"
+        return _unknown(path, message, help, follows="image")
     home = kind if len(path) == 1 else str(path[0])
     absent = ABSENT.get(bare(word), "") if is_job else ""
     near = closest(in_latin(word), known)
@@ -82,21 +78,49 @@ def unknown_field(
         latin = in_latin(word)
         message += f", which has letters that only look like those of {latin}" if latin != word else ""
         if guess in block:
-            return FieldProblem(f"{message}; '{guess}' is set as well", _beside(word, guess, block, wrong))
+            return _unknown(path, f"{message}; '{guess}' is set as well", _beside(word, guess, block, wrong))
         if "," in guess:
-            if isinstance(given, str) and (machine := _machine(given, block)):
-                return FieldProblem(f"{message}; {machine[0]}", machine[1])
-            help = f"Write {resources(given) or guess} at the top level."
-            return FieldProblem(f"{message}; did you mean {guess}?", help)
-        help = _instead((*path[:-1], word), guess, given, wrong, fields)
-        return FieldProblem(f"{message}; did you mean '{guess}'?", help)
+            return _several(path, message, guess, given, block)
+        help, gpu = _instead((*path[:-1], word), guess, given, wrong, fields)
+        return _unknown(path, f"{message}; did you mean '{guess}'?", help, guess, guess, gpu=gpu)
     if absent:
-        return FieldProblem(f"'{word}' is not a field of a job", absent)
-    return FieldProblem(message, ABSENT_INSIDE.get((home, bare(word))) or _listed(kind, path, known, given))
+        return _unknown(path, f"'{word}' is not a field of a job", absent)
+    help, follows = ABSENT_INSIDE.get((home, bare(word)), ("", ""))
+    if help:
+        return _unknown(path, message, help, follows=follows)
+    return _listed(kind, path, message, known, given)
 
 
-def _machine(name: str, block: Mapping[str, Any]) -> tuple[str, str] | None:
-    """What a machine type of a cloud has, and how a worker asks for that; None for any other text."""
+def _unknown(
+    path: Path,
+    message: str,
+    help: str,
+    meant: str = "",
+    follows: str = "",
+    known: tuple[str, ...] = (),
+    gpu: tuple[str, str] = ("", ""),
+) -> Problem:
+    """The problem of an unknown field; `follows` is a field of its block that the help writes."""
+    beside = (dotted((*path[:-1], follows)),) if follows else ()
+    clue = Clue(path, UNKNOWN_FIELD, None, meant, known, beside, gpu)
+    return Problem(path, message, help, SPEC_UNKNOWN_FIELD, clue=clue)
+
+
+def _several(path: Path, message: str, guess: str, given: Any, block: Mapping[str, Any]) -> Problem:
+    """A field that several of ours stand for: the amounts of a worker."""
+    if isinstance(given, str) and (machine := _machine(given)):
+        said, asks = machine
+        missing = [f"{field}: {value}" for field, value in asks.items() if field not in block]
+        help = f"Write {' and '.join(missing)}." if missing else "Remove it; what a worker asks for is set."
+        return _unknown(path, f"{message}; {said}", help, follows=next(iter(asks)))
+    asks = resources(given)
+    text = " and ".join(f"{field}: {value}" for field, value in asks.items())
+    help = f"Write {text or guess} at the top level."
+    return _unknown(path, f"{message}; did you mean {guess}?", help, guess, next(iter(asks), ""))
+
+
+def _machine(name: str) -> tuple[str, dict[str, Any]] | None:
+    """What a machine type of a cloud has, and what a worker asks for then; None for any other text."""
     from gangplan.spec.machines import INSTANCES  # a file of some hundred lines, for a word of few
 
     machine = INSTANCES.get(name.strip().lower())
@@ -108,20 +132,18 @@ def _machine(name: str, block: Mapping[str, Any]) -> tuple[str, str] | None:
     else:
         asks = {"gpus": machine.gpus}
         has = f"{machine.gpus} {'GPU' if machine.gpus == 1 else 'GPUs'} of model {machine.model}"
-    missing = [f"{field}: {value}" for field, value in asks.items() if field not in block]
-    help = f"Write {' and '.join(missing)}." if missing else "Remove it; what a worker asks for is set."
-    return f"{name.strip()} has {has}", help
+    return f"{name.strip()} has {has}", asks
 
 
-def _listed(kind: str, path: tuple[str | int, ...], known: list[str], given: Any) -> str:
-    """The help for a word of nobody: what may stand there."""
+def _listed(kind: str, path: Path, message: str, known: list[str], given: Any) -> Problem:
+    """A word of nobody: the help says what may stand there."""
     if not known:
-        return ""
+        return _unknown(path, message, "")
     if path[:-1] == ("secrets",) and isinstance(given, str):
-        return f"Write secrets: {{env: {{{path[-1]}: {given}}}}}."
+        return _unknown(path, message, f"Write secrets: {{env: {{{path[-1]}: {given}}}}}.")
     if len(known) <= 8:
-        return f"Known fields: {', '.join(known)}."
-    return f"Remove it; gangplan explain {kind} lists the fields."
+        return _unknown(path, message, f"Known fields: {', '.join(known)}.", known=tuple(known))
+    return _unknown(path, message, f"Remove it; gangplan explain {kind} lists the fields.")
 
 
 _AZURE_IMAGE = (
@@ -155,31 +177,38 @@ def _meant(word: str, known: Collection[str], nested: Collection[str]) -> str:
 
 
 def _instead(
-    path: tuple[str | int, ...], guess: str, given: Any, wrong: Wrong, fields: Mapping[str, Any]
-) -> str:
-    """What to write: the field with the value that was given, or what it comes to there, where that is known."""
-    word = str(path[-1])
+    path: Path, guess: str, given: Any, wrong: Wrong, fields: Mapping[str, Any]
+) -> tuple[str, tuple[str, str]]:
+    """What to write: the field with the value that was given, or what it comes to there, where that is known; and
+    how that begins where it ends in a GPU model, with that model."""
+    gpu = ("Write ", given) if guess in ("gpu", "gpu.model") and isinstance(given, str) else ("", "")
+    if "." in guess:
+        return _inside(guess, given), gpu
+    value = converted(str(path[-1]), guess, given)
+    text, problems = flow(value), wrong(guess, value)
+    if given is not None and len(text) <= _LONGEST and ("CLAIM" in text or not problems):
+        model = model_in(given) if guess == "gpus" else ""
+        begin = f"Write {guess}: {text}"
+        return f"{begin}{f' and gpu: {{model: {model}}}' if model else ''}.", (f"{begin} and ", model)
+    for kind, help, hints in problems:
+        if hints.proposed:
+            return f"Write {guess}: {hints.proposed}.", gpu
+        if hints.writes == guess:
+            return help, gpu
+        if shaped := wrong_shape((*path[:-1], guess), kind, given, None):
+            return shaped, gpu
+    if guess == "data":
+        return wrong_shape(("data",), "dict_type", given, None), gpu
+    if guess == "image":
+        return "Write image: with the name of its entry in images/catalog.yaml.", gpu
+    examples = getattr(fields.get(guess), "examples", None)
+    return f"Write {guess}: instead{f', such as {guess}: {flow(examples[0])}' if examples else ''}.", gpu
+
+
+def _inside(guess: str, given: Any) -> str:
+    """What to write for a field of a block."""
     if guess == "secrets.env" and (found := secret_refs(given)):
         return f"Write secrets: {{env: {flow(found)}}}."
-    if "." not in guess:
-        value = converted(word, guess, given)
-        text, problems = flow(value), wrong(guess, value)
-        if given is not None and len(text) <= _LONGEST and ("CLAIM" in text or not problems):
-            model = model_in(given) if guess == "gpus" else ""
-            return f"Write {guess}: {text}{f' and gpu: {{model: {model}}}' if model else ''}."
-        for kind, help in problems:
-            if said := _PROPOSED.fullmatch(help):
-                return f"Write {guess}: {said[1]}."
-            if help.startswith(f"Write {guess}: "):
-                return help
-            if shaped := wrong_shape((*path[:-1], guess), kind, given, None):
-                return shaped
-        if guess == "data":
-            return wrong_shape(("data",), "dict_type", given, None)
-        if guess == "image":
-            return "Write image: with the name of its entry in images/catalog.yaml."
-        examples = getattr(fields.get(guess), "examples", None)
-        return f"Write {guess}: instead{f', such as {guess}: {flow(examples[0])}' if examples else ''}."
     value = "..." if isinstance(given, (dict, list)) or given is None else given
     outer, *inner = guess.split(".")
     if inner[-1] == "capacity" and isinstance(given, bool):
@@ -190,17 +219,20 @@ def _instead(
     return f"Write {outer}: {{{text}}}."
 
 
-_PROPOSED = re.compile(r"Did you mean (.*)\?")
-
-
-def wrong_word(kind: str, path: tuple[str | int, ...], allowed: list[str], given: Any) -> FieldProblem:
+def wrong_word(kind: str, path: Path, allowed: list[str], given: Any) -> Problem:
     """A word outside a fixed set."""
     if path == ("kind",):
-        return _wrong_kind(allowed[0], given)
+        message, help = _wrong_kind(allowed[0], given)
+    else:
+        message, help = _not_among(kind, path, allowed, given)
+    return Problem(path, message, help, SPEC_VALUE, clue=Clue(path, "literal_error", given))
+
+
+def _not_among(kind: str, path: Path, allowed: list[str], given: Any) -> tuple[str, str]:
     field = next((str(step) for step in reversed(path) if isinstance(step, str)), "")
     name = dotted(path)
     if field == "implementation" and bare(str(given)) in OTHER_MPI:
-        return FieldProblem(
+        return (
             f"{name} is {show(given)}, and gangplan cannot start it: it can start only {_or(allowed)}",
             "Choose an image with one of them, or ask the owner of images/catalog.yaml for one.",
         )
@@ -213,7 +245,7 @@ def wrong_word(kind: str, path: tuple[str | int, ...], allowed: list[str], given
     help = f"{begin}{words}."
     if field in MEANINGS and kind == "TrainingJob":
         help += f" {MEANINGS[field][0].upper()}{MEANINGS[field][1:]}."
-    return FieldProblem(f"{name} is {show(given)}, but must be {one_of}{hint}", help)
+    return (f"{name} is {show(given)}, but must be {one_of}{hint}", help)
 
 
 def _meant_word(field: str, allowed: list[str], given: Any) -> list[str]:
@@ -229,28 +261,26 @@ def _meant_word(field: str, allowed: list[str], given: Any) -> list[str]:
     return [near] if near else []
 
 
-def _wrong_kind(wanted: str, given: Any) -> FieldProblem:
+def _wrong_kind(wanted: str, given: Any) -> tuple[str, str]:
     shown = show(given)
     if isinstance(given, str) and given in KINDS:
-        return FieldProblem(f"kind is {shown}: {KINDS[given]}", f"Write kind: {wanted}.")
+        return (f"kind is {shown}: {KINDS[given]}", f"Write kind: {wanted}.")
     if isinstance(given, str) and given in PLACES:
-        return FieldProblem(
-            f"kind is {shown}, but this file is read as a {wanted}", f"Move it to {PLACES[given]}."
-        )
+        return (f"kind is {shown}, but this file is read as a {wanted}", f"Move it to {PLACES[given]}.")
     near = closest(str(given), [wanted])
     if wanted == "TrainingJob" and isinstance(given, str) and given in IMPORTED:
         help = f"gangplan import {given.lower()} FILE writes specs from it; a spec says kind: TrainingJob."
-        return FieldProblem(f"{given} is a Kubernetes manifest, not a spec", help)
+        return (f"{given} is a Kubernetes manifest, not a spec", help)
     if near or not isinstance(given, str) or not _KIND.fullmatch(given):
-        return FieldProblem(f"kind is {shown}, but must be {wanted}", f"Write kind: {wanted}.")
+        return (f"kind is {shown}, but must be {wanted}", f"Write kind: {wanted}.")
     message = f"{given} is a Kubernetes manifest, not a file of gangplan"
     if wanted != "TrainingJob":
-        return FieldProblem(message, f"Write kind: {wanted}; gangplan explain {wanted} lists its fields.")
+        return (message, f"Write kind: {wanted}; gangplan explain {wanted} lists its fields.")
     help = (
         "Write kind: TrainingJob with image, command and workers; gangplan renders the Kubernetes objects."
         " gangplan explain TrainingJob lists the fields."
     )
-    return FieldProblem(f"{given} is a Kubernetes manifest, not a spec", help)
+    return (f"{given} is a Kubernetes manifest, not a spec", help)
 
 
 def _or(words: list[str]) -> str:
@@ -260,18 +290,3 @@ def _or(words: list[str]) -> str:
 def _written(word: str) -> str:
     """A word as YAML reads it as a text: "off" needs quotes."""
     return word if isinstance(plain_value(word), str) else f'"{word}"'
-
-
-def paths_of(block: type[BaseModel], inner: Callable[[Any], type[BaseModel] | None]) -> list[str]:
-    """The paths of the fields in the blocks of a block, two levels down; `inner` gives the block of a field."""
-    found = []
-    for name, field in block.model_fields.items():
-        below = inner(field.annotation)
-        if below is None:
-            continue
-        for other, deep in below.model_fields.items():
-            path = f"{field.alias or name}.{deep.alias or other}"
-            found.append(path)
-            if lower := inner(deep.annotation):
-                found += [f"{path}.{one.alias or last}" for last, one in lower.model_fields.items()]
-    return found

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from gangplan.findings import Finding, Fix
+from gangplan.findings import UNKNOWN_FIELD, Clue, Finding, Fix
 from gangplan.rules.commands import COMMAND_SHELL
-from gangplan.rules.core import SPEC_MISSING_FIELD, SPEC_TYPE, SPEC_UNKNOWN_FIELD, SPEC_VALUE
+from gangplan.rules.core import SPEC_MISSING_FIELD, SPEC_TYPE, SPEC_VALUE
 from gangplan.source import Document, Path
-from gangplan.spec.base import ENV_NAME
-from gangplan.spec.blocks import TEXT_PARENTS, block_of, fields_at, fits, model_at, wrong
+from gangplan.spec.base import ENV_NAME, Hints
+from gangplan.spec.blocks import TEXT_PARENTS, fields_at, fits, model_at, paths_in, wrong
 from gangplan.spec.flow import flow
 from gangplan.spec.nodes import ONE, SEVERAL
 from gangplan.spec.phrases import as_name, dotted, kind_of, plain
@@ -46,25 +46,10 @@ def parse(model: type[M], document: Document) -> tuple[M | None, list[Finding]]:
         return None, _without_followers(found)
 
 
-_GUESSED = re.compile(
-    r"unknown field '.*?'(?: in (?P<place>[^ ,;\n]+))?.*?(?:did you mean '|^Write )(?P<name>[^'?:]+)",
-    re.DOTALL | re.MULTILINE,
-)
-
-
 def _without_followers(found: list[Finding]) -> list[Finding]:
     """Findings without those on a missing field that stands there under another name."""
-    named = set()
-    for one in found:
-        if one.rule == SPEC_UNKNOWN_FIELD and (guess := _GUESSED.match(f"{one.message}\n{one.help}")):
-            named.add(".".join(filter(None, (guess["place"], guess["name"]))))
-        elif one.message.startswith("run is '"):
-            named.add("command")  # as GitHub Actions calls it
-    return [
-        one
-        for one in found
-        if one.rule != SPEC_MISSING_FIELD or one.message.removesuffix(" is missing").strip("'") not in named
-    ]
+    named = {name for one in found for name in one.clue.follows}
+    return [one for one in found if one.rule != SPEC_MISSING_FIELD or dotted(one.clue.path) not in named]
 
 
 def _repair(model: type[BaseModel], document: Document, item: Any) -> Fix | None:
@@ -133,32 +118,31 @@ def _finding(model: type[BaseModel], document: Document, item: Any) -> Finding:
     kind, path = item["type"], _path(document, item["loc"])
     context = item.get("ctx", {})
     if item["loc"] and item["loc"][-1] == "[key]":
-        return Finding(SPEC_VALUE, document.where(path, key=True), *_bad_key(path, item, _at(document, path)))
-    if kind == "extra_forbidden":
+        message, help = _bad_key(path, item, _at(document, path))
+        return Finding(SPEC_VALUE, document.where(path, key=True), message, help)
+    if kind == UNKNOWN_FIELD:
         return _unknown(model, document, path)
+    clue = Clue(path, kind, item["input"])
     if kind == "missing":
-        return Finding(
-            SPEC_MISSING_FIELD,
-            document.where(path[:-1]),
-            f"'{dotted(path)}' is missing",
-            _example(model, path),
-        )
-    if "message" in context and "help" in context:
-        where = _inside(document, path, context["message"])
-        is_whole = context["message"].startswith(("the command", "word "))  # it names the field itself
-        message = context["message"] if is_whole else f"{dotted(path)}: {context['message']}"
-        return Finding(COMMAND_SHELL if kind == "shell" else SPEC_VALUE, where, message, context["help"])
+        message, help = f"'{dotted(path)}' is missing", _example(model, path)
+        return Finding(SPEC_MISSING_FIELD, document.where(path[:-1]), message, help, clue=clue)
+    if "hints" in context:
+        hints: Hints = context["hints"]
+        where = document.where(path if hints.word is None else (*path, hints.word))
+        message = context["message"] if hints.is_whole else f"{dotted(path)}: {context['message']}"
+        rule = COMMAND_SHELL if kind == "shell" else SPEC_VALUE
+        return Finding(rule, where, message, context["help"], clue=clue)
     if kind == "literal_error":
         return _choice(model, document, path, item)
-    message, help = plain(kind, context, item["input"], path)
-    if help.startswith("Quote it"):
-        help = f'Quote it: "{document.text(path)}".'  # as written: 007, not 7
+    message, help = plain(kind, context, item["input"], path, document.text(path))
+    if path == ("run",) and isinstance(item["input"], str):
+        clue = clue._replace(follows=("command",))  # as GitHub Actions calls it
     rule = SPEC_TYPE if kind.endswith("_type") else SPEC_VALUE
     from gangplan.spec.shapes import wrong_shape  # few files are wrong
 
     shaped = wrong_shape(path, kind, item["input"], document.text(path)) or _shares(document, path)
     help = help or shaped or _example(model, path)
-    return Finding(rule, document.where(path), message, help)
+    return Finding(rule, document.where(path), message, help, clue=clue)
 
 
 _SHARES = ("quota", "borrow", "lend")
@@ -177,14 +161,6 @@ def _shares(document: Document, path: Path) -> str:
     fitting = [path[-1]] if path[-1] in fitting else fitting[:1]
     shares = {name: {what: _at(document, path)} for name in fitting}
     return f"Write {field}: {flow(shares)}." if shares else ""
-
-
-def _inside(document: Document, path: Path, message: str) -> Any:
-    """The place of the value, or of the list entry that the message counts."""
-    if message.startswith("word "):
-        index = int(message.split()[1]) - 1
-        return document.where((*path, index))
-    return document.where(path)
 
 
 def _path(document: Document, loc: tuple[Any, ...]) -> Path:
@@ -211,22 +187,20 @@ def _unknown(model: type[BaseModel], document: Document, path: Path) -> Finding:
     """An unknown field, with the one that was probably meant."""
     block = model_at(model, path[:-1])
     fields = {field.alias or name: field for name, field in block.model_fields.items()} if block else {}
-    from gangplan.spec.guess import paths_of, unknown_field  # few files are wrong
+    from gangplan.spec.guess import unknown_field  # few files are wrong
 
-    nested = paths_of(block, block_of) if block else []
     value: Any = document.value
     for step in path[:-1]:
         value = value[step]
-    problem = unknown_field(model.__name__, path, fields, nested, value, partial(wrong, block))
-    if model.__name__ == "Sweep" and path[:-1] == ("parameters",) and problem.help.startswith("Known"):
+    problem = unknown_field(model.__name__, path, fields, paths_in(block), value, partial(wrong, block))
+    if model.__name__ == "Sweep" and path[:-1] == ("parameters",) and problem.clue.known:
         from gangplan.spec.sweep_words import parameters_help  # few specs are sweeps
 
-        problem = problem._replace(help=parameters_help(document))
-    if len(path) > 1 and "did you mean" not in problem.message and _belongs_above(model, path, value):
-        problem = problem._replace(
-            help=f"Move {path[-1]}: out of {dotted(path[:-1])}, to the top level of the file."
-        )
-    return Finding(SPEC_UNKNOWN_FIELD, document.where(path, key=True), problem.message, problem.help)
+        problem = replace(problem, help=parameters_help(document))
+    if len(path) > 1 and not problem.clue.meant and _belongs_above(model, path, value):
+        help = f"Move {path[-1]}: out of {dotted(path[:-1])}, to the top level of the file."
+        problem = replace(problem, help=help)
+    return problem.found(document.where(path, key=True))
 
 
 def _belongs_above(model: type[BaseModel], path: Path, block: Any) -> bool:
@@ -240,8 +214,7 @@ def _choice(model: type[BaseModel], document: Document, path: Path, item: Any) -
     allowed = re.findall(r"'([^']*)'", str(item["ctx"]["expected"]))
     from gangplan.spec.guess import wrong_word
 
-    problem = wrong_word(model.__name__, path, allowed, item["input"])
-    return Finding(SPEC_VALUE, document.where(path), problem.message, problem.help)
+    return wrong_word(model.__name__, path, allowed, item["input"]).found(document.where(path))
 
 
 def _bad_claim(key: str, message: str, given: Any) -> tuple[str, str]:

@@ -61,16 +61,31 @@ def _are_chips(one: str, other: str) -> bool:
 _CHIP = re.compile(r"([abhlptv]|gb|gh|mi)[0-9]{1,3}(?![0-9])")
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """A help sentence that names the closest known word, or all of a short list."""
+def close_to(word: str, known: Iterable[str]) -> str:
+    """The known word that a help may ask for: the closest, or one that looks like it; empty for none."""
     names = sorted(set(known))
     others = [name for name in names if not _are_chips(word.lower(), name.lower())]
     close = closest(word, names) or next(iter(difflib.get_close_matches(word, others, n=1, cutoff=0.75)), "")
-    if close and close != word:
+    return "" if close == word else close
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A help sentence that names the closest known word, or all of a short list."""
+    names = sorted(set(known))
+    if close := close_to(word, names):
         return f"Did you mean '{close}'?"
+    return listed(names) if len(names) > _SHOWN else f"{listed(names)}."
+
+
+_SHOWN = 8
+
+
+def listed(known: Iterable[str]) -> str:
+    """The known words, at most eight of them, as a sentence without its full stop."""
+    names = sorted(set(known))
     if not names:
-        return "None is declared."
-    return f"Known: {', '.join(names[:8])}" + (", ..." if len(names) > 8 else ".")
+        return "None is declared"
+    return f"Known: {', '.join(names[:_SHOWN])}" + (", ..." if len(names) > _SHOWN else "")
 
 
 def nearest_file(written: str, files: Iterable[str]) -> str:

@@ -18,8 +18,8 @@ def dotted(path: Path) -> str:
     return text or "the file"
 
 
-def plain(kind: str, context: dict[str, Any], given: Any, path: Path) -> tuple[str, str]:
-    """Message and help for pydantic's own error types."""
+def plain(kind: str, context: dict[str, Any], given: Any, path: Path, written: str | None) -> tuple[str, str]:
+    """Message and help for pydantic's own error types; `written` is the value as the file has it: 007, not 7."""
     name = dotted(path)
     expected = {
         "int_type": "a whole number", "string_type": "text", "bool_type": "true or false", "dict_type": "fields (name: value)",
@@ -28,7 +28,7 @@ def plain(kind: str, context: dict[str, Any], given: Any, path: Path) -> tuple[s
     }.get(kind)  # fmt: skip
     if expected:
         quote = (
-            f'Quote it: "{given}".' if expected == "text" and isinstance(given, (int, float, bool)) else ""
+            f'Quote it: "{written}".' if expected == "text" and isinstance(given, (int, float, bool)) else ""
         )
         verb = "holds" if isinstance(given, dict) else "is"
         return f"{name} {verb} {show(given)}; expected {expected}", quote or _unquoted(kind, given, path)
@@ -43,7 +43,7 @@ def plain(kind: str, context: dict[str, Any], given: Any, path: Path) -> tuple[s
         )
     if kind in ("too_short", "string_too_short"):
         return f"{name} is empty; at least {context['min_length']} is needed", ""
-    if kind == "string_pattern_mismatch" and path[-1:] == ("image",) and any(sign in given for sign in "/:@"):
+    if kind == "string_pattern_mismatch" and path[-1:] == ("image",) and is_reference(given):
         message = (
             f"image is {show(given)}, which is an image reference; a spec names an entry of images/catalog.yaml,"
             " so that every run has a digest and a registry that the cluster trusts"
@@ -54,6 +54,11 @@ def plain(kind: str, context: dict[str, Any], given: Any, path: Path) -> tuple[s
         message = f"{name} is {show(given)}, which does not have the right form{f' ({form})' if form else ''}"
         return message, _as_name(context["pattern"], given, path)
     return f"{name}: {kind.replace('_', ' ')} ({show(given)})", ""
+
+
+def is_reference(image: str) -> bool:
+    """Whether an image is written as registries have it, not by the name of its entry in the catalog."""
+    return any(sign in image for sign in "/:@")
 
 
 def _unquoted(kind: str, given: Any, path: Path) -> str:

@@ -10,9 +10,10 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any
 
-from gangplan.findings import Fix
+from gangplan.findings import UNKNOWN_FIELD, Fix
 from gangplan.source import Document, Path
 from gangplan.source.scalar_fix import in_quotes
+from gangplan.spec.base import NO_HINTS
 
 # Names of other tools that stand for exactly one of our fields, with the same kind of value. What could be
 # meant in two ways (nodes, replicas, namespace) is only asked for in the message.
@@ -24,8 +25,6 @@ OLD_NAMES = {
     "cmd": "command",
     "environment": "env",
 }
-# One proposal: where there are two, they are two amounts, and only the user knows which is meant.
-_PROPOSED = re.compile(r"Did you mean ([^ ?]+)\?")
 _WHOLE = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 
 
@@ -37,7 +36,7 @@ def repair(
     kind, context = item["type"], item.get("ctx", {})
     if not path or "[key]" in item["loc"]:
         return None
-    if kind == "extra_forbidden":
+    if kind == UNKNOWN_FIELD:
         return _rename(document, path, known, fits)
     if kind == "string_type":
         return _quote(document, path, item["input"])
@@ -46,7 +45,7 @@ def repair(
     if kind == "literal_error":
         return _case(document, path, item)
     if kind in ("quantity", "duration"):
-        return _unit(document, path, str(context.get("help", "")))
+        return _unit(document, path, context.get("hints", NO_HINTS).meant)
     return None
 
 
@@ -127,12 +126,13 @@ def _case(document: Document, path: Path, item: Any) -> Fix | None:
     return document.fix(path, written, f"it is written {word}") if written else None
 
 
-def _unit(document: Document, path: Path, help: str) -> Fix | None:
-    """The only amount that the message proposes, if a unit was written: one without any is not guessed at."""
-    proposed, given = _PROPOSED.search(help), document.text(path)
-    if proposed is None or given is None or not re.search(r"[A-Za-z]", given):
+def _unit(document: Document, path: Path, meant: str) -> Fix | None:
+    """The only amount that was meant, if a unit was written: one without any is not guessed at. Where there are
+    two, only the user knows which."""
+    given = document.text(path)
+    if not meant or given is None or not re.search(r"[A-Za-z]", given):
         return None
-    written = document.like(path, proposed[1])
+    written = document.like(path, meant)
     return document.fix(path, written, f"{given} is not a valid amount") if written else None
 
 

@@ -131,18 +131,14 @@ _ABSENT = {
     " mail_type notify notifications slack alerts",
 }  # fmt: skip
 ABSENT = {bare(name): help for help, names in _ABSENT.items() for name in names.split()}
-# The same for fields inside of a field of any file.
+# The same for fields inside of a field of any file: the field or kind of file, the help, and the field that it writes.
 _NO_HOSTS = "Write cidr: with the addresses behind the name, such as 10.20.0.0/16: a NetworkPolicy knows no host names."
+_NO_QUOTA = "Remove it; its owner gives each team its quota in overlays/<cluster>/cluster.yaml, below teams."
+_NO_MEMBERS = "Write groups: {dataScientists: [GROUP]}: the identity provider says who is in a group."
 _ABSENT_INSIDE = {
-    ("egress", _NO_HOSTS): "host hosts hostname fqdn dns domain domains url name",
-    (
-        "Team",
-        "Remove it; its owner gives each team its quota in overlays/<cluster>/cluster.yaml, below teams.",
-    ): "quota quotas limits",
-    (
-        "Team",
-        "Write groups: {dataScientists: [GROUP]}: the identity provider says who is in a group.",
-    ): "members users people",
+    ("egress", _NO_HOSTS, "cidr"): "host hosts hostname fqdn dns domain domains url name",
+    ("Team", _NO_QUOTA, ""): "quota quotas limits",
+    ("Team", _NO_MEMBERS, "groups"): "members users people",
 }
 # Further names of fields in a kind of file, or below one of its fields: those that mean another field elsewhere.
 _SYNONYMS_INSIDE = {
@@ -154,7 +150,9 @@ SYNONYMS_INSIDE = {
     (place, bare(name)): field for (place, field), names in _SYNONYMS_INSIDE.items() for name in names.split()
 }
 ABSENT_INSIDE = {
-    (field, bare(name)): help for (field, help), names in _ABSENT_INSIDE.items() for name in names.split()
+    (field, bare(name)): (help, written)
+    for (field, help, written), names in _ABSENT_INSIDE.items()
+    for name in names.split()
 }
 
 RESERVED = {

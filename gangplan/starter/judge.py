@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from gangplan.findings import Finding
+from gangplan.findings import Finding, reword
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request, Result
 from gangplan.records import dataclass
@@ -55,4 +55,4 @@ def _looked(
 
 
 def _without_amounts(one: Finding) -> tuple[object, str, str]:
-    return one.rule, one.where.file, re.sub(r"\d+", "0", one.message)
+    return one.rule, one.where.file, reword(one, lambda text: re.sub(r"\d+", "0", text)).message

@@ -66,9 +66,10 @@ def _check_known(change: Change, model: type[Strict]) -> None:
     findings = parse(model, document)[1] if document is not None else []
     for one in findings:
         if one.rule == SPEC_UNKNOWN_FIELD:
-            meant = re.search(r"did you mean '([A-Za-z]+)'\?$", one.message)
-            name = ".".join([*map(str, change.path[:-1]), meant[1]]) if meant else ""
-            help = f"Write --set {name}={change.text}" if meant else one.help
+            meant = one.clue.meant
+            is_field = meant.isalpha()  # neither one of a block, nor several
+            name = ".".join([*map(str, change.path[:-1]), meant])
+            help = f"Write --set {name}={change.text}" if is_field else one.help
             raise UserError(f"{change.typed}: {one.message}", help)
 
 

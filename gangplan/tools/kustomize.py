@@ -28,6 +28,14 @@ _ENVIRONMENT = {
 }
 
 
+class OverlayError(UserError):
+    """kustomize refuses an overlay; `cause` is what it says."""
+
+    def __init__(self, refused: str, cause: str, help: str) -> None:
+        super().__init__(f"{refused}: {cause}", help)
+        self.cause = cause
+
+
 @dataclass(frozen=True)
 class KustomizeEngine:
     """A program that builds kustomizations: its name, the kustomize version in it, and how it is called."""
@@ -58,10 +66,8 @@ class KustomizeEngine:
         # Here, so that only a failure pays for its expressions.
         from gangplan.tools.kustomize_errors import cause
 
-        raise UserError(
-            f"{directory}: {self.name} cannot build it: {cause(done.stderr, folder)}",
-            f"to see it by hand: {' '.join(self.command)} {directory}",
-        )
+        by_hand = f"to see it by hand: {' '.join(self.command)} {directory}"
+        raise OverlayError(f"{directory}: {self.name} cannot build it", cause(done.stderr, folder), by_hand)
 
 
 def engine() -> KustomizeEngine | None:

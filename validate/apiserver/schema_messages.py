@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
+from gangplan.findings import UNKNOWN_FIELD, Clue
 from gangplan.re2 import PatternError, UnknownScriptError, compiled
 from gangplan.rules.objects import SCHEMA_MISSING
 from gangplan.validate.problems import Problem, Step, dotted, place
@@ -76,7 +77,8 @@ def _unknown(path: tuple[Step, ...], _: Any, schema: Schema, instance: Any) -> l
             near = nearest(name, known)
             message = f"unknown field {name!r}{where}" + (f"; did you mean {near!r}?" if near else "")
             help = f"fields here: {listed(known)}" if known else "nothing can be set here"
-            out.append(Problem((*path, name), message, "" if near else help))
+            clue = Clue(kind=UNKNOWN_FIELD)
+            out.append(Problem((*path, name), message, "" if near else help, clue=clue))
     return out
 
 

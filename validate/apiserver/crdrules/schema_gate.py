@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from gangplan.findings import UNKNOWN_FIELD
 from gangplan.re2 import PatternError, UnknownScriptError, compiled
 from gangplan.validate.apiserver.crdrules.formats import FORMATS, known
 from gangplan.validate.apiserver.crdrules.structural import (
@@ -104,7 +105,7 @@ class ImportedEngine(CompiledSchema):
 
 def _is_dropped(problem: Problem) -> bool:
     """Whether it is about a status that a server drops, unknown fields of which it still refuses."""
-    return problem.path[:1] == ("status",) and not problem.message.startswith("unknown field")
+    return problem.path[:1] == ("status",) and problem.clue.kind != UNKNOWN_FIELD
 
 
 class ValueEngine:
