@@ -48,17 +48,13 @@ class ObjectPlace:
 Objects = dict[Key, tuple[Body, ObjectPlace]]
 
 
-@dataclass(frozen=True, slots=True)
-class SyncProblem:
-    """A finding, at its file as a whole, and the object that it is about; None where that is gone."""
-
-    finding: Finding
-    spot: ObjectPlace | None = None
+# A finding, at its file as a whole, and the object that it is about; None where that is gone.
+AboutObject = tuple[Finding, ObjectPlace | None]
 
 
 def findings_since(
     workspace: Workspace, revision: str, today: Tree, covers: Iterable[str] = ()
-) -> list[SyncProblem]:
+) -> list[AboutObject]:
     """The findings between rendered/ at a revision and the tree of today, cluster by cluster.
 
     Each stands at the top of the file that made the object, or of its rendered file where that is gone.
@@ -104,14 +100,14 @@ def _counted(finding: Finding, more: int) -> Finding:
     return replace(finding, message=f"{finding.message} and {more} more object{'' if more == 1 else 's'}")
 
 
-def _cluster(workspace: Workspace, name: str, revision: str, before: Tree, after: Tree) -> list[SyncProblem]:
+def _cluster(workspace: Workspace, name: str, revision: str, before: Tree, after: Tree) -> list[AboutObject]:
     if before == after:
         return []
-    problems: list[SyncProblem] = []
+    problems: list[AboutObject] = []
     old, new = (_objects(tree, workspace, problems) for tree in (before, after))
     versions = versions_of(resolve_platform(workspace.clusters[name]))
     steps = transition([body for body, _ in old.values()], [body for body, _ in new.values()], versions)
-    unread = {problem.finding.where.file for problem in problems}
+    unread = {finding.where.file for finding, _ in problems}
     for step in steps:
         kind, namespace, object_name = step.key
         if step.problem.rule is RUN_STARTED and f"{RENDERED}/{new[step.key][1].path}" in unread:
@@ -129,7 +125,7 @@ def _cluster(workspace: Workspace, name: str, revision: str, before: Tree, after
             clusters=(name,),
             level=problem.level,
         )
-        problems.append(SyncProblem(finding, _spot(step.key, problem.path, old, new)))
+        problems.append((finding, _spot(step.key, problem.path, old, new)))
     return problems
 
 
@@ -154,7 +150,7 @@ def _changed(old: Body, new: Body, path: Path) -> tuple[Path, ...]:
     return (*here, *(field for field in one if field not in other))
 
 
-def _objects(tree: Tree, workspace: Workspace, problems: list[SyncProblem]) -> Objects:
+def _objects(tree: Tree, workspace: Workspace, problems: list[AboutObject]) -> Objects:
     """The objects of a tree, each with its place."""
     found: Objects = {}
     for path, text in tree.items():
@@ -166,7 +162,7 @@ def _objects(tree: Tree, workspace: Workspace, problems: list[SyncProblem]) -> O
         except ManifestError as bad:
             message = f"the committed file cannot be compared: {bad.message}"
             where, help = Location(f"{RENDERED}/{path}", 1, 1), "Render and commit it again."
-            problems.append(SyncProblem(Finding(BASE_UNREADABLE, where, message, help)))
+            problems.append((Finding(BASE_UNREADABLE, where, message, help), None))
             continue
         for index, body in enumerate(bodies):
             metadata = body.get("metadata") or {}

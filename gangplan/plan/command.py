@@ -13,6 +13,7 @@ import dataclasses
 import re
 from collections.abc import Iterator
 
+from gangplan.findings import Problem
 from gangplan.model.job import Elastic, Job
 from gangplan.plan.downloads import download_problems
 from gangplan.plan.env_problems import env_problems, own_problems
@@ -23,7 +24,7 @@ from gangplan.plan.launchers import FoundLauncher, UnreadableError, find
 from gangplan.plan.own_launcher import problems
 from gangplan.plan.paths import HOSTFILE as HOSTFILE
 from gangplan.plan.paths import HYDRA_HOSTFILE as HYDRA_HOSTFILE
-from gangplan.plan.problems import CommandProblem, Path, WordProblem, corrected, is_pasteable, listed
+from gangplan.plan.problems import Path, WordProblem, corrected, is_pasteable, listed
 from gangplan.plan.setting_problems import setting_problems
 from gangplan.plan.started_by import elsewhere_problems
 from gangplan.plan.starts import start_problems
@@ -48,7 +49,7 @@ class Final:
     launcher: str
     is_wrapped: bool
     places: tuple[Path, ...]
-    problems: tuple[CommandProblem, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
 
 def final_command(job: Job) -> Final:
@@ -82,13 +83,13 @@ def is_sound(job: Job, command: tuple[str, ...]) -> bool:
     return Severity.ERROR not in wrong
 
 
-def _final(job: Job) -> tuple[Final, list[FoundLauncher], list[CommandProblem]]:
+def _final(job: Job) -> tuple[Final, list[FoundLauncher], list[Problem]]:
     """The final command as far as it can be told, and the launchers in it."""
     try:
         found = find(job.command, family_of(job))
     except UnreadableError as error:
         message = f"the script cannot be read: {error} is not closed"
-        return _wrapped(job), [], [CommandProblem(COMMAND_SCRIPT, ("command",), message, "Close it.")]
+        return _wrapped(job), [], [Problem(("command",), message, "Close it.", COMMAND_SCRIPT)]
     if job.image.framework == "plain":
         # What a worker starts on itself is the program's own affair; only a launcher with hosts is not.
         found = [one for one in found if one.start.launcher.kind in ("mpi", "horovod", "deepspeed")]
@@ -179,7 +180,7 @@ def _all_problems(job: Job, launch: FoundLauncher) -> list[WordProblem]:
     return [*wrong, *problems(kept)]
 
 
-def _launch_problems(job: Job, found: list[FoundLauncher]) -> Iterator[CommandProblem]:
+def _launch_problems(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]:
     """Problems of the launchers, each with the whole command as it would be right."""
     for launch in found:
         wrong = _all_problems(job, launch)
@@ -190,7 +191,7 @@ def _launch_problems(job: Job, found: list[FoundLauncher]) -> Iterator[CommandPr
             help = f"{one.hint} {right}".strip()
             if one.command and is_pasteable(one.command) and is_sound(job, one.command):
                 help = f"Write command: {listed(one.command)}."
-            yield CommandProblem(one.rule, path, one.message, help)
+            yield Problem(path, one.message, help, one.rule)
 
 
 def _right(job: Job, launch: FoundLauncher, wrong: list[WordProblem]) -> str:

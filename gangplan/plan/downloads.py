@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from gangplan.findings import Problem
 from gangplan.model.job import Job
 from gangplan.plan.launchers import base, is_python, script_in
 from gangplan.plan.launchers.prefixes import peel
-from gangplan.plan.problems import CommandProblem
 from gangplan.rules.commands import COMMAND_DOWNLOADS
 
 # The name of the endpoint of a cluster that leads everywhere (resolve/proxy.py).
@@ -34,7 +34,7 @@ _LOCAL = frozenset({"--no-index", "--no-deps", "--offline", "--help", "--version
 _INDEX = re.compile(r"--(?:extra-)?index-url(?:=.*)?|-i|--index(?:=.*)?|--default-index(?:=.*)?")
 
 
-def download_problems(job: Job) -> Iterator[CommandProblem]:
+def download_problems(job: Job) -> Iterator[Problem]:
     """The first download of a command, where the run's policies let it reach no index, forge or hub.
 
     What a named endpoint of the cluster leads to is not known here: with one, only downloads that name no
@@ -52,7 +52,7 @@ def download_problems(job: Job) -> Iterator[CommandProblem]:
             help = (
                 "Put it into the image, or add network: {egress: [internet]} where the cluster offers that."
             )
-            yield CommandProblem(COMMAND_DOWNLOADS, path, message, help)
+            yield Problem(path, message, help, COMMAND_DOWNLOADS)
             return
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gangplan.findings import Problem
 from gangplan.model.job import EnvVar, Job
 from gangplan.plan.flags import family_of, flags_of
 from gangplan.plan.launchers import FAMILIES, FoundLauncher
-from gangplan.plan.problems import CommandProblem
 from gangplan.plan.reach import broken_by, component_of
 from gangplan.plan.words import TEMPLATE, VARIABLE
 from gangplan.rules.pods import ENV_OWN_VALUE
@@ -17,7 +17,7 @@ from gangplan.rules.specs import ENV_LITERAL, ENV_RESERVED
 _TOOLS = ("/usr/bin", "/bin")
 
 
-def env_problems(job: Job) -> Iterator[CommandProblem]:
+def env_problems(job: Job) -> Iterator[Problem]:
     """What is wrong with the values of `env`; names that are taken are refused earlier (resolve/data.py)."""
     for variable in job.env:
         if not variable.is_plain:
@@ -26,14 +26,14 @@ def env_problems(job: Job) -> Iterator[CommandProblem]:
         if variable.name == "PATH" and not set(_TOOLS) & set(variable.value.split(":")):
             message = "PATH has neither /usr/bin nor /bin: the launch script would not find its own tools"
             help = f"Write the full PATH, such as {_path(variable.value)}; or leave it out to use the image's PATH."
-            yield CommandProblem(ENV_RESERVED, path, message, help)
+            yield Problem(path, message, help, ENV_RESERVED)
         elif found := (VARIABLE.search(variable.value) or TEMPLATE.search(variable.value)):
             yield _literal(path, variable, found[0].rstrip(":"))
         if (what := _broken(job, variable)) != "":
-            yield CommandProblem(ENV_RESERVED, path, f"{variable.name} {what}", "Remove it.")
+            yield Problem(path, f"{variable.name} {what}", "Remove it.", ENV_RESERVED)
 
 
-def own_problems(job: Job, found: Sequence[FoundLauncher]) -> Iterator[CommandProblem]:
+def own_problems(job: Job, found: Sequence[FoundLauncher]) -> Iterator[Problem]:
     """Fields of pods that would be the launcher's in all ranks, by who starts them or by an option.
 
     MPICH's and Intel MPI's Hydra hand on the whole environment (tried with 5.0.2 and 2021.18.1), and so does
@@ -49,26 +49,26 @@ def own_problems(job: Job, found: Sequence[FoundLauncher]) -> Iterator[CommandPr
         help = (
             "Remove runsRanks, so that the launcher can forget it; or let Open MPI's mpirun start the ranks."
         )
-        yield CommandProblem(ENV_OWN_VALUE, ("env", name), message, help)
+        yield Problem(("env", name), message, help, ENV_OWN_VALUE)
     readings = (*(one.reading for one in found), flags_of(job))
     told = {value.partition("=")[0] for one in readings for use in one.of("env") for value in use.values}
     for name in sorted(own & told):
         message = (
             f"an option hands {name} of the launcher to all ranks, which have the values of their own pods"
         )
-        yield CommandProblem(ENV_OWN_VALUE, ("env", name), message, f"Remove the option that names {name}.")
+        yield Problem(("env", name), message, f"Remove the option that names {name}.", ENV_OWN_VALUE)
 
 
-def _literal(path: tuple[str, ...], variable: EnvVar, what: str) -> CommandProblem:
+def _literal(path: tuple[str, ...], variable: EnvVar, what: str) -> Problem:
     message = f"{variable.name} keeps {what} as written: no shell reads env, so nothing expands it"
     if "{{" in what:
         message = f"{variable.name} keeps {what} as written: nothing fills it in"
         help = (
             f"Write the value itself; one from a secret is secrets: {{env: {{{variable.name}: SECRET/KEY}}}}."
         )
-        return CommandProblem(ENV_LITERAL, path, message, help)
+        return Problem(path, message, help, ENV_LITERAL)
     help = f"Write the value itself, or set it in the command: [bash, -c, 'export {variable.name}=...; python train.py']."
-    return CommandProblem(ENV_LITERAL, path, message, help)
+    return Problem(path, message, help, ENV_LITERAL)
 
 
 def _path(value: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gangplan.findings import Problem
 from gangplan.model.job import Job
 from gangplan.plan.flags import family_of, flags_of, pins
 from gangplan.plan.launch import Kept
@@ -11,7 +12,7 @@ from gangplan.plan.launchers import FoundLauncher, LauncherReading
 from gangplan.plan.launchers.prefixes import Peeled
 from gangplan.plan.launchers.programs import Start
 from gangplan.plan.own_launcher import problems
-from gangplan.plan.problems import CommandProblem, listed
+from gangplan.plan.problems import listed
 from gangplan.rules.commands import (
     COMMAND_NO_PROGRAM,
     COMMAND_ONE_WORD,
@@ -21,7 +22,7 @@ from gangplan.rules.commands import (
 )
 
 
-def flag_problems(job: Job, found: list[FoundLauncher]) -> Iterator[CommandProblem]:
+def flag_problems(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]:
     """What is wrong with the MPI options of a spec."""
     if not job.uses_mpi or found:
         yield from _without_effect(job, found)
@@ -30,7 +31,7 @@ def flag_problems(job: Job, found: list[FoundLauncher]) -> Iterator[CommandProbl
     yield from _flags(job)
 
 
-def _without_effect(job: Job, found: list[FoundLauncher]) -> Iterator[CommandProblem]:
+def _without_effect(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]:
     """Options for an mpirun that gangplan does not start."""
     if not job.uses_mpi:
         by = "with torchrun" if job.image.framework == "torch" else "without MPI"
@@ -46,10 +47,10 @@ def _without_effect(job: Job, found: list[FoundLauncher]) -> Iterator[CommandPro
     )
     for name, is_set in set_:
         if is_set:
-            yield CommandProblem(MPI_WITHOUT_EFFECT, ("mpi", name), f"mpi.{name} has no effect: {why}", help)
+            yield Problem(("mpi", name), f"mpi.{name} has no effect: {why}", help, MPI_WITHOUT_EFFECT)
 
 
-def _map_by(job: Job) -> Iterator[CommandProblem]:
+def _map_by(job: Job) -> Iterator[Problem]:
     """Layouts that Hydra has no word for."""
     family = family_of(job)
     if family in ("OpenMPI4", "OpenMPI5") or job.map_by in ("slot", "node"):
@@ -58,13 +59,13 @@ def _map_by(job: Job) -> Iterator[CommandProblem]:
     if family == "IntelMPI":
         message = f"Intel MPI has no option for mapBy: {job.map_by}; it lays ranks out by slot or by node"
         help = f"Remove it; bindTo: {job.map_by} binds each rank to one."
-        yield CommandProblem(MPI_WITHOUT_EFFECT, where, message, help)
+        yield Problem(where, message, help, MPI_WITHOUT_EFFECT)
     elif job.bind_to == "none" and "bind" not in {use.option.role for use in flags_of(job).uses}:
         message = f"MPICH lays ranks out by {job.map_by} only when they are bound, but bindTo is none"
-        yield CommandProblem(MPI_WITHOUT_EFFECT, where, message, f"Add bindTo: {job.map_by}.")
+        yield Problem(where, message, f"Add bindTo: {job.map_by}.", MPI_WITHOUT_EFFECT)
 
 
-def _flags(job: Job) -> Iterator[CommandProblem]:
+def _flags(job: Job) -> Iterator[Problem]:
     """Each entry of mpi.flags as the image's launcher reads it."""
     if not job.mpi_flags:
         return
@@ -72,15 +73,15 @@ def _flags(job: Job) -> Iterator[CommandProblem]:
         if flag.startswith("-") and any(mark.isspace() for mark in flag.partition("=")[0]):
             split = (*job.mpi_flags[:index], *flag.split(), *job.mpi_flags[index + 1 :])
             message = f"'{flag}' is one word with spaces, which no launcher splits"
-            yield CommandProblem(
-                COMMAND_ONE_WORD, ("mpi", "flags", index), message, f"Write flags: {listed(split)}."
+            yield Problem(
+                ("mpi", "flags", index), message, f"Write flags: {listed(split)}.", COMMAND_ONE_WORD
             )
             return
     if ":" in job.mpi_flags:
         where = ("mpi", "flags", job.mpi_flags.index(":"))
         message = "':' begins another program, but there is none before it"
-        yield CommandProblem(
-            COMMAND_OPTION, where, message, "Remove it; several programs need an mpirun in the command."
+        yield Problem(
+            where, message, "Remove it; several programs need an mpirun in the command.", COMMAND_OPTION
         )
         return
     reading = flags_of(job)
@@ -91,7 +92,7 @@ def _flags(job: Job) -> Iterator[CommandProblem]:
         if one.rule == COMMAND_NO_PROGRAM and one.at == 0:
             continue
         path = ("mpi", "flags", min(max(one.at - 1, 0), len(job.mpi_flags) - 1))
-        yield CommandProblem(one.rule, path, one.message, one.hint)
+        yield Problem(path, one.message, one.hint, one.rule)
     for role, name, is_set in (
         ("bind", "bindTo", job.bind_to != "none"),
         ("map", "mapBy", job.map_by != "slot"),
@@ -100,10 +101,10 @@ def _flags(job: Job) -> Iterator[CommandProblem]:
             same = use.option.role == role or (role == "bind" and pins(use))
             if same and is_set:
                 message = f"{use.spelled} repeats mpi.{name}"
-                yield CommandProblem(MPI_TWICE, ("mpi", "flags", use.at - 1), message, "Keep one of them.")
+                yield Problem(("mpi", "flags", use.at - 1), message, "Keep one of them.", MPI_TWICE)
 
 
-def _strays(job: Job, reading: LauncherReading) -> Iterator[CommandProblem]:
+def _strays(job: Job, reading: LauncherReading) -> Iterator[Problem]:
     """Words that are no option: mpirun would take the first of them for the program."""
     if reading.unknown or reading.program == ("",):
         return
@@ -113,14 +114,12 @@ def _strays(job: Job, reading: LauncherReading) -> Iterator[CommandProblem]:
     if last is not None and last.end > len(reading.words) - 1:
         what = "a name and a value" if last.option.words == 2 else "a value"
         message = f"{last.spelled} of {reading.launcher.label} takes {what}"
-        yield CommandProblem(
-            COMMAND_OPTION, ("mpi", "flags", last.at - 1), message, "Complete it, or remove it."
-        )
+        yield Problem(("mpi", "flags", last.at - 1), message, "Complete it, or remove it.", COMMAND_OPTION)
         return
     begin = reading.programs[0][0] if reading.programs else len(reading.words)
     if begin - 1 < len(job.mpi_flags):
         word = job.mpi_flags[begin - 1]
         message = f"'{word}' is not an option, so {reading.launcher.name} would start it as the program"
-        yield CommandProblem(
-            COMMAND_OPTION, ("mpi", "flags", begin - 1), message, "Remove it, or put its option before it."
+        yield Problem(
+            ("mpi", "flags", begin - 1), message, "Remove it, or put its option before it.", COMMAND_OPTION
         )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from gangplan.findings import Problem
 from gangplan.model.job import Job
 from gangplan.plan.launchers import base, peel
 from gangplan.plan.launchers.prefixes import BECOMES
-from gangplan.plan.problems import CommandProblem, is_pasteable, listed, script_of
+from gangplan.plan.problems import is_pasteable, listed, script_of
 from gangplan.rules.commands import COMMAND_PREFIX, COMMAND_SHELL
 
 Sound = Callable[[Job, tuple[str, ...]], bool]
@@ -31,7 +32,7 @@ def help_with(job: Job, words: Sequence[str], otherwise: str, is_sound: Sound | 
     return otherwise
 
 
-def operator_problems(job: Job, code: set[int], is_sound: Sound | None = None) -> Iterator[CommandProblem]:
+def operator_problems(job: Job, code: set[int], is_sound: Sound | None = None) -> Iterator[Problem]:
     """The first operator that stands as a word; `code` are words that another program reads."""
     words = job.command
     if base(words[min(peel(words).at, len(words) - 1)]) in _OWN:
@@ -45,7 +46,7 @@ def operator_problems(job: Job, code: set[int], is_sound: Sound | None = None) -
     message = f"'{words[found[0]]}' is a shell operator, but no shell runs the command: the program would get it as an argument"
     otherwise = "Run it with a shell: bash, -c, and the script as one word."
     help = help_with(job, ("bash", "-c", script), otherwise, is_sound)
-    yield CommandProblem(COMMAND_SHELL, ("command", found[0]), message, help)
+    yield Problem(("command", found[0]), message, help, COMMAND_SHELL)
 
 
 def _is_operator(words: Sequence[str], index: int) -> bool:
@@ -55,7 +56,7 @@ def _is_operator(words: Sequence[str], index: int) -> bool:
     return _LIKELY.fullmatch(word) is not None and not before.startswith("-")
 
 
-def rights_problems(job: Job, is_sound: Sound | None = None) -> Iterator[CommandProblem]:
+def rights_problems(job: Job, is_sound: Sound | None = None) -> Iterator[Problem]:
     """sudo and its like before the program: they need rights that no container of a run may gain."""
     words, peeled = job.command, peel(job.command)
     places = [*peeled.via, peeled.at]
@@ -68,4 +69,4 @@ def rights_problems(job: Job, is_sound: Sound | None = None) -> Iterator[Command
         )
         right = (*words[:place], *words[places[number + 1] :]) if number + 1 < len(places) else ()
         help = help_with(job, right, f"Start the program without {name}.", is_sound if right else None)
-        yield CommandProblem(COMMAND_PREFIX, ("command", place), message, help)
+        yield Problem(("command", place), message, help, COMMAND_PREFIX)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
+from gangplan.findings import Problem
 from gangplan.model.job import EnvVar, Job, Role
 from gangplan.plan.command import final_command
 from gangplan.plan.downloads import download_problems
-from gangplan.plan.problems import CommandProblem, Path
+from gangplan.plan.problems import Path
 from gangplan.plan.setting_problems import judged
 from gangplan.plan.settings import Setting
 from gangplan.plan.started_by import elsewhere_problems
 from gangplan.plan.words import word_problems
 
 
-def other_problems(job: Job) -> Iterator[CommandProblem]:
+def other_problems(job: Job) -> Iterator[Problem]:
     """Problems at the words of each command of its own, and at each variable; without a command, that of the job
     is judged once."""
     for other in job.others:
@@ -33,7 +34,7 @@ def other_problems(job: Job) -> Iterator[CommandProblem]:
         yield from _settings(alone, container.env, container.place, what)
 
 
-def _of(job: Job, other: Role) -> Iterator[CommandProblem]:
+def _of(job: Job, other: Role) -> Iterator[Problem]:
     """A role starts its command as workers do. A step is alone: a launcher may start what it likes in its pod."""
     alone = dataclasses.replace(job, command=other.argv, gpus=_gpus(other), roles=(), steps=())
     if other.step is None:
@@ -48,7 +49,7 @@ def _gpus(other: Role) -> int:
     return dict(other.resources.devices).get(other.pool.gpu, 0)
 
 
-def _settings(alone: Job, env: tuple[EnvVar, ...], place: Path, pod: str) -> Iterator[CommandProblem]:
+def _settings(alone: Job, env: tuple[EnvVar, ...], place: Path, pod: str) -> Iterator[Problem]:
     """Variables that contradict what is known of a pod that has no rank, as if it were a job of its own."""
     for one in env:
         if one.is_plain:

@@ -16,21 +16,6 @@ _LONGEST = 400
 
 
 @dataclass(frozen=True, slots=True)
-class CommandProblem:
-    """One thing wrong, at a field of the spec: `path` as ("command", 3)."""
-
-    rule: Rule
-    path: Path
-    message: str
-    help: str
-
-    @property
-    def severity(self) -> Severity:
-        """How bad it is."""
-        return self.rule.severity
-
-
-@dataclass(frozen=True, slots=True)
 class Edit:
     """Words of a launcher's command, from `begin` up to `end`, and what should stand there."""
 

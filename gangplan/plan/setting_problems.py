@@ -9,22 +9,23 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from gangplan.findings import Problem
 from gangplan.model.job import Job
 from gangplan.plan.environment import GPUS_SHOWN
 from gangplan.plan.launchers import FoundLauncher, peel
 from gangplan.plan.operators import Sound
-from gangplan.plan.problems import CommandProblem, is_pasteable, listed
+from gangplan.plan.problems import is_pasteable, listed
 from gangplan.plan.settings import Setting, settings_of
 from gangplan.plan.traffic import POD_INTERFACE
 from gangplan.rules.commands import COMMAND_RENDEZVOUS
 from gangplan.rules.settings import GPUS_HIDDEN, GPUS_UNASKED, INTERFACE_UNKNOWN, RANK_CONSTANT
 
-Judge = Callable[[Job, Setting], CommandProblem | None]
+Judge = Callable[[Job, Setting], Problem | None]
 
 
 def setting_problems(
     job: Job, found: Sequence[FoundLauncher], is_sound: Sound | None = None
-) -> Iterator[CommandProblem]:
+) -> Iterator[Problem]:
     """What is wrong with the settings of a job, each at the field that says so."""
     wrong = [(setting, problem) for setting in settings_of(job, found) for problem in judged(job, setting)]
     set_there = [setting for setting, _ in wrong if setting.path[0] == "command"]
@@ -38,7 +39,7 @@ def setting_problems(
         yield problem
 
 
-def judged(job: Job, setting: Setting) -> list[CommandProblem]:
+def judged(job: Job, setting: Setting) -> list[Problem]:
     """What is wrong with one setting, whoever made it."""
     found = (judge(job, setting) for names, judge in _TABLE if names.fullmatch(setting.name))
     return [problem for problem in found if problem is not None]
@@ -94,7 +95,7 @@ def _interfaces(job: Job) -> frozenset[str] | None:
     return frozenset({"lo", POD_INTERFACE, *attached, *job.fabric.interfaces})
 
 
-def _unknown(job: Job, setting: Setting, names: Sequence[str], what: str = "") -> CommandProblem | None:
+def _unknown(job: Job, setting: Setting, names: Sequence[str], what: str = "") -> Problem | None:
     known = _interfaces(job)
     missing = [] if known is None else [name for name in names if name and name not in known]
     if known is None or not missing:
@@ -103,25 +104,25 @@ def _unknown(job: Job, setting: Setting, names: Sequence[str], what: str = "") -
     message = f"{setting.called} {what or f'names {missing[0]}'}, but pods of this run have {have}"
     if not what:
         message += f"; {missing[0]} is a name on the node"
-    return CommandProblem(INTERFACE_UNKNOWN, setting.path, message, "Remove it.")
+    return Problem(setting.path, message, "Remove it.", INTERFACE_UNKNOWN)
 
 
-def _listed(job: Job, setting: Setting) -> CommandProblem | None:
+def _listed(job: Job, setting: Setting) -> Problem | None:
     """A list of interfaces, or of networks by their addresses."""
     names = [name.strip() for name in setting.value.split(",")]
     return _unknown(job, setting, [name for name in names if not _NUMBERS.fullmatch(name)])
 
 
-def _excluded(job: Job, setting: Setting) -> CommandProblem | None:
+def _excluded(job: Job, setting: Setting) -> Problem | None:
     """Interfaces not to use: one is left."""
     known, without = _interfaces(job), {name.strip() for name in setting.value.split(",")}
     if known is None or not known - {"lo"} <= without:
         return None
     message = f"{setting.called} excludes {', '.join(sorted(known - {'lo'}))}, and pods of this run have no other interface"
-    return CommandProblem(INTERFACE_UNKNOWN, setting.path, message, "Remove it.")
+    return Problem(setting.path, message, "Remove it.", INTERFACE_UNKNOWN)
 
 
-def _nccl(job: Job, setting: Setting) -> CommandProblem | None:
+def _nccl(job: Job, setting: Setting) -> Problem | None:
     """Beginnings of names, exact ones behind `=`, and behind `^` those not to use (NCCL 2.28)."""
     known, value = _interfaces(job), setting.value.strip()
     if known is None or not value:
@@ -135,7 +136,7 @@ def _nccl(job: Job, setting: Setting) -> CommandProblem | None:
     return None if hit else _unknown(job, setting, names)
 
 
-def _ucx(job: Job, setting: Setting) -> CommandProblem | None:
+def _ucx(job: Job, setting: Setting) -> Problem | None:
     """Cards with their ports (mlx5_0:1), interfaces, or all."""
     names = [name.strip() for name in setting.value.split(",")]
     return _unknown(job, setting, [name for name in names if _CARD_NAME.fullmatch(name)])
@@ -144,7 +145,7 @@ def _ucx(job: Job, setting: Setting) -> CommandProblem | None:
 # GPUs
 
 
-def _shown(job: Job, setting: Setting) -> CommandProblem | None:
+def _shown(job: Job, setting: Setting) -> Problem | None:
     """Which GPUs of the node a container sees is between the kubelet and the runtime.
 
     A container's own value wins over that of the device plugin (Kubernetes v1.34, GenerateRunContainerOptions).
@@ -155,10 +156,10 @@ def _shown(job: Job, setting: Setting) -> CommandProblem | None:
         return _hidden(job, setting, 0) if job.gpus else None
     own = f"the {job.gpus} GPUs that it asks for" if job.gpus else "none, for it asks for none"
     message = f"{setting.called} would show each container GPUs of other runs; a {setting.pod} sees {own}"
-    return CommandProblem(GPUS_UNASKED, setting.path, message, "Remove it.")
+    return Problem(setting.path, message, "Remove it.", GPUS_UNASKED)
 
 
-def _visible(job: Job, setting: Setting) -> CommandProblem | None:
+def _visible(job: Job, setting: Setting) -> Problem | None:
     """A list of numbers, which ends at the first that is none (CUDA, ROCm: environment variables)."""
     if not job.gpus:
         return None
@@ -173,14 +174,14 @@ def _visible(job: Job, setting: Setting) -> CommandProblem | None:
     seen = len({number for number in numbers if number < job.gpus})
     if beyond := next((number for number in numbers if number >= job.gpus), None):
         message = f"{setting.called} names GPU {beyond}, but a {setting.pod}'s {job.gpus} GPUs are numbered 0 to {job.gpus - 1}"
-        return CommandProblem(GPUS_HIDDEN, setting.path, message, "Remove it.")
+        return Problem(setting.path, message, "Remove it.", GPUS_HIDDEN)
     return _hidden(job, setting, seen) if seen < job.gpus else None
 
 
-def _hidden(job: Job, setting: Setting, seen: int) -> CommandProblem:
+def _hidden(job: Job, setting: Setting, seen: int) -> Problem:
     whose = "ranks" if setting.pod == "worker" else "processes"
     message = f"{setting.called} leaves its {whose} {seen or 'none'} of the {setting.pod}'s {job.gpus} GPUs"
-    return CommandProblem(GPUS_HIDDEN, setting.path, message, "Remove it.")
+    return Problem(setting.path, message, "Remove it.", GPUS_HIDDEN)
 
 
 # Ranks
@@ -188,38 +189,38 @@ def _hidden(job: Job, setting: Setting, seen: int) -> CommandProblem:
 _HERE = ("localhost", "127.0.0.1", "0.0.0.0", "::1")
 
 
-def _rank(job: Job, setting: Setting) -> CommandProblem | None:
+def _rank(job: Job, setting: Setting) -> Problem | None:
     """A number that each rank has its own of; what no rank can have means something else, as LoRA's does."""
     if job.ranks == 1 or not _reaches_ranks(job, setting) or not re.fullmatch(r"\d{1,9}", setting.value):
         return None
     if int(setting.value) >= job.ranks:
         return None
     message = f"{setting.called} is {setting.value} in each of the run's {job.ranks} ranks"
-    return CommandProblem(RANK_CONSTANT, setting.path, message, "Remove it.")
+    return Problem(setting.path, message, "Remove it.", RANK_CONSTANT)
 
 
-def _size(job: Job, setting: Setting) -> CommandProblem | None:
+def _size(job: Job, setting: Setting) -> Problem | None:
     """How many ranks there are, where that is not what the plan says."""
     if setting.value == str(job.ranks) or job.ranks == 1 or not _reaches_ranks(job, setting):
         return None
     if not re.fullmatch(r"\d+", setting.value):
         return None
     message = f"{setting.called} is {setting.value}, but the run has {job.workers} workers x {job.slots} slots = {job.ranks} ranks"
-    return CommandProblem(RANK_CONSTANT, setting.path, message, "Remove it.")
+    return Problem(setting.path, message, "Remove it.", RANK_CONSTANT)
 
 
-def _local(job: Job, setting: Setting) -> CommandProblem | None:
+def _local(job: Job, setting: Setting) -> Problem | None:
     """The number of a rank among those of its worker."""
     return _rank(job, setting) if job.slots > 1 else None
 
 
-def _address(job: Job, setting: Setting) -> CommandProblem | None:
+def _address(job: Job, setting: Setting) -> Problem | None:
     """Where the first rank is: on no other worker's own host."""
     if job.workers == 1 or setting.value not in _HERE or not (setting.in_rank or setting.path[0] == "env"):
         return None
     message = f"{setting.called} is {setting.value}, so each of the {job.workers} workers would look for the first rank on itself"
     help = "Remove it; let the program take the address from rank 0, or from PET_MASTER_ADDR in an image of torch."
-    return CommandProblem(COMMAND_RENDEZVOUS, setting.path, message, help)
+    return Problem(setting.path, message, help, COMMAND_RENDEZVOUS)
 
 
 def _reaches_ranks(job: Job, setting: Setting) -> bool:

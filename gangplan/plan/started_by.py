@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gangplan.findings import Problem
 from gangplan.model.job import Job
 from gangplan.plan.launch import Kept
 from gangplan.plan.launchers import base
 from gangplan.plan.launchers.prefixes import BECOMES, CONTAINERS, ELSEWHERE, SEES_ONE_HOST, peel
-from gangplan.plan.problems import CommandProblem, Edit, WordProblem
+from gangplan.plan.problems import Edit, WordProblem
 from gangplan.rules.commands import COMMAND_BEHIND, COMMAND_HOSTS, COMMAND_PREFIX, COMMAND_UNREADABLE
 
 _PLAIN = frozenset({"script", "coverage", "memray", "scalene", "mprof", "kernprof", "viztracer"})
@@ -19,23 +20,23 @@ _PLAIN = frozenset({"script", "coverage", "memray", "scalene", "mprof", "kernpro
 _BY_DAEMON = frozenset({"docker", "podman", "nerdctl"})
 
 
-def elsewhere_problems(job: Job) -> Iterator[CommandProblem]:
+def elsewhere_problems(job: Job) -> Iterator[Problem]:
     """A program of the user's own that would run on another host, or in a container that nobody starts."""
     at = peel(job.command).at
     name = base(job.command[at]) if at < len(job.command) else ""
     if name in _BY_DAEMON:
         message = f"{name} needs a daemon, or rights, that no container of a run has"
         help = "Use its image as the run's image, and write only the program."
-        yield CommandProblem(COMMAND_PREFIX, ("command", at), message, help)
+        yield Problem(("command", at), message, help, COMMAND_PREFIX)
     elif name in ELSEWHERE:
         message = (
             f"{name} names a host to start the program on, but the run's hosts are only known when it starts"
         )
-        yield CommandProblem(
-            COMMAND_HOSTS,
+        yield Problem(
             ("command", at),
             message,
             "Write only the program; gangplan starts it on every rank.",
+            COMMAND_HOSTS,
         )
 
 

@@ -104,7 +104,7 @@ def _shorter(name: str, budget: int) -> str:
 
 def _problems(final: Final, job: Job, spec: Spec) -> list[Finding]:
     """What is wrong with the command and the MPI options, at the words of the spec."""
-    return [Finding(one.rule, _where(spec, one.path, job), one.message, one.help) for one in final.problems]
+    return [one.found(_where(spec, one.path, job)) for one in final.problems]
 
 
 def _of_others(job: Job, spec: Spec) -> list[Finding]:
@@ -114,7 +114,7 @@ def _of_others(job: Job, spec: Spec) -> list[Finding]:
     from gangplan.plan.others import other_problems  # few runs have any
 
     problems = dict.fromkeys(other_problems(job))
-    return [Finding(one.rule, _where(spec, one.path), one.message, one.help) for one in problems]
+    return [one.found(_where(spec, one.path)) for one in problems]
 
 
 def _where(spec: Spec, path: Path, job: Job | None = None) -> Location:

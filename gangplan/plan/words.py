@@ -6,11 +6,12 @@ import re
 import shlex
 from collections.abc import Iterator
 
+from gangplan.findings import Problem
 from gangplan.model.job import Job
 from gangplan.plan.launchers import SHELLS, base, is_python, peel, script_at
 from gangplan.plan.launchers.prefixes import ASSIGNMENT
 from gangplan.plan.operators import Sound, help_with, operator_problems, rights_problems
-from gangplan.plan.problems import CommandProblem, is_pasteable, listed, script_of
+from gangplan.plan.problems import is_pasteable, listed, script_of
 from gangplan.rules.commands import (
     COMMAND_ONE_WORD,
     COMMAND_PLACEHOLDER,
@@ -73,7 +74,7 @@ _TEXT_PROGRAMS = frozenset(
 _CODE_OPTIONS = frozenset({"-c", "-e", "-E", "-r", "--eval"})
 
 
-def word_problems(job: Job, is_sound: Sound | None = None) -> Iterator[CommandProblem]:
+def word_problems(job: Job, is_sound: Sound | None = None) -> Iterator[Problem]:
     """Problems of single words, in the order of the words. `is_sound` tells whether a command may be proposed."""
     code = _code(job.command)
     operators = list(operator_problems(job, code, is_sound))
@@ -91,7 +92,7 @@ def word_problems(job: Job, is_sound: Sound | None = None) -> Iterator[CommandPr
 
 def length_problems(
     job: Job, argv: tuple[str, ...], places: tuple[tuple[str | int, ...], ...]
-) -> Iterator[CommandProblem]:
+) -> Iterator[Problem]:
     """Words, or all of them together, that Linux does not hand to a program."""
     total = sum(len(f"{one.name}={one.value}".encode()) + 1 + _POINTER for one in job.env)
     for word, place in zip(argv, places, strict=True):
@@ -99,16 +100,16 @@ def length_problems(
         total += size + 1 + _POINTER
         if size > LONGEST_WORD:
             message = f"a word of {size:,} bytes: Linux limits an argument to {LONGEST_WORD:,} bytes"
-            yield CommandProblem(COMMAND_TOO_LONG, place or ("command",), message, _FILE)
+            yield Problem(place or ("command",), message, _FILE, COMMAND_TOO_LONG)
     if total > LONGEST_COMMAND:
         message = f"the command and its environment hold {total:,} bytes: Linux starts nothing above {LONGEST_COMMAND:,}"
-        yield CommandProblem(COMMAND_TOO_LONG, ("command",), message, _FILE)
+        yield Problem(("command",), message, _FILE, COMMAND_TOO_LONG)
 
 
 _FILE = "Put the text into a file in the image or on a claim, and pass its path."
 
 
-def _first_word(job: Job, is_sound: Sound | None, has_operators: bool) -> Iterator[CommandProblem]:
+def _first_word(job: Job, is_sound: Sound | None, has_operators: bool) -> Iterator[Problem]:
     words, first = job.command, job.command[0]
     if assigned := ASSIGNMENT.fullmatch(first):
         message = f"'{first}' is an assignment, which only a shell understands; here it would be taken for the program"
@@ -116,19 +117,19 @@ def _first_word(job: Job, is_sound: Sound | None, has_operators: bool) -> Iterat
         if words[1:] and is_sound is not None and is_pasteable(words) and is_sound(job, words[1:]):
             value = listed([assigned[2]])[1:-1]
             help = f"Write env: {{{assigned[1]}: {value}}} and command: {listed(words[1:])}."
-        yield CommandProblem(COMMAND_SHELL, ("command", 0), message, help)
+        yield Problem(("command", 0), message, help, COMMAND_SHELL)
     elif first in _BUILTINS and not has_operators:
         message = f"'{first}' is part of the shell, not a program"
         otherwise = "Run it with a shell: bash, -c, and the script as one word."
-        yield CommandProblem(
-            COMMAND_SHELL, ("command", 0), message, help_with(job, _in_shell(words), otherwise, is_sound)
+        yield Problem(
+            ("command", 0), message, help_with(job, _in_shell(words), otherwise, is_sound), COMMAND_SHELL
         )
     for index in _program_words(job):
         if split := split_word(words[index]):
             right = (*words[:index], *split, *words[index + 1 :])
             message = f"'{_short(words[index])}' is one word with spaces: the system would look for a file of that name"
             help = help_with(job, right, "Make each word a separate entry.", is_sound)
-            yield CommandProblem(COMMAND_ONE_WORD, ("command", index), message, help)
+            yield Problem(("command", index), message, help, COMMAND_ONE_WORD)
 
 
 def _program_words(job: Job) -> Iterator[int]:
@@ -182,7 +183,7 @@ def _code(words: tuple[str, ...]) -> set[int]:
     return found
 
 
-def _variable(job: Job, index: int, word: str, is_sound: Sound | None) -> Iterator[CommandProblem]:
+def _variable(job: Job, index: int, word: str, is_sound: Sound | None) -> Iterator[Problem]:
     found = VARIABLE.search(word)
     what = found[0].rstrip(":") if found else "~" if word.startswith("~/") else ""
     if not what:
@@ -194,10 +195,10 @@ def _variable(job: Job, index: int, word: str, is_sound: Sound | None) -> Iterat
     message = f"'{_short(word)}' stays as it is: no shell runs the command, so nothing expands {what}"
     otherwise = "Write the value itself; {ranks}, {workers} and {slots} are filled in."
     help = help_with(job, _in_shell(words), otherwise, is_sound)
-    yield CommandProblem(COMMAND_VARIABLE, ("command", index), message, help)
+    yield Problem(("command", index), message, help, COMMAND_VARIABLE)
 
 
-def _placeholder(index: int, word: str) -> Iterator[CommandProblem]:
+def _placeholder(index: int, word: str) -> Iterator[Problem]:
     near = next((name for name in _BRACES.findall(word) if name.lower() in _NEAR), "")
     what = TEMPLATE.search(word) or _ANGLES.search(word)
     if what is not None and what[0].strip("=<>").lower() not in _TOKENS:
@@ -208,4 +209,4 @@ def _placeholder(index: int, word: str) -> Iterator[CommandProblem]:
         help = f"Did you mean {_NEAR[near.lower()]}?"
     else:
         return
-    yield CommandProblem(COMMAND_PLACEHOLDER, ("command", index), message, help)
+    yield Problem(("command", index), message, help, COMMAND_PLACEHOLDER)

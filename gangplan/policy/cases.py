@@ -167,7 +167,7 @@ def judged(suite: Suite, case: PolicyCase) -> list[Finding]:
     evaluator, reading = evaluator_of(suite, case)
     for problem in reading.problems:
         if problem.severity is Severity.ERROR:
-            return [Finding(problem.rule, problem.where, problem.message, problem.help)]
+            return [problem]
     old = case.file.old_object
     try:
         matched = evaluator.matched(case.file.object, old)

@@ -36,7 +36,7 @@ from gangplan.validate.apiserver.policy.judge import Namespaces, PolicyEvaluator
 from gangplan.validate.apiserver.policy.kinds import Kinds, kinds_of
 from gangplan.validate.apiserver.policy.model import Written
 from gangplan.validate.apiserver.policy.obstruction import obstructing
-from gangplan.validate.apiserver.policy.read import PolicyReading, read
+from gangplan.validate.apiserver.policy.read import REPEATED, PolicyReading, read
 from gangplan.validate.apiserver.policy.resources import served, unknown_parameters, unknown_resources
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.apiserver.schema import problems as schema_problems
@@ -153,9 +153,8 @@ def _read(sources: Iterable[PolicySource], versions: SchemaVersions) -> PolicyRe
 
 def _problems(reading: PolicyReading, without_repeats: bool) -> Iterator[Finding]:
     for one in reading.problems:
-        if without_repeats and one.is_repeat:
-            continue
-        yield Finding(one.rule, one.where, one.message, one.help)
+        if not (without_repeats and one.clue.kind == REPEATED):
+            yield one
 
 
 def checker_of(

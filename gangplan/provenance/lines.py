@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gangplan.findings import Finding
 from gangplan.objects import Body, walk
-from gangplan.pipeline.base import SyncProblem, once
+from gangplan.pipeline.base import AboutObject, once
 from gangplan.pipeline.clusters import expand_cluster
 from gangplan.pipeline.platform import closed_clusters, platform_findings
 from gangplan.pipeline.render import preview
@@ -75,33 +75,33 @@ def runs_of(workspace: Workspace, request: Request) -> tuple[list[Rendered], lis
     return found, result.findings
 
 
-def located(workspace: Workspace, request: Request, problems: Sequence[SyncProblem]) -> list[Finding]:
+def located(workspace: Workspace, request: Request, problems: Sequence[AboutObject]) -> list[Finding]:
     """The findings of a comparison, each at what decides the field that differs."""
     files: dict[str, Rendered] = {}
-    for cluster in sorted({one.spot.path.split("/")[0] for one in problems if one.spot}):
-        spots = [one.spot for one in problems if one.spot and one.spot.path.startswith(f"{cluster}/")]
+    for cluster in sorted({spot.path.split("/")[0] for _, spot in problems if spot}):
+        spots = [spot for _, spot in problems if spot and spot.path.startswith(f"{cluster}/")]
         specs = {str(request.root / one.source) for one in spots if _is_run(one.path) and one.source}
         on_it = replace(request, clusters=(cluster,), specs=tuple(sorted(specs)))
         made = runs_of(workspace, on_it)[0] if specs else []
         if not all(_is_run(one.path) for one in spots):
             made = [*made, *standing_on(workspace, replace(request, clusters=(cluster,)), cluster)[0]]
         files |= {one.path: one for one in made}
-    return once([_located(one, files.get(one.spot.path) if one.spot else None) for one in problems])
+    return once([_located(one, files.get(one[1].path) if one[1] else None) for one in problems])
 
 
 def _is_run(path: str) -> bool:
     return path.split("/")[1] == "runs"
 
 
-def _located(problem: SyncProblem, file: Rendered | None) -> Finding:
+def _located(problem: AboutObject, file: Rendered | None) -> Finding:
     """The finding at the first field that differs and is decided by something that is written."""
-    spot = problem.spot
+    finding, spot = problem
     if spot is None or file is None or spot.index >= len(file.bodies):
-        return problem.finding
+        return finding
     traces = [file.tracer(spot.index, path) for path in spot.changed]
     shown = [one for one in traces if one.causes[0].where and one.causes[0].is_written]
     best = next(iter([*shown, *(one for one in traces if not one.is_own)]), None)
-    return replace(problem.finding, where=best.where) if best else problem.finding
+    return replace(finding, where=best.where) if best else finding
 
 
 def standing_on(workspace: Workspace, request: Request, cluster: str) -> tuple[list[Rendered], list[Finding]]:

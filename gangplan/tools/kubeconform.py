@@ -40,12 +40,8 @@ _NO_SCHEMA = "could not find schema for"
 Status = Literal["valid", "invalid", "error"]
 
 
-@dataclass(frozen=True)
-class SchemaProblem:
-    """One thing wrong: where in the resource (a JSON pointer, empty for its root), and what."""
-
-    path: str
-    message: str
+# One thing wrong: where in the resource (a JSON pointer, empty for its root), and what.
+AtPointer = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -64,12 +60,12 @@ class KubeconformVerdict:
     name: str
     status: Status
     message: str
-    problems: tuple[SchemaProblem, ...] = ()
+    problems: tuple[AtPointer, ...] = ()
 
     @property
     def path(self) -> str:
         """Return the JSON pointer of the first problem, or an empty string."""
-        return self.problems[0].path if self.problems else ""
+        return self.problems[0][0] if self.problems else ""
 
 
 @dataclass(frozen=True)
@@ -215,13 +211,13 @@ def _results(stdout: bytes, stderr: str) -> list[dict[str, Any]]:
 def _verdict(result: dict[str, Any], file: Path, document: int, schemas: Path) -> KubeconformVerdict:
     api_version, kind = str(result.get("version", "")), str(result.get("kind", ""))
     raw = " ".join(str(result.get("msg", "")).split())
-    problems: tuple[SchemaProblem, ...] = ()
+    problems: tuple[AtPointer, ...] = ()
     status: Status = "error"
     if result["status"] == "statusValid":
         status, message = "valid", ""
     elif result["status"] == "statusInvalid":
         status, problems = "invalid", _problems(raw)
-        message = "; ".join(f"{problem.path or '/'}: {problem.message}" for problem in problems) or raw
+        message = "; ".join(f"{pointer or '/'}: {said}" for pointer, said in problems) or raw
     elif raw.startswith(_NO_SCHEMA):
         wanted = schemas / schema_file(api_version, kind)
         cause = f"the schema {wanted} is broken" if wanted.is_file() else f"there is no schema {wanted}"
@@ -233,6 +229,6 @@ def _verdict(result: dict[str, Any], file: Path, document: int, schemas: Path) -
     )
 
 
-def _problems(message: str) -> tuple[SchemaProblem, ...]:
-    found = (SchemaProblem(match["path"], match["message"].strip()) for match in _PROBLEM.finditer(message))
-    return tuple(problem for problem in found if problem.message != _HOLLOW)
+def _problems(text: str) -> tuple[AtPointer, ...]:
+    found = ((match["path"], match["message"].strip()) for match in _PROBLEM.finditer(text))
+    return tuple((pointer, said) for pointer, said in found if said != _HOLLOW)

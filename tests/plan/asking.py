@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from gangplan.findings import Problem
 from gangplan.model.job import Job
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
 from gangplan.plan.command import Final, final_command
-from gangplan.plan.problems import CommandProblem
 from tests import workspaces
 
 _JOBS: dict[str, Job] = {}
@@ -32,6 +32,6 @@ def decided(root: Path, image: str, words: Sequence[str], **other: Any) -> Final
     return final_command(dataclasses.replace(job_of(root, image), command=tuple(words), **other))
 
 
-def problems(root: Path, image: str, words: Sequence[str], **other: Any) -> tuple[CommandProblem, ...]:
+def problems(root: Path, image: str, words: Sequence[str], **other: Any) -> tuple[Problem, ...]:
     """What is wrong with a command."""
     return decided(root, image, words, **other).problems

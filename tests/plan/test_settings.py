@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gangplan.findings import Problem
 from gangplan.model.fabric import Fabric, FabricAccess
 from gangplan.model.job import Egress, EnvVar, Role
 from gangplan.plan.others import other_problems
-from gangplan.plan.problems import CommandProblem
 from tests import plain, workspaces
 from tests.plan.asking import job_of, problems
 
@@ -134,7 +134,7 @@ openmpi    | bash -c 'curl "$URL"; python t.py'                     |
 CASES = [tuple(map(str.strip, line.split("|"))) for line in TABLE.splitlines() if line]
 
 
-def judged(root: Path, image: str, written: str) -> tuple[CommandProblem, ...]:
+def judged(root: Path, image: str, written: str) -> tuple[Problem, ...]:
     """What is said of a line of the table."""
     words = shlex.split(written)
     if len(words) == 2 and words[0] == "env":

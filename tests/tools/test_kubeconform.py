@@ -11,7 +11,7 @@ import pytest
 from gangplan.errors import ToolError
 from gangplan.tools import kubeconform
 from gangplan.tools.find import FoundTool
-from gangplan.tools.kubeconform import Kubeconform, SchemaProblem, schema_file
+from gangplan.tools.kubeconform import Kubeconform, schema_file
 from gangplan.tools.pins import KUBECONFORM
 from tests.tools.programs import fake
 
@@ -126,9 +126,9 @@ class TestReal:
         (verdict,) = real_kubeconform.check(text, schemas)
         assert verdict.status == "invalid"
         assert set(verdict.problems) == {
-            SchemaProblem("", "additional properties 'extra' not allowed"),
-            SchemaProblem("/data/ranks", "got number, want string"),
-            SchemaProblem("/data/b", "got object, want string"),
+            ("", "additional properties 'extra' not allowed"),
+            ("/data/ranks", "got number, want string"),
+            ("/data/b", "got object, want string"),
         }
         assert verdict.path in ("", "/data/ranks", "/data/b")
         assert "/data/ranks: got number, want string" in verdict.message

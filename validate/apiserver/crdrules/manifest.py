@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from gangplan.records import dataclass
+from gangplan.findings import Problem
 from gangplan.source import Path
 from gangplan.validate.apiserver.crdrules import definition, structure
 from gangplan.validate.apiserver.crdrules.structural import RULES
@@ -45,27 +45,25 @@ _RULE: Mapping[str, type] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class CrdProblem:
-    """What is wrong with a CRD, and where in it."""
-
-    path: Path
-    message: str
-    help: str = "An API server would refuse the CRD; get it as it is there: kubectl get crd NAME -o yaml."
+_REFUSED = "An API server would refuse the CRD; get it as it is there: kubectl get crd NAME -o yaml."
 
 
-def problem(crd: Mapping[str, Any]) -> CrdProblem | None:
+def problem(crd: Mapping[str, Any]) -> Problem | None:
     """The first problem of an object of kind CustomResourceDefinition; None when it can be taken in."""
     return next(_problems(crd), None)
 
 
-def _problems(crd: Mapping[str, Any]) -> Iterator[CrdProblem]:
+def _wrong(path: Path, message: str, help: str = _REFUSED) -> Problem:
+    return Problem(path, message, help)
+
+
+def _problems(crd: Mapping[str, Any]) -> Iterator[Problem]:
     """Each problem may keep the next from being looked for: only the first counts."""
     if crd.get("apiVersion") != "apiextensions.k8s.io/v1":
-        yield CrdProblem(("apiVersion",), "the apiVersion is not apiextensions.k8s.io/v1")
+        yield _wrong(("apiVersion",), "the apiVersion is not apiextensions.k8s.io/v1")
     spec = crd.get("spec")
     if not isinstance(spec, dict):
-        yield CrdProblem(("spec",), "spec is not a mapping" if "spec" in crd else "spec is missing")
+        yield _wrong(("spec",), "spec is not a mapping" if "spec" in crd else "spec is missing")
         return
     names = spec.get("names")
     group, plural, kind = (
@@ -73,65 +71,65 @@ def _problems(crd: Mapping[str, Any]) -> Iterator[CrdProblem]:
         *((names.get(name) if isinstance(names, dict) else None) for name in ("plural", "kind")),
     )
     if not (isinstance(group, str) and len(group) <= _LONGEST_DOMAIN and _DOMAIN.fullmatch(group)):
-        yield CrdProblem(("spec", "group"), "spec.group is not a DNS name such as example.com")
+        yield _wrong(("spec", "group"), "spec.group is not a DNS name such as example.com")
     if not (isinstance(plural, str) and _LABEL.fullmatch(plural)):
-        yield CrdProblem(("spec", "names", "plural"), "spec.names.plural is not a DNS label such as widgets")
+        yield _wrong(("spec", "names", "plural"), "spec.names.plural is not a DNS label such as widgets")
     if not (isinstance(kind, str) and _LABEL.fullmatch(kind.lower()) and kind.isascii()):
-        yield CrdProblem(("spec", "names", "kind"), "spec.names.kind is not a name such as Widget")
+        yield _wrong(("spec", "names", "kind"), "spec.names.kind is not a name such as Widget")
     metadata = crd.get("metadata")
     if not isinstance(metadata, dict) or metadata.get("name") != f"{plural}.{group}":
-        yield CrdProblem(("metadata", "name"), f"metadata.name is not plural.group ({plural}.{group})")
+        yield _wrong(("metadata", "name"), f"metadata.name is not plural.group ({plural}.{group})")
     if spec.get("scope") not in ("Namespaced", "Cluster"):
-        yield CrdProblem(("spec", "scope"), "spec.scope is not Namespaced or Cluster")
+        yield _wrong(("spec", "scope"), "spec.scope is not Namespaced or Cluster")
     yield from _versions(spec.get("versions"))
-    yield from (CrdProblem(path, message) for path, message in definition.mistakes(crd))
+    yield from (_wrong(path, message) for path, message in definition.mistakes(crd))
 
 
-def _versions(versions: Any) -> Iterator[CrdProblem]:
+def _versions(versions: Any) -> Iterator[Problem]:
     path: Path = ("spec", "versions")
     if not isinstance(versions, list) or not versions:
-        yield CrdProblem(path, "spec.versions is not a list of versions")
+        yield _wrong(path, "spec.versions is not a list of versions")
         return
     seen: list[str] = []
     for index, one in enumerate(versions):
         if not isinstance(one, dict):
-            yield CrdProblem((*path, index), "a version is not a mapping")
+            yield _wrong((*path, index), "a version is not a mapping")
             return
         name, schema = one.get("name"), one.get("schema")
         if not (isinstance(name, str) and _LABEL.fullmatch(name)):
-            yield CrdProblem((*path, index, "name"), "the name of a version is not a DNS label such as v1")
+            yield _wrong((*path, index, "name"), "the name of a version is not a DNS label such as v1")
         if name in seen:
-            yield CrdProblem((*path, index, "name"), f"version {name} is there twice")
+            yield _wrong((*path, index, "name"), f"version {name} is there twice")
         seen.append(str(name))
         if not isinstance(one.get("served"), bool):
-            yield CrdProblem((*path, index, "served"), f"served of version {name} is not true or false")
+            yield _wrong((*path, index, "served"), f"served of version {name} is not true or false")
         if not isinstance(schema, dict) or not isinstance(schema.get("openAPIV3Schema"), dict):
             message = f"version {name} has no schema (schema.openAPIV3Schema)"
-            yield CrdProblem((*path, index, "schema", "openAPIV3Schema"), message)
+            yield _wrong((*path, index, "schema", "openAPIV3Schema"), message)
             return
         root = (*path, index, "schema", "openAPIV3Schema")
         yield from _schema(schema["openAPIV3Schema"], root)
         for place, message in structure.mistakes(schema["openAPIV3Schema"]):
-            yield CrdProblem((*root, *place), f"{message} ({_said((*root, *place))})")
+            yield _wrong((*root, *place), f"{message} ({_said((*root, *place))})")
     if not any(one["served"] for one in versions):
         help = "An API server takes it, but there are no objects of it, and nothing to check."
-        yield CrdProblem(path, "no version is served", help)
+        yield _wrong(path, "no version is served", help)
 
 
-def _schema(schema: Any, path: Path) -> Iterator[CrdProblem]:
+def _schema(schema: Any, path: Path) -> Iterator[Problem]:
     """The problems of a schema and of those below it."""
     if not isinstance(schema, dict):
-        yield CrdProblem(path, f"the schema {_said(path)} is not a mapping")
+        yield _wrong(path, f"the schema {_said(path)} is not a mapping")
         return
     yield from _typed(schema, _KEYWORDS, path)
     if schema.get("type") not in (None, "", *_TYPES):
-        yield CrdProblem((*path, "type"), f"the type {_said(path)} is none of {', '.join(_TYPES)}")
+        yield _wrong((*path, "type"), f"the type {_said(path)} is none of {', '.join(_TYPES)}")
     if any(not isinstance(name, str) for name in schema.get("required") or ()):
-        yield CrdProblem((*path, "required"), f"required {_said(path)} is not a list of names")
+        yield _wrong((*path, "required"), f"required {_said(path)} is not a list of names")
     for index, rule in enumerate(schema.get(RULES) or ()):
         place = (*path, RULES, index)
         if not isinstance(rule, dict) or not rule.get("rule"):
-            yield CrdProblem(place, f"a rule {_said(path)} has no expression (rule:)")
+            yield _wrong(place, f"a rule {_said(path)} has no expression (rule:)")
             return
         yield from _typed(rule, _RULE, place)
     for name, inner in (schema.get("properties") or {}).items():
@@ -147,11 +145,11 @@ def _schema(schema: Any, path: Path) -> Iterator[CrdProblem]:
             yield from _schema(inner, (*path, name, index))
 
 
-def _typed(holder: Mapping[str, Any], kinds: Mapping[str, type], path: Path) -> Iterator[CrdProblem]:
+def _typed(holder: Mapping[str, Any], kinds: Mapping[str, type], path: Path) -> Iterator[Problem]:
     for name, kind in kinds.items():
         value = holder.get(name)
         if value is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
-            yield CrdProblem((*path, name), f"{name} {_said(path)} is not {_WORDS[kind]}")
+            yield _wrong((*path, name), f"{name} {_said(path)} is not {_WORDS[kind]}")
             return
 
 

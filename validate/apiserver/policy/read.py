@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 
-from gangplan.findings import Location
+from gangplan.findings import Clue, Finding
 from gangplan.model.support import minor_key
 from gangplan.objects import ADMISSION, BINDING, POLICY
 from gangplan.records import dataclass
-from gangplan.rules.model import Rule, Severity
 from gangplan.rules.policy import POLICY_INERT, POLICY_INVALID
 from gangplan.validate.apiserver.policy.checks import binding_problems, policy_problems
 from gangplan.validate.apiserver.policy.compiled import CompiledPolicy, compiled
@@ -27,20 +26,8 @@ from gangplan.validate.apiserver.schema import problems as schema_problems
 SHIPPED_FROM = 31
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyProblem:
-    """Something wrong with a policy or binding itself."""
-
-    rule: Rule
-    where: Location
-    message: str
-    help: str = ""
-    is_repeat: bool = False  # a name that another object of the kind has
-
-    @property
-    def severity(self) -> Severity:
-        """How bad it is."""
-        return self.rule.severity
+# The kind of a name that another object of its kind has.
+REPEATED = "repeated"
 
 
 @dataclass(slots=True)
@@ -50,7 +37,7 @@ class PolicyReading:
     policies: list[CompiledPolicy] = field(default_factory=list)
     bindings: list[Binding] = field(default_factory=list)
     others: list[Body] = field(default_factory=list)
-    problems: list[PolicyProblem] = field(default_factory=list)
+    problems: list[Finding] = field(default_factory=list)
 
 
 def read(objects: Sequence[Written], versions: SchemaVersions) -> PolicyReading:
@@ -98,11 +85,11 @@ def _is_trusted(written: Written, versions: SchemaVersions) -> bool:
     return written.is_shipped and minor_key(versions.kubernetes)[1] >= SHIPPED_FROM
 
 
-def _wrong(written: Written, kind: str, versions: SchemaVersions) -> Iterator[PolicyProblem]:
+def _wrong(written: Written, kind: str, versions: SchemaVersions) -> Iterator[Finding]:
     version = written.body.get("apiVersion")
     if version != ADMISSION:
         help = f"Write apiVersion: {ADMISSION} (Kubernetes 1.30 and later)."
-        yield PolicyProblem(
+        yield Finding(
             POLICY_INVALID,
             written.where(("apiVersion",)),
             f"{kind} is read as {ADMISSION}, not {version}",
@@ -113,16 +100,16 @@ def _wrong(written: Written, kind: str, versions: SchemaVersions) -> Iterator[Po
     if not problems:
         problems = policy_problems(written.body) if kind == POLICY else binding_problems(written.body)
     for problem in problems:
-        yield PolicyProblem(POLICY_INVALID, written.where(problem.path), problem.message, problem.help)
+        yield Finding(POLICY_INVALID, written.where(problem.path), problem.message, problem.help)
 
 
-def _twice(written: Written, kind: str, seen: dict[tuple[str, str], Written]) -> Iterator[PolicyProblem]:
+def _twice(written: Written, kind: str, seen: dict[tuple[str, str], Written]) -> Iterator[Finding]:
     key = kind, written.body["metadata"]["name"]
     first = seen.setdefault(key, written)
     if first is not written:
         where = written.where(("metadata", "name"))
         message = f"there is another {kind} '{key[1]}': {first.where(('metadata', 'name'))}"
-        yield PolicyProblem(POLICY_INVALID, where, message, "Rename one of them.", is_repeat=True)
+        yield Finding(POLICY_INVALID, where, message, "Rename one of them.", clue=Clue(kind=REPEATED))
 
 
 def _compile(written: Written, versions: SchemaVersions, reading: PolicyReading) -> None:
@@ -134,7 +121,7 @@ def _compile(written: Written, versions: SchemaVersions, reading: PolicyReading)
     for one in programs.refused:
         message = f"policy '{policy.name}': {one.message}"
         help = one.help or "The API server would refuse the policy: correct the expression."
-        reading.problems.append(PolicyProblem(one.rule, one.where, message, help))
+        reading.problems.append(Finding(one.rule, one.where, message, help))
 
 
 def _bound_badly(written: Written, kind: str) -> set[str]:
@@ -144,7 +131,7 @@ def _bound_badly(written: Written, kind: str) -> set[str]:
     return {name} if isinstance(name, str) else set()
 
 
-def _inert(reading: PolicyReading, names: set[str], bound_badly: set[str]) -> Iterator[PolicyProblem]:
+def _inert(reading: PolicyReading, names: set[str], bound_badly: set[str]) -> Iterator[Finding]:
     """Bindings of policies that are not there, and policies that nothing binds: neither does anything."""
     bound = {one.policy for one in reading.bindings} | bound_badly
     for one in reading.bindings:
@@ -152,11 +139,11 @@ def _inert(reading: PolicyReading, names: set[str], bound_badly: set[str]) -> It
             where = one.written.where(("spec", "policyName"))
             message = f"binding '{one.name}' names policy '{one.policy}', which is not here: it does nothing"
             help = "Correct policyName, or add the policy."
-            yield PolicyProblem(POLICY_INERT, where, message, help)
+            yield Finding(POLICY_INERT, where, message, help)
     for compiled_one in reading.policies:
         policy = compiled_one.policy
         if policy.name not in bound:
             where = policy.written.where(("metadata", "name"))
             message = f"policy '{policy.name}' has no binding: it does nothing"
             help = f"Add a {BINDING} with policyName: {policy.name}."
-            yield PolicyProblem(POLICY_INERT, where, message, help)
+            yield Finding(POLICY_INERT, where, message, help)
