@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial
 from operator import is_
 from pathlib import Path
@@ -26,6 +26,7 @@ from gangplan.pipeline.render import (
 )
 from gangplan.pipeline.request import Request, Result
 from gangplan.pipeline.second_opinion import judge_name, second_opinion
+from gangplan.records import dataclass
 from gangplan.resolve.tenant_checks import expired_grants, unneeded
 from gangplan.resolve.waiver_checks import judge_waivers
 from gangplan.review.stale import stale_findings
@@ -34,6 +35,27 @@ from gangplan.rules.model import Severity
 # What else is to be found: of the tree that was rendered into a folder, and of all that was found so far.
 InTree = Callable[[Result, Path], None]
 Besides = Callable[[Result], list[Finding]]
+
+
+@dataclass(slots=True)
+class _Check:
+    """A check on its way through the stages: what was rendered aside, and what was found so far.
+
+    `is_sound`: nothing was wrong with what was rendered, before anybody else was asked. `judge` is the second
+    validator, empty for none, and `is_agreed` that it found nothing; `more` is what others say.
+    """
+
+    request: Request
+    day: datetime.date
+    result: Result
+    folder: Path
+    passed_over: list[str]
+    in_tree: InTree | None
+    besides: Besides | None
+    is_sound: bool
+    judge: str = ""
+    is_agreed: bool = False
+    more: list[Finding] = field(default_factory=list)
 
 
 def examined(
@@ -49,24 +71,79 @@ def examined(
     that the second validator could not see; `in_tree` is called only where there are no errors so far.
     """
     asked = judge_name()
-    with rendered_aside(replace(request, with_facts=bool(asked)), asked, is_whole=False) as found_now:
-        result, folder = found_now
-        engines, judged_by = ["embedded validator"], ""
-        if not result.has_errors:
-            judge, found = _second(request, result, folder, passed_over)
-            engines += [judge] if judge else []
-            judged_by = "" if found else judge
-            result.findings = with_more(result.findings, found)
-            if in_tree is not None:
-                in_tree(result, folder)
-        stale = stale_findings(
-            request.root, stale_files(request, result, folder), asks_git=in_tree is not None
-        )
-        result.findings = in_order([*result.findings, *strangers(request, result, folder), *stale])
-        save(result, judged_by)
-        more = besides(result) if besides is not None else []
-        result.findings = with_image_fixes(result.workspace, [*_on_day(request, result, day), *more])
-    return result, engines
+    with rendered_aside(replace(request, with_facts=bool(asked)), asked, is_whole=False) as (result, folder):
+        check = _Check(request, day, result, folder, passed_over, in_tree, besides, not result.has_errors)
+        for stage in CHECK_STAGES:
+            stage(check)
+    return check.result, ["embedded validator", *([check.judge] if check.judge else [])]
+
+
+def _ask_second_judge(check: _Check) -> None:
+    """What another judge of the same schemas finds."""
+    if not check.is_sound:
+        return
+    result, told = check.result, check.request.told
+    telling = telling_of(result), standing_of(result), partial(rest_of, result)
+    check.judge, found = second_opinion(result.workspace, check.folder, check.passed_over, *telling)
+    if told is not None:
+        check.passed_over.clear()
+        check.judge, found = told.judge, [*found, *told.opinions]
+    check.is_agreed = not found
+    result.findings = with_more(result.findings, found)
+
+
+def _look_into_tree(check: _Check) -> None:
+    """What else is asked of the tree: what a sync from an earlier one would meet."""
+    if check.is_sound and check.in_tree is not None:
+        check.in_tree(check.result, check.folder)
+
+
+def _compare_rendered(check: _Check) -> None:
+    """What stands in `rendered/` and is stale, or nobody's."""
+    request, result, folder = check.request, check.result, check.folder
+    files, asks_git = stale_files(request, result, folder), check.in_tree is not None
+    stale = stale_findings(request.root, files, asks_git=asks_git)
+    result.findings = in_order([*result.findings, *strangers(request, result, folder), *stale])
+
+
+def _keep_known(check: _Check) -> None:
+    """What was found out is known to the next command."""
+    save(check.result, check.judge if check.is_agreed else "")
+
+
+def _ask_clusters(check: _Check) -> None:
+    """What clusters say, or files of what they said."""
+    if check.besides is not None:
+        check.more = check.besides(check.result)
+
+
+def _judge_day(check: _Check) -> None:
+    """Waivers and grants that are over on the day, or that nothing needs."""
+    result = check.result
+    is_whole = result.scope.is_everything and not result.has_errors
+    judged = judge_waivers(result.workspace, result.findings, check.day, is_whole)
+    idle = unneeded(result.workspace, result.findings) if is_whole else ()
+    is_as_it_was = len(judged) == len(result.findings) and all(map(is_, judged, result.findings))
+    ordered = judged if is_as_it_was else in_order(judged)
+    expired = expired_grants(result.workspace, check.day, check.request.teams)
+    result.findings = [*with_more(ordered, expired, idle), *check.more]
+
+
+def _fix_images(check: _Check) -> None:
+    """Fixes for images that the catalog has by name."""
+    check.result.findings = with_image_fixes(check.result.workspace, check.result.findings)
+
+
+# What a check does after the stages of the pipeline (`pipeline/stages.py`), in this order.
+CHECK_STAGES: tuple[Callable[[_Check], None], ...] = (
+    _ask_second_judge,
+    _look_into_tree,
+    _compare_rendered,
+    _keep_known,
+    _ask_clusters,
+    _judge_day,
+    _fix_images,
+)
 
 
 def rendered(
@@ -116,25 +193,3 @@ def day_of(text: str | None) -> datetime.date:
     except ValueError:
         pass
     raise UserError(f"'{text}' is not a valid date", f"Write {flag}2026-12-31.")
-
-
-def _second(
-    request: Request, result: Result, folder: Path, passed_over: list[str]
-) -> tuple[str, list[Finding]]:
-    """Another judge and what it found."""
-    told = telling_of(result), standing_of(result), partial(rest_of, result)
-    judge, found = second_opinion(result.workspace, folder, passed_over, *told)
-    if request.told is not None:
-        passed_over.clear()
-        return request.told.judge, [*found, *request.told.opinions]
-    return judge, found
-
-
-def _on_day(request: Request, result: Result, day: datetime.date) -> list[Finding]:
-    """The findings with the waivers and debug grants that are over on a day."""
-    is_whole = result.scope.is_everything and not result.has_errors
-    judged = judge_waivers(result.workspace, result.findings, day, is_whole)
-    idle = unneeded(result.workspace, result.findings) if is_whole else ()
-    is_as_it_was = len(judged) == len(result.findings) and all(map(is_, judged, result.findings))
-    ordered = judged if is_as_it_was else in_order(judged)
-    return with_more(ordered, expired_grants(result.workspace, day, request.teams), idle)

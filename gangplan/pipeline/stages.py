@@ -269,7 +269,7 @@ def _expand_clusters_once(course: Course) -> None:
         _expand_clusters(course)
 
 
-# The order, for all commands that render. Each stage adds to the course what it finds.
+# The order, for all commands that render; CHECK_STAGES of api/checks.py follow. Each adds what it finds.
 STAGES: tuple[Callable[[Course], None], ...] = (
     _check_platform,
     _choose_scope,
