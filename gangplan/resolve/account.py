@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gangplan.model.identity import SERVICE_ACCOUNT
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.specs import SERVICE_ACCOUNT_UNKNOWN, TOKEN_MOUNTED
 from gangplan.spec.declare import known_or_new
 
 
-def resolve_account(context: JobResolution) -> dict[str, Any]:
-    """The account that the spec names, where the platform lets the team use it; else gangplan's own."""
+def resolve_account(context: JobResolution) -> tuple[str, bool]:
+    """The account that the spec names, where the platform lets the team use it, and whether its token is mounted;
+    else gangplan's own."""
     wanted = context.spec.spec.service_account
     if wanted is None or wanted == SERVICE_ACCOUNT:
-        return {"service_account": SERVICE_ACCOUNT}
+        return SERVICE_ACCOUNT, False
     where, offered = (
         context.where("serviceAccount"),
         context.cluster.spec.teams[context.team.name].service_accounts,
@@ -31,7 +30,7 @@ def resolve_account(context: JobResolution) -> dict[str, Any]:
             f"cluster {context.cluster.name} lets team {context.team.name} use no service account '{wanted}'",
             known,
         )
-        return {"service_account": SERVICE_ACCOUNT}
+        return SERVICE_ACCOUNT, False
     if offered[wanted].token:
         context.report(
             TOKEN_MOUNTED,
@@ -40,4 +39,4 @@ def resolve_account(context: JobResolution) -> dict[str, Any]:
             f" {' '.join(offered[wanted].reason.split()).rstrip('.')}",
             "Name it only in runs that call the Kubernetes API.",
         )
-    return {"service_account": wanted, "mounts_token": offered[wanted].token}
+    return wanted, offered[wanted].token

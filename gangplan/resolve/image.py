@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 from gangplan.findings import Location
 from gangplan.model.frameworks import BY_MPI, SINCE, Framework
 from gangplan.model.job import MpiBuild, Origin, PulledImage, Ssh
 from gangplan.model.version import parse_version
 from gangplan.resolve.context import JobResolution
+from gangplan.resolve.misfit import WorkerShape
 from gangplan.rules.frameworks import FRAMEWORK_VERSION
 from gangplan.rules.platform import IMAGE_NOT_FIPS
 from gangplan.rules.specs import (
@@ -84,17 +85,18 @@ def _preflight(context: JobResolution, name: str, entry: ImageSpec, framework: F
     return resolve_preflight(context, name, entry, framework)
 
 
-def inside(context: JobResolution, name: str | None) -> dict[str, Any]:
-    """What of an image decides where it runs, by the fields of `WorkerShape`: architectures, CUDA, ROCm."""
+def with_image(context: JobResolution, shape: WorkerShape, name: str | None) -> WorkerShape:
+    """The worker with what of its image decides where it runs: architectures, CUDA, ROCm."""
     entry = context.catalog.images.get(name) if name else None
     if entry is None:
-        return {}
-    return {
-        "architectures": entry.architectures,
-        "cuda": entry.cuda,
-        "rocm": entry.rocm,
-        "has_compat": entry.cuda_compat,
-    }
+        return shape
+    return replace(
+        shape,
+        architectures=entry.architectures,
+        cuda=entry.cuda,
+        rocm=entry.rocm,
+        has_compat=entry.cuda_compat,
+    )
 
 
 def pull(context: JobResolution, name: str, entry: ImageSpec, where: Location) -> str | None:

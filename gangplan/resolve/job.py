@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from gangplan.findings import Finding
 from gangplan.model.backend import TRAINJOB
@@ -17,18 +16,16 @@ from gangplan.model.profiles import (
     DEFAULT_PRIORITY,
     DEFAULT_RETRIES,
     DEFAULT_TIMEOUT_S,
-    PLAIN_TIMEOUT_S,
 )
+from gangplan.resolve.assemble import JobBounds, JobParts, assemble
 from gangplan.resolve.cloud import metadata_egress, own_identity
 from gangplan.resolve.compliance import Compliance, resolve_compliance
-from gangplan.resolve.config_maps import run_files
-from gangplan.resolve.containers import named, resolve_containers
+from gangplan.resolve.containers import resolve_containers
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data import resolve_data
 from gangplan.resolve.data_plan import DataPlan
 from gangplan.resolve.devices import resolve_others
-from gangplan.resolve.identity import identity
-from gangplan.resolve.image import inside, resolve_image
+from gangplan.resolve.image import resolve_image, with_image
 from gangplan.resolve.launcher import add_threads, resolve_launcher
 from gangplan.resolve.limits import (
     check_grace,
@@ -43,14 +40,13 @@ from gangplan.resolve.misfit import WorkerShape
 from gangplan.resolve.placement import ChosenPlacement, check_on_pool, gpu_model, resolve_placement
 from gangplan.resolve.proxy import add_proxy
 from gangplan.resolve.scratch import asked_scratch, check_scratch, on_pool
-from gangplan.resolve.seldom import after_losses, endpoints_of, neighbours_of, others_of, workers_of
+from gangplan.resolve.seldom import after_losses, endpoints_of, workers_of
 from gangplan.resolve.sense import check_sense
 from gangplan.resolve.slots import resolve_slots
 from gangplan.resolve.targets import entry
 from gangplan.resolve.targets import target_clusters as target_clusters
 from gangplan.resolve.zones import check_zones
 from gangplan.rules.specs import TEAM_NOT_ON_CLUSTER
-from gangplan.spec.job import Mpi
 from gangplan.waivers import Subject, excuse, marks
 from gangplan.workspace import Spec, Workspace
 
@@ -122,7 +118,7 @@ def _resolve(context: JobResolution) -> Job | None:
     posture = resolve_posture(context)
     _check_spot(context, placement, bounds)
     data = resolve_data(context, image, workers, on_pool(shape.scratch, placement))
-    check_checkpoint(context, data, bounds["timeout_s"])
+    check_checkpoint(context, data, bounds.timeout_s)
     egress = _egress(context, data, posture)
     compliance = resolve_compliance(context)
     if image is None or placement is None:
@@ -131,26 +127,23 @@ def _resolve(context: JobResolution) -> Job | None:
     add_threads(data, shape.cpu, slots)
     resources = _resources(context, image, placement, shape, data)
     launcher = resolve_launcher(context, image, resources, placement, workers)
-    job = Job(
-        **identity(context),
-        **_settings(context, placement, data),
-        **others_of(context, image, placement, shape, data, bounds["timeout_s"]),
-        containers=named(context, shape.containers, placement.fabric.access),
-        **bounds,
-        image=image,
-        command=context.spec.spec.command,
-        workers=workers,
-        slots=slots,
-        gpus=gpus,
-        resources=resources,
-        launcher=launcher.resources,
-        launcher_runs_ranks=launcher.runs_ranks,
-        worker_pool=placement.worker,
-        pools=placement.alike,
-        launcher_pool=launcher.pool,
-        posture=posture,
-        egress=egress,
-        **_rules(compliance),
+    job = assemble(
+        context,
+        JobParts(
+            image=image,
+            workers=workers,
+            slots=slots,
+            gpus=gpus,
+            resources=resources,
+            launcher=launcher,
+            shape=shape,
+            placement=placement,
+            bounds=bounds,
+            posture=posture,
+            egress=egress,
+            data=data,
+            compliance=compliance,
+        ),
     )
     _check(context, job)
     return job
@@ -193,20 +186,10 @@ def _check(context: JobResolution, job: Job) -> None:
         check_backend(context, job)
 
 
-def _rules(compliance: Compliance) -> dict[str, Any]:
-    """What its data falls under, and where that is."""
-    return {
-        "regimes": compliance.regimes,
-        "residency": compliance.residency,
-        "datasets": compliance.datasets,
-        "data_regions": compliance.regions,
-    }
-
-
 def _shape(context: JobResolution, gpus: int, image: PulledImage | None) -> WorkerShape:
     """What a worker asks of its node."""
     spec = context.spec.spec
-    return WorkerShape(
+    shape = WorkerShape(
         gpus,
         gpu_model(context, gpus),
         spec.gpu.mig if spec.gpu else None,
@@ -215,8 +198,8 @@ def _shape(context: JobResolution, gpus: int, image: PulledImage | None) -> Work
         spec.placement.capacity if spec.placement else None,
         others=resolve_others(context),
         scratch=asked_scratch(context),
-        **inside(context, image.name if image else None),
     )
+    return with_image(context, shape, image.name if image else None)
 
 
 def _resources(
@@ -238,13 +221,12 @@ def _resources(
     return Resources(shape.cpu, shape.memory, placement.devices, others)
 
 
-def _check_spot(context: JobResolution, placement: ChosenPlacement | None, bounds: dict[str, Any]) -> None:
+def _check_spot(context: JobResolution, placement: ChosenPlacement | None, bounds: JobBounds) -> None:
     if placement is not None:
-        check_spot(context, placement.node_pool, bounds["retries"], bounds["priority"])
+        check_spot(context, placement.node_pool, bounds.retries, bounds.priority)
 
 
-def _bounds(context: JobResolution, image: PulledImage | None) -> dict[str, Any]:
-    """How long, how often and how urgently it runs."""
+def _bounds(context: JobResolution, image: PulledImage | None) -> JobBounds:
     timeout_s: int = context.choose("timeout", DEFAULT_TIMEOUT_S)
     grace_s: int = context.choose("grace_period", DEFAULT_GRACE_S)
     retries: int = context.choose("retries", DEFAULT_RETRIES)
@@ -252,31 +234,4 @@ def _bounds(context: JobResolution, image: PulledImage | None) -> dict[str, Any]
     check_timeout(context, timeout_s)
     check_grace(context, grace_s)
     check_priority(context, priority)
-    return {
-        "timeout_s": timeout_s,
-        "is_extended": timeout_s > PLAIN_TIMEOUT_S,
-        "grace_s": grace_s,
-        "retries": retries,
-        **after_losses(context, image, retries),
-        "priority": priority,
-    }
-
-
-def _settings(context: JobResolution, placement: ChosenPlacement, data: DataPlan) -> dict[str, Any]:
-    """MPI, network and data settings that need no further thought."""
-    spec = context.spec.spec
-    mpi = spec.mpi or Mpi()
-    return {
-        "workdir": spec.workdir or "",
-        "files": run_files(context),
-        "env": tuple(data.env[name] for name in sorted(data.env)),
-        "mounts": tuple(data.mounts),
-        "transport": spec.network.transport if spec.network else "auto",
-        "fabric": placement.fabric,
-        "mpi_flags": mpi.flags,
-        "bind_to": mpi.bind_to or "none",
-        "map_by": mpi.map_by or "slot",
-        "topology": placement.topology,
-        "spread": (spec.placement.spread if spec.placement else None) or "",
-        **neighbours_of(context, placement),
-    }
+    return JobBounds(timeout_s, grace_s, retries, priority, after_losses(context, image, retries))

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gangplan.model.job import Origin
 from gangplan.model.pods import Neighbour
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.placement import ChosenPlacement
 from gangplan.rules.neighbours import NEIGHBOUR_UNKNOWN, NEIGHBOUR_UNUSABLE
 from gangplan.spec.declare import known_or_new
+from gangplan.spec.job import Placement
 
 NODE = "kubernetes.io/hostname"
 # Of a preferred affinity (Kubernetes v1.34: 1 to 100): of the same node, and for each level that is wider.
 MOST, STEP = 100, 20
 
 
-def resolve_neighbours(context: JobResolution, placement: ChosenPlacement) -> dict[str, Any]:
-    """Fields of the job: terms for `near`, from the node to the widest level of the cluster; names for `apart`."""
-    asked = context.spec.spec.placement
-    if asked is None or not (asked.near or asked.apart):
-        return {}
+def resolve_neighbours(
+    context: JobResolution, asked: Placement, placement: ChosenPlacement
+) -> tuple[tuple[Neighbour, ...], tuple[str, ...]]:
+    """Terms for `near`, from the node to the widest level of the cluster; names for `apart`."""
     own = context.spec.spec.name or context.spec.source.stem
     for field, names in (("near", asked.near), ("apart", asked.apart)):
         if names:
             context.origins[field] = Origin("spec", context.where("placement", field))
         for index, name in enumerate(names):
-            _check(context, field, index, name, own)
+            _check(context, asked, field, index, name, own)
     if placement.topology is not None:
         field = "near" if asked.near else "apart"
         context.report(
@@ -42,12 +40,10 @@ def resolve_neighbours(context: JobResolution, placement: ChosenPlacement) -> di
         for name in dict.fromkeys(asked.near)
         for step, key in enumerate(keys)
     )
-    return {"near": near, "apart": tuple(dict.fromkeys(asked.apart))}
+    return near, tuple(dict.fromkeys(asked.apart))
 
 
-def _check(context: JobResolution, field: str, index: int, name: str, own: str) -> None:
-    asked = context.spec.spec.placement
-    assert asked is not None
+def _check(context: JobResolution, asked: Placement, field: str, index: int, name: str, own: str) -> None:
     where = context.where("placement", field, index)
     if name == own:
         spread = "pack" if field == "near" else "spread"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from gangplan.model.frameworks import TF_ROLES, WITH_ROLES
 from gangplan.model.job import Origin, PulledImage, Resources, Role
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.image import inside, pull
+from gangplan.resolve.image import pull, with_image
 from gangplan.resolve.misfit import WorkerShape, misfit
 from gangplan.resolve.placement import ChosenPlacement
 from gangplan.resolve.variables import own_env
@@ -93,7 +91,7 @@ def shaped(
     offered = context.cluster.spec.node_pools[pool.name]
     cpu, memory = one.cpu or shape.cpu, one.memory or shape.memory
     wanted = WorkerShape(one.gpus or 0, shape.model, shape.mig, cpu, memory, None)
-    wanted = replace(wanted, **inside(context, one.image or image.name))
+    wanted = with_image(context, wanted, one.image or image.name)
     field, reason = misfit(offered, wanted)
     if reason:
         field = "gpus" if field == "mig" else field

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 from gangplan.findings import Location
-from gangplan.model.job import ExitCodes, PulledImage
+from gangplan.model.job import Elastic, ExitCodes, PulledImage, Role
+from gangplan.model.pods import Debug, Neighbour
 from gangplan.model.profiles import DEFAULT_WORKERS
 from gangplan.resolve.cloud import needed_endpoints
 from gangplan.resolve.context import JobResolution
@@ -25,25 +26,31 @@ def workers_of(context: JobResolution) -> int:
     return most_workers(context, asked)
 
 
-def others_of(
+def roles_of(
+    context: JobResolution, image: PulledImage, placement: ChosenPlacement, shape: WorkerShape
+) -> tuple[Role, ...]:
+    """The pods beside the workers."""
+    if not context.spec.spec.roles:
+        return ()
+    from gangplan.resolve.roles import resolve_roles
+
+    return resolve_roles(context, image, placement, shape)
+
+
+def steps_of(
     context: JobResolution,
     image: PulledImage,
     placement: ChosenPlacement,
     shape: WorkerShape,
     data: DataPlan,
     timeout_s: int,
-) -> dict[str, Any]:
-    """Fields of the job: pods beside the workers, and those of steps before them."""
-    found: dict[str, Any] = {}
-    if context.spec.spec.roles:
-        from gangplan.resolve.roles import resolve_roles
+) -> tuple[Role, ...]:
+    """The pods before the workers, in their order."""
+    if not context.spec.spec.steps:
+        return ()
+    from gangplan.resolve.steps import resolve_steps
 
-        found["roles"] = resolve_roles(context, image, placement, shape)
-    if context.spec.spec.steps:
-        from gangplan.resolve.steps import resolve_steps
-
-        found["steps"] = resolve_steps(context, image, placement, shape, data, timeout_s)
-    return found
+    return resolve_steps(context, image, placement, shape, data, timeout_s)
 
 
 def endpoints_of(context: JobResolution) -> dict[str, Location]:
@@ -56,29 +63,39 @@ def endpoints_of(context: JobResolution) -> dict[str, Location]:
     return {**endpoints(context), **needed}
 
 
-def after_losses(context: JobResolution, image: PulledImage | None, retries: int) -> dict[str, Any]:
-    """Fields of the job: what follows from an exit code, from a lost worker, and from a failure."""
-    found: dict[str, Any] = {"exit_codes": ExitCodes(), "elastic": None}
+class AfterLosses(NamedTuple):
+    """What follows from an exit code, from a lost worker, and from a failure."""
+
+    exit_codes: ExitCodes
+    elastic: Elastic | None
+    debug: Debug | None
+
+
+def after_losses(context: JobResolution, image: PulledImage | None, retries: int) -> AfterLosses:
+    """What the spec says of losses."""
+    exit_codes, elastic, debug = ExitCodes(), None, None
     if context.spec.spec.exit_codes is not None:
         from gangplan.resolve.exits import resolve_exit_codes
 
-        found["exit_codes"] = resolve_exit_codes(context, image, retries)
+        exit_codes = resolve_exit_codes(context, image, retries)
     if context.spec.spec.elastic is not None:
         from gangplan.resolve.elastic import resolve_elastic
 
-        found["elastic"] = resolve_elastic(context, image)
+        elastic = resolve_elastic(context, image)
     if context.spec.spec.debug is not None:
         from gangplan.resolve.debug import resolve_debug
 
-        found["debug"] = resolve_debug(context, retries)
-    return found
+        debug = resolve_debug(context, retries)
+    return AfterLosses(exit_codes, elastic, debug)
 
 
-def neighbours_of(context: JobResolution, placement: ChosenPlacement) -> dict[str, Any]:
-    """Fields of the job: the other jobs that its workers are near to, or apart from."""
+def neighbours_of(
+    context: JobResolution, placement: ChosenPlacement
+) -> tuple[tuple[Neighbour, ...], tuple[str, ...]]:
+    """The other jobs that its workers are near to, and those that they are apart from."""
     asked = context.spec.spec.placement
     if asked is None or not (asked.near or asked.apart):
-        return {}
+        return (), ()
     from gangplan.resolve.neighbours import resolve_neighbours
 
-    return resolve_neighbours(context, placement)
+    return resolve_neighbours(context, asked, placement)
