@@ -6,12 +6,13 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gangplan.component import Component, load_component
 from gangplan.findings import Finding, Location
 from gangplan.model.crds import NO_CRDS, CrdFiles
 from gangplan.model.job import Trial
+from gangplan.model.platform import ClusterMemo
 from gangplan.packs.own import OwnPolicies, load_policies
 from gangplan.records import dataclass
 from gangplan.rulebook import Rulebook, load_rulebook
@@ -64,7 +65,7 @@ class ClusterFile:
     spec: Cluster
     document: Document
     crds: CrdFiles = NO_CRDS
-    known: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what follows, once asked
+    memo: ClusterMemo = field(default_factory=ClusterMemo, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Literal
 
 from gangplan.model.backend import BACKENDS, Backend
 from gangplan.model.crds import NO_CRDS, CrdFiles
+from gangplan.model.quantity import Quantity
 from gangplan.model.support import KueueLine, TrainerLine, kueue_line, trainer_line
+from gangplan.model.trial import TrialPods
 from gangplan.model.version import NOT_INSTALLED, Version
 from gangplan.records import dataclass
 
@@ -75,3 +78,16 @@ class Platform:
     def has_pod_group(self) -> bool:
         """Whether Trainer makes a PodGroup, which a scheduler of its own starts as one."""
         return self.gang in ("volcano", "coscheduling")
+
+
+@dataclass(slots=True)
+class ClusterMemo:
+    """What follows of a cluster's file, once it was asked for.
+
+    `most` is what each team can ever hold: team -> pool -> resource -> amount. `sweeps` are the marks of the
+    sweeps, by file, for which `trials` has the pods of their trials, of each shape once.
+    """
+
+    most: dict[str, dict[str, dict[str, Quantity]]] | None = None
+    sweeps: dict[str, str] = field(default_factory=dict)
+    trials: dict[str, list[TrialPods]] = field(default_factory=dict)

@@ -42,3 +42,16 @@ class FromTemplate:
         """What to expect of a run with so many workers."""
         exact = [one for one in self.expected if one.workers == workers]
         return next((one for one in (*exact, *self.expected) if one.workers in (None, workers)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class TrialPods:
+    """The pods of a trial: how many in each pool, and how many of all hold their quota until it ends."""
+
+    by_pool: tuple[tuple[str, int], ...]
+    lasting: int
+
+    @property
+    def count(self) -> int:
+        """All of them."""
+        return sum(count for _, count in self.by_pool)

@@ -245,16 +245,15 @@ def most_by_pool(cluster: ClusterFile, teams: Mapping[str, TeamFile]) -> dict[st
 
     Asked for by every run that may choose among pools, so it is worked out once per cluster file.
     """
-    if "most" not in cluster.known:
+    if cluster.memo.most is None:
         site = _site(cluster, teams)
         pools = {flavor.name: flavor.pool for flavor in site.flavors}
         most = most_by_queue(site)
-        cluster.known["most"] = {
+        cluster.memo.most = {
             queue.team: {pools[flavor]: amounts for flavor, amounts in most[queue.name].items()}
             for queue in site.queues
         }
-    found: dict[str, dict[str, Amounts]] = cluster.known["most"]
-    return found
+    return cluster.memo.most
 
 
 def most_by_team(workspace: Workspace, cluster_name: str) -> dict[str, Amounts]:

@@ -16,26 +16,13 @@ from gangplan.kueue.units import PODS
 from gangplan.model.job import Job
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.model.site import Amount, FlavorQuota, Site, SiteCohort, SiteQueue, Tenant, TenantQueue
-from gangplan.records import dataclass
+from gangplan.model.trial import TrialPods
 from gangplan.resolve.job import resolve, target_clusters
 from gangplan.resolve.quota import ONE
 from gangplan.spec.sweep_files import SweepFile, TrialJob, shape_of, shaping, trial_jobs
 from gangplan.spec.templates import Templates
 from gangplan.spec.trials import count_of
 from gangplan.workspace import Spec, SpecFile, Workspace
-
-
-@dataclass(frozen=True, slots=True)
-class TrialPods:
-    """The pods of a trial: how many in each pool, and how many of all hold their quota until it ends."""
-
-    by_pool: tuple[tuple[str, int], ...]
-    lasting: int
-
-    @property
-    def count(self) -> int:
-        """All of them."""
-        return sum(count for _, count in self.by_pool)
 
 
 def queue_name(queue: SiteQueue, sweep: SweepFile) -> str:
@@ -80,13 +67,12 @@ def with_sweep_queues(tenants: Iterable[Tenant], workspace: Workspace, cluster: 
 
 def _on(workspace: Workspace, cluster: str) -> list[tuple[SweepFile, list[TrialPods]]]:
     """The sweeps on a cluster with the pods of their trials, one entry for each shape; worked out once."""
-    known = workspace.clusters[cluster].known
-    marks = tuple(one.mark for one in workspace.sweeps.values())
-    if known.get("sweeps", ((), ()))[0] != marks:
-        found = [(sweep, _shapes(workspace, sweep, cluster)) for sweep in workspace.sweeps.values()]
-        known["sweeps"] = marks, [(sweep, shapes) for sweep, shapes in found if shapes]
-    result: list[tuple[SweepFile, list[TrialPods]]] = known["sweeps"][1]
-    return result
+    memo = workspace.clusters[cluster].memo
+    marks = {name: one.mark for name, one in workspace.sweeps.items()}
+    if memo.sweeps != marks:
+        shapes = {name: _shapes(workspace, one, cluster) for name, one in workspace.sweeps.items()}
+        memo.sweeps, memo.trials = marks, shapes
+    return [(one, memo.trials[name]) for name, one in workspace.sweeps.items() if memo.trials[name]]
 
 
 def _shapes(workspace: Workspace, sweep: SweepFile, cluster: str) -> list[TrialPods]:
