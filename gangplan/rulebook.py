@@ -16,7 +16,7 @@ from typing import Any
 from gangplan import policies
 from gangplan.errors import InternalError
 from gangplan.records import dataclass
-from gangplan.rules.model import ERROR, NOTE, WARNING, Rule
+from gangplan.rules.model import ERROR, NOTE, WARNING, Example, Rule
 from gangplan.source import ManifestError, load_objects
 
 # Files of gangplan/rules/, in the order of docs/rules.md.
@@ -75,6 +75,8 @@ ACTIONS = {"Deny": ERROR, "Warn": WARNING, "Audit": NOTE}
 # Policies of a workspace that are of no pack: files of this folder.
 POLICIES = "policies"
 PACKS = Path(str(policies.__file__)).parent
+# The examples of rules, a file by topic; no command that judges a workspace reads them.
+EXAMPLES = Path(__file__).parent / "rules/examples"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,31 @@ def topic_of(rule: Rule) -> str:
     if rule.is_policy:
         return f"policies of {rule.pack}"
     return next(topic for topic, pages in topics().items() if rule in pages)
+
+
+def example_of(rule: Rule) -> Example | None:
+    """Return the example of a rule; a policy has none, nor has a rule that says why it is `untested`."""
+    return None if rule.is_policy else examples(topic_of(rule)).get(rule)
+
+
+@cache
+def examples(topic: str) -> dict[str, Example]:
+    """Return the examples of a topic by rule. Raises InternalError when they were not installed."""
+    file = EXAMPLES / f"{topic}.yaml"
+    if not file.is_file():
+        raise InternalError(f"the examples of gangplan's rules about {topic} are not installed")
+    (written,) = load_objects(file.read_text(encoding="utf-8"))
+    return {name: _example(body) for name, body in written.items()}
+
+
+def _example(body: dict[str, Any]) -> Example:
+    """An entry; a file that repeats one line is written as that `line` and how many `times`."""
+    changes = tuple((one["file"], one["old"], one["new"]) for one in body.get("changes", ()))
+    files = {
+        name: text if isinstance(text, str) else f"{text['line']}\n" * text["times"]
+        for name, text in body.get("files", {}).items()
+    }
+    return Example(**{**body, "changes": changes, "files": files, "rest": tuple(body.get("rest", ()))})
 
 
 def _pages(file: Path) -> dict[str, dict[str, Any]]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from gangplan.errors import Exit
+from gangplan.rulebook import example_of
 from gangplan.rules.contention import RUNS_BLOCK_RUNS
 from gangplan.source import load_objects
 from tests import workspaces
@@ -200,15 +201,14 @@ def test_an_archived_run_is_not_said_to_train_again(committed: Path) -> None:
 
 def test_a_stopped_run_asks_for_no_capacity(root: Path) -> None:
     """Two runs that stand in each other's way, and one of them stopped."""
-    demands = [rule.example for rule in (RUNS_BLOCK_RUNS,)]
-    for example in demands:
-        assert example is not None
-        put(root, example, "before")
-        assert "runs-block-runs" in {one.rule for one in gangplan("validate", "-C", root).findings}
-        for path in sorted((root / "specs").rglob("*.yaml")):
-            if path.name != "team.yaml":
-                path.write_text(path.read_text() + "state: stopped\n")
-        assert "runs-block-runs" not in {one.rule for one in gangplan("validate", "-C", root).findings}
+    example = example_of(RUNS_BLOCK_RUNS)
+    assert example is not None
+    put(root, example, "before")
+    assert "runs-block-runs" in {one.rule for one in gangplan("validate", "-C", root).findings}
+    for path in sorted((root / "specs").rglob("*.yaml")):
+        if path.name != "team.yaml":
+            path.write_text(path.read_text() + "state: stopped\n")
+    assert "runs-block-runs" not in {one.rule for one in gangplan("validate", "-C", root).findings}
 
 
 def test_lines_of_records_lead_to_what_made_them_records(committed: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from gangplan.records import dataclass
 from gangplan.reference.formats import facts_of
 from gangplan.reference.schemas import models, schema_of
-from gangplan.rulebook import shipped
+from gangplan.rulebook import example_of, shipped
 from gangplan.rules.model import Rule
 
 # Where the files of a format stand; the names that people may put before a field of it.
@@ -122,9 +122,10 @@ def _block_of(value: dict[str, Any], schema: dict[str, Any]) -> str:
 
 def _speaks(rule: Rule, wanted: FormatField) -> bool:
     name = wanted.path[-1]
-    is_here = rule.example is not None and _kind_of(rule.example.place) == wanted.kind
-    if is_here and rule.example and not rule.startswith("yaml-"):  # those are about any key
-        keys = _changed_keys(rule.example.before or "", rule.example.after or "")
+    example = example_of(rule)
+    is_here = example is not None and _kind_of(example.place) == wanted.kind
+    if is_here and example and not rule.startswith("yaml-"):  # those are about any key
+        keys = _changed_keys(example.before or "", example.after or "")
         if name in keys and len(keys) <= _FEW_KEYS:
             return True
     # `memory` alone may mean anything; `memory:` and `nodePools` mean a field.

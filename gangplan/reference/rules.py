@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from gangplan.reference.words import filled
-from gangplan.rulebook import topics
+from gangplan.rulebook import example_of, topics
 from gangplan.rules.model import Example, Rule
 
 
@@ -16,8 +16,8 @@ def rule_text(rule: Rule) -> str:
     lines += [filled(f"Fix: {rule.fix}"), ""]
     lines += [f"Waiver: {'a' if rule.may_be_waived else 'no'} waiver may excuse it.", ""]
     lines += [f"Formerly: {', '.join(rule.formerly)}.", ""] if rule.formerly else []
-    if rule.example:
-        for title, text in _sides(rule.example):
+    if example := example_of(rule):
+        for title, text in _sides(example):
             lines += [title, "", textwrap.indent(text, "    "), ""]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -51,8 +51,8 @@ def _section(rule: Rule) -> list[str]:
     lines += [f"**Fix.** {rule.fix.strip()}", ""]
     lines += ["A waiver may excuse it.", ""] if rule.may_be_waived else []
     lines += [f"Formerly `{'`, `'.join(rule.formerly)}`.", ""] if rule.formerly else []
-    if rule.example:
-        for title, text in _sides(rule.example):
+    if example := example_of(rule):
+        for title, text in _sides(example):
             lines += [f"{title}", "", "```yaml", text.rstrip("\n"), "```", ""]
     return lines
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, Echo, Example, Rule
+from gangplan.rules.model import ERROR, Echo, Rule
 
 OVER_QUOTA = Rule(
     "over-quota",
@@ -17,12 +17,6 @@ OVER_QUOTA = Rule(
     fix="Use the number of workers from the finding, or ask for a larger quota.",
     is_verdict=True,
     echo=Echo.RUN,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="workers: 32",
-        after="workers: 16",
-        old="workers: 4",
-    ),
 )
 
 NO_FLAVOR = Rule(
@@ -38,19 +32,6 @@ NO_FLAVOR = Rule(
     fix=("Choose a pool that the team has quota on, or correct the queue or the flavor in the overlay."),
     is_verdict=True,
     echo=Echo.RUN,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: ResourceFlavor, name: a100}\n"
-            "  patch: |-\n"
-            '    - {op: add, path: /spec/nodeTaints, value: [{key: reserved, value: "yes", effect: NoSchedule}]}\n'
-        ),
-        after=(
-            "- target: {kind: ResourceFlavor, name: a100}\n"
-            "  patch: |-\n"
-            '    - {op: add, path: /spec/nodeTaints, value: [{key: reserved, value: "yes", effect: PreferNoSchedule}]}\n'
-        ),
-    ),
 )
 
 NO_TOPOLOGY = Rule(
@@ -66,13 +47,6 @@ NO_TOPOLOGY = Rule(
     fix=("Use the number of workers from the finding, a wider level, or preferred instead of required."),
     is_verdict=True,
     echo=Echo.RUN,
-    example=Example(
-        "specs/nlp/train.yaml",
-        before=("workers: 5\ngpus: 8\nplacement: {nodePool: h100, topology: {required: rack}}"),
-        after=("workers: 4\ngpus: 8\nplacement: {nodePool: h100, topology: {required: rack}}"),
-        old=("workers: 2\ngpus: 4"),
-        base="shared",
-    ),
 )
 
 NEVER_ADMITTED = Rule(
@@ -87,19 +61,6 @@ NEVER_ADMITTED = Rule(
     fix=("Correct what the message names; queues come from the cluster's overlay and the team's file."),
     is_verdict=True,
     echo=Echo.RUN,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: LocalQueue}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /spec/stopPolicy, value: Hold}\n"
-        ),
-        after=(
-            "- target: {kind: LocalQueue}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /spec/stopPolicy, value: None}\n"
-        ),
-    ),
 )
 
 NOT_QUEUED = Rule(
@@ -114,17 +75,4 @@ NOT_QUEUED = Rule(
     fix="Keep the label that gangplan writes.",
     is_verdict=True,
     echo=Echo.RUN,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: TrainJob}\n"
-            "  patch: |-\n"
-            "    - {op: remove, path: /metadata/labels/kueue.x-k8s.io~1queue-name}\n"
-        ),
-        after=(
-            "- target: {kind: TrainJob}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /metadata/labels/site.example.com~1queue, value: training}\n"
-        ),
-    ),
 )

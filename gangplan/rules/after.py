@@ -2,38 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, NOTE, Example, Rule
-from gangplan.rules.schedules import OFFERED
-
-_SPEC = "specs/nlp/filings.yaml"
-_PREPARE = "specs/nlp/prepare.yaml"
-_JOB = (
-    "apiVersion: gangplan.dev/v1\nkind: TrainingJob\nimage: openmpi\ncommand: [python, prepare.py]\n"
-    "workers: 2\nmemory: 4Gi\n"
-)
-_ONE = {_PREPARE: _JOB}
-_AFTER = "after: [prepare]\n"
-_OWN = (
-    "apiVersion: tekton.dev/v1\nkind: Pipeline\nspec:\n  tasks:\n"
-    "  - {name: filings, retries: 0, taskRef: {name: train}}\n"
-)
-_US = "overlays/us/cluster.yaml"
-_CLUSTER = """\
-apiVersion: gangplan.dev/v1
-kind: Cluster
-region: us-east
-location: on-prem
-versions: {kubernetes: "1.34.4", trainer: "2.3.0", kueue: "0.19.2", gpuOperator: "25.10.0"}
-nodePools:
-  cpu: {count: 4, cpu: 60, memory: 240Gi}
-  a100: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}}
-egress:
-  s3: [{cidr: 10.40.8.0/24, ports: [443]}]
-  kubernetes: [{cidr: 10.96.0.1/32, ports: [443]}]
-schedules: {client: kubectl, egress: [kubernetes]}
-teams: {nlp: {queue: training}}
-"""
-_LAB = "overlays/lab/cluster.yaml"
+from gangplan.rules.model import ERROR, NOTE, Rule
 
 AFTER_NOT_OFFERED = Rule(
     "after-not-offered",
@@ -45,7 +14,6 @@ AFTER_NOT_OFFERED = Rule(
         "API server (schedules)."
     ),
     fix="Remove after, or ask the cluster's owner for schedules: {client: IMAGE, egress: [NAME]}.",
-    example=Example(_SPEC, before=_AFTER, after="description: Alone\n", files=_ONE),
 )
 
 AFTER_UNKNOWN = Rule(
@@ -54,7 +22,6 @@ AFTER_UNKNOWN = Rule(
     "The team has no job of this name.",
     why="A run that waits for a job that nobody starts waits forever.",
     fix="Correct the name: jobs are called as their files are.",
-    example=Example(_SPEC, before="after: [prepair]\n", after=_AFTER, files=_ONE, changes=OFFERED),
 )
 
 AFTER_CYCLE = Rule(
@@ -63,13 +30,6 @@ AFTER_CYCLE = Rule(
     "Jobs wait for each other.",
     why="Each of them is created when the one before it is complete, so none of them ever is.",
     fix="Take one of them off an after.",
-    example=Example(
-        _SPEC,
-        before=_AFTER,
-        after="description: First\n",
-        files={_PREPARE: f"{_JOB}after: [filings]\n"},
-        changes=OFFERED,
-    ),
 )
 
 AFTER_ELSEWHERE = Rule(
@@ -81,13 +41,6 @@ AFTER_ELSEWHERE = Rule(
         "no account elsewhere, and a run that it never sees never completes for it."
     ),
     fix="Let both run on one cluster, or ask the platform for a pipeline engine that sees both (pipelines.engine).",
-    example=Example(
-        _SPEC,
-        before=_AFTER,
-        after=f"{_AFTER}clusters: [us]\n",
-        files={_PREPARE: f"{_JOB}clusters: [us]\n", _US: _CLUSTER},
-        changes=OFFERED,
-    ),
 )
 
 AFTER_NEVER = Rule(
@@ -99,13 +52,6 @@ AFTER_NEVER = Rule(
         "is another one every night: a job follows them where all jobs of its after do, and a CronJob starts them."
     ),
     fix="Remove it from after. A run that was created before stays as it is.",
-    example=Example(
-        _SPEC,
-        before=_AFTER,
-        after="description: Alone\n",
-        files={_PREPARE: f"{_JOB}state: stopped\n"},
-        changes=OFFERED,
-    ),
 )
 
 AFTER_UNUSABLE = Rule(
@@ -117,13 +63,6 @@ AFTER_UNUSABLE = Rule(
         "and runs of a job with a schedule of its own by the clock."
     ),
     fix="Remove after, or what it does not go with.",
-    example=Example(
-        _SPEC,
-        before=f'{_AFTER}schedule: {{cron: "0 2 * * *"}}\ntimeout: 20h\n',
-        after=f"{_AFTER}timeout: 20h\n",
-        files=_ONE,
-        changes=OFFERED,
-    ),
 )
 
 AFTER_DATA = Rule(
@@ -132,17 +71,6 @@ AFTER_DATA = Rule(
     "What a job hands on does not reach the next one.",
     why="A claim belongs to one cluster. The claim of the same name on another cluster is another volume.",
     fix="Hand the data on by a connection to a bucket, or run both jobs on one cluster.",
-    example=Example(
-        _SPEC,
-        before=f"{_AFTER}data: {{filings: /data}}\n",
-        after=f"{_AFTER}data: {{lidar: env}}\n",
-        files={_PREPARE: f"{_JOB}clusters: [us]\ndata: {{filings: /data, lidar: env}}\n", _US: _CLUSTER},
-        changes=(
-            *OFFERED,
-            (_LAB, "teams:\n", "pipelines: {engine: tekton}\nteams:\n"),
-            (_US, "teams:", "pipelines: {engine: tekton}\nteams:"),
-        ),
-    ),
 )
 
 AFTER_RULES = Rule(
@@ -155,13 +83,6 @@ AFTER_RULES = Rule(
         "the data must not be."
     ),
     fix="Add compliance or residency of the earlier job to the later one.",
-    example=Example(
-        _SPEC,
-        before=f"{_AFTER}data: {{filings: /data}}\n",
-        after=f"{_AFTER}data: {{filings: /data}}\nresidency: eu\n",
-        files={_PREPARE: f"{_JOB}data: {{filings: /data}}\nresidency: eu\n"},
-        changes=(*OFFERED, (_LAB, "teams:\n", "policies: {packs: [residency]}\nteams:\n")),
-    ),
 )
 
 RUN_WAITS = Rule(
@@ -173,14 +94,6 @@ RUN_WAITS = Rule(
         "that was created before is not created again."
     ),
     fix="Nothing needs to be done; gangplan plan shows the order of jobs.",
-    example=Example(
-        "specs/nlp/second.yaml",
-        before=_JOB.replace("prepare.py", "train.py") + "after: [filings]\n",
-        after=None,
-        whole=True,
-        run="since",
-        changes=OFFERED,
-    ),
 )
 
 RETRY_TWICE = Rule(
@@ -194,17 +107,4 @@ RETRY_TWICE = Rule(
     ),
     fix="Write retries: 0 for the task, or retries: 0 into the spec.",
     is_verdict=True,
-    example=Example(
-        "pipelines/own.yaml",
-        before=_OWN.replace("retries: 0", "retries: 2"),
-        after=_OWN,
-        whole=True,
-        run="pipeline",
-        files=_ONE,
-        changes=(
-            *OFFERED,
-            (_LAB, "teams:\n", "pipelines: {engine: tekton}\nteams:\n"),
-            (_SPEC, "workers: 4\n", "workers: 4\nafter: [prepare]\nretries: 2\n"),
-        ),
-    ),
 )

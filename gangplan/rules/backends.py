@@ -1,9 +1,6 @@
 """Rules about what a run is made of: TrainJobs and MPIJobs."""
 
-from gangplan.rules.model import ERROR, Example, Rule
-
-_BOTH = 'trainer: "2.3.0", kueue: "0.19.2"'
-_WITH_OPERATOR = (("overlays/lab/cluster.yaml", _BOTH, f'{_BOTH}, mpiOperator: "0.8.2"'),)
+from gangplan.rules.model import ERROR, Rule
 
 BACKEND_MISSING = Rule(
     "backend-missing",
@@ -14,12 +11,6 @@ BACKEND_MISSING = Rule(
         "does not know the kind, and the sync fails."
     ),
     fix="State the controller's version in cluster.yaml once it is installed, or choose the other backend.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="image: openmpi\nbackend: mpijob\n",
-        after="image: openmpi\n",
-        old="image: openmpi\n",
-    ),
 )
 
 BACKEND_FRAMEWORK = Rule(
@@ -31,13 +22,6 @@ BACKEND_FRAMEWORK = Rule(
         "each other, so torchrun and frameworks that start on every worker would never meet."
     ),
     fix="Run it as a TrainJob on a cluster with Trainer, or start it by MPI: framework mpi, horovod or deepspeed.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="image: openmpi\nframework: plain\nbackend: mpijob\n",
-        after="image: openmpi\nframework: plain\n",
-        old="image: openmpi\n",
-        changes=_WITH_OPERATOR,
-    ),
 )
 
 BACKEND_FIELD = Rule(
@@ -49,13 +33,6 @@ BACKEND_FIELD = Rule(
         "apart. A field that nothing obeys would be a promise that is broken."
     ),
     fix="Remove the field, or run it as a TrainJob.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="image: openmpi\nbackend: mpijob\nretries: 1\nexitCodes: {fail: [42]}\n",
-        after="image: openmpi\nbackend: mpijob\nretries: 1\n",
-        old="image: openmpi\n",
-        changes=_WITH_OPERATOR,
-    ),
 )
 
 BACKEND_GANG = Rule(
@@ -67,19 +44,6 @@ BACKEND_GANG = Rule(
         "--gang-scheduling, which no object shows, so that gangplan could not promise that the pods start together."
     ),
     fix="Use gang: kueue, which admits MPIJobs as a whole, or run it as a TrainJob.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="image: openmpi\nbackend: mpijob\n",
-        after="image: openmpi\n",
-        old="image: openmpi\n",
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                f'{_BOTH}, gpuOperator: "25.10.0"}}\n',
-                'trainer: "2.3.0", mpiOperator: "0.8.2", gpuOperator: "25.10.0"}\ngang: volcano\n',
-            ),
-        ),
-    ),
 )
 
 MPIJOB_REFUSED = Rule(
@@ -92,25 +56,4 @@ MPIJOB_REFUSED = Rule(
     ),
     fix="Correct the patch of the cluster's overlay, or the spec.",
     is_verdict=True,
-    example=Example(
-        "patch",
-        before="""\
-- target: {kind: MPIJob}
-  patch: |-
-    - op: replace
-      path: /spec/runPolicy/cleanPodPolicy
-      value: Always
-""",
-        after="""\
-- target: {kind: MPIJob}
-  patch: |-
-    - op: replace
-      path: /spec/runPolicy/cleanPodPolicy
-      value: All
-""",
-        changes=(
-            *_WITH_OPERATOR,
-            ("specs/nlp/filings.yaml", "image: openmpi\n", "image: openmpi\nbackend: mpijob\n"),
-        ),
-    ),
 )

@@ -2,26 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, NOTE, WARNING, Example, Rule
-
-
-def _far(*, label: str = "a100", queue: str = "training") -> str:
-    """A worker cluster of MultiKueue beside the small workspace's."""
-    return (
-        "apiVersion: gangplan.dev/v1\n"
-        "kind: Cluster\n"
-        'versions: {kubernetes: "1.34.4", trainer: "2.3.0", kueue: "0.19.2", gpuOperator: "25.10.0"}\n'
-        "region: eu-central\n"
-        "location: on-prem\n"
-        "nodePools:\n"
-        "  cpu: {count: 4, cpu: 60, memory: 240Gi}\n"
-        "  a100: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, labels: {pool: "
-        f"{label}}}}}\n"
-        "  a100-spot: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, labels: {pool: spot},"
-        " capacity: spot}\n"
-        f"teams: {{nlp: {{queue: {queue}}}}}\n"
-    )
-
+from gangplan.rules.model import ERROR, NOTE, WARNING, Rule
 
 VERSION_UNSUPPORTED = Rule(
     "version-unsupported",
@@ -32,12 +13,6 @@ VERSION_UNSUPPORTED = Rule(
         "has read and tried, rather than guess."
     ),
     fix="Use one of the listed versions.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before='trainer: "1.9.0"',
-        after='trainer: "2.2.0"',
-        old='trainer: "2.3.0"',
-    ),
 )
 
 VERSION_PAIR = Rule(
@@ -50,12 +25,6 @@ VERSION_PAIR = Rule(
         "suspended forever (kueue#11931)."
     ),
     fix="Use one of the listed pairs.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before='kueue: "0.16.1"',
-        after='kueue: "0.17.0"',
-        old='kueue: "0.19.2"',
-    ),
 )
 
 VERSION_UNTRIED = Rule(
@@ -68,12 +37,6 @@ VERSION_UNTRIED = Rule(
     ),
     fix="Try it on a test cluster first, or use one of the listed versions.",
     waivable=True,
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before='trainer: "2.3.0", argocd: "1.8.0"',
-        after='trainer: "2.3.0", argocd: "3.5.1"',
-        old='trainer: "2.3.0"',
-    ),
 )
 
 JOBSET_PAIR = Rule(
@@ -85,12 +48,6 @@ JOBSET_PAIR = Rule(
         "field that the other drops."
     ),
     fix="Remove versions.jobset unless another JobSet was installed on purpose.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before='trainer: "2.3.0", jobset: "0.11.0"',
-        after='trainer: "2.3.0", jobset: "0.12.0"',
-        old='trainer: "2.3.0"',
-    ),
 )
 
 OPENSHIFT_KUBERNETES = Rule(
@@ -102,12 +59,6 @@ OPENSHIFT_KUBERNETES = Rule(
         "version, so a wrong version applies the wrong rules."
     ),
     fix="State the Kubernetes version that this OpenShift release ships.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before='trainer: "2.3.0", openshift: "4.19"',
-        after='trainer: "2.3.0", openshift: "4.21"',
-        old='trainer: "2.3.0"',
-    ),
 )
 
 CNI_REMOVED = Rule(
@@ -119,13 +70,6 @@ CNI_REMOVED = Rule(
         "network policies by the wrong rules."
     ),
     fix="Write cni: ovn-kubernetes.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before=("region: eu-central\ncni: openshift-sdn\n"),
-        after=("region: eu-central\ncni: ovn-kubernetes\n"),
-        old="region: eu-central\n",
-        changes=(("overlays/lab/cluster.yaml", 'trainer: "2.3.0"', 'openshift: "4.21", trainer: "2.3.0"'),),
-    ),
 )
 
 CNI_DEPRECATED = Rule(
@@ -138,12 +82,6 @@ CNI_DEPRECATED = Rule(
     ),
     fix="Move the cluster to ovn-kubernetes before upgrading.",
     waivable=True,
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before=("region: eu-central\ncni: openshift-sdn\n"),
-        after=("region: eu-central\ncni: ovn-kubernetes\n"),
-        old="region: eu-central\n",
-    ),
 )
 
 GANG_WITHOUT_KUEUE = Rule(
@@ -155,12 +93,6 @@ GANG_WITHOUT_KUEUE = Rule(
         "they need."
     ),
     fix="Add versions.kueue, or set gang: none on a dev cluster.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="",
-        after=', kueue: "0.18.0"',
-        old=', kueue: "0.19.2"',
-    ),
 )
 
 GANG_NONE_IN_PROD = Rule(
@@ -173,12 +105,6 @@ GANG_NONE_IN_PROD = Rule(
     ),
     fix="Use gang: kueue, or environment: dev.",
     waivable=True,
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="gang: none\n",
-        after="gang: kueue\n",
-        rest=("kueue-unused",),
-    ),
 )
 
 KUEUE_UNUSED = Rule(
@@ -190,11 +116,6 @@ KUEUE_UNUSED = Rule(
         "team uses."
     ),
     fix="Remove versions.kueue, or set gang: kueue.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before=("gang: none\nenvironment: dev\n"),
-        after=("gang: kueue\nenvironment: dev\n"),
-    ),
 )
 
 GPU_OPERATOR_UNSTATED = Rule(
@@ -207,12 +128,6 @@ GPU_OPERATOR_UNSTATED = Rule(
     ),
     fix="Add versions.gpuOperator once the operator is installed.",
     waivable=True,
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="",
-        after=', gpuOperator: "25.3.0"',
-        old=', gpuOperator: "25.10.0"',
-    ),
 )
 
 POOL_OVERLAP = Rule(
@@ -224,13 +139,6 @@ POOL_OVERLAP = Rule(
         "disagree, and the other team's runs wait for nodes that their quota promises."
     ),
     fix="Give the pools labels or taints that tell them apart.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="labels: {pool: a100}",
-        after="labels: {pool: h100x}",
-        old="labels: {pool: h100}",
-        base="shared",
-    ),
 )
 
 POOL_LABELS_MISSING = Rule(
@@ -239,13 +147,6 @@ POOL_LABELS_MISSING = Rule(
     "A pool with a topology has no labels.",
     why=("Kueue refuses a flavor with a topology and without node labels (CEL of ResourceFlavor)."),
     fix="Give the pool at least one label that its nodes have.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="labels: {}, taints",
-        after="labels: {pool: h}, taints",
-        old="labels: {pool: h100}, taints",
-        base="shared",
-    ),
 )
 
 POOL_TAINT_TWICE = Rule(
@@ -254,15 +155,6 @@ POOL_TAINT_TWICE = Rule(
     "A taint is listed twice.",
     why="A node has one taint per key and effect. The second entry can never be true.",
     fix="Remove one of them.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before=(
-            "taints: [{key: gpu, effect: NoSchedule}, {key: gpu, value: a, effect: NoSchedule}], topology"
-        ),
-        after=("taints: [{key: gpu, effect: NoSchedule}, {key: fast, effect: NoSchedule}], topology"),
-        old="taints: [{key: gpu, effect: NoSchedule}], topology",
-        base="shared",
-    ),
 )
 
 POOL_RAIL_TWICE = Rule(
@@ -275,18 +167,6 @@ POOL_RAIL_TWICE = Rule(
     ),
     fix=(
         "Write each resource once. Where one resource has several networks, list them in its network field."
-    ),
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before=(
-            "labels: {pool: a100}, rdma: [{resource: rdma/ib, count: 1, network: fabric/rail-0}, "
-            "{resource: rdma/ib, count: 1, network: fabric/rail-1}]}"
-        ),
-        after=(
-            "labels: {pool: a100}, rdma: {resource: rdma/ib, count: 2, network: [fabric/rail-0, "
-            "fabric/rail-1]}}"
-        ),
-        old="labels: {pool: a100}}",
     ),
 )
 
@@ -301,12 +181,6 @@ POOL_RDMA_SHARED = Rule(
         "networks."
     ),
     fix="Write shared: true, or the number of ports.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="labels: {pool: a100}, rdma: {resource: rdma/hca, count: 1000}}",
-        after="labels: {pool: a100}, rdma: {resource: rdma/hca, count: 1000, shared: true}}",
-        old="labels: {pool: a100}}",
-    ),
 )
 
 POOL_DAEMONS = Rule(
@@ -318,20 +192,6 @@ POOL_DAEMONS = Rule(
         "be left."
     ),
     fix="Correct daemons, or the size of the node.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="labels: {pool: cpu}, daemons: {cpu: 60, memory: 1Gi}",
-        after="labels: {pool: cpu}, daemons: {cpu: 500m, memory: 1Gi}",
-        old="labels: {pool: cpu}",
-        base="shared",
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                "limits: {workers: 64}",
-                ("overcommit: true\nlimits: {workers: 64}"),
-            ),
-        ),
-    ),
 )
 
 POOL_AUTOSCALE = Rule(
@@ -340,13 +200,6 @@ POOL_AUTOSCALE = Rule(
     "A pool's maximum is below its current number of nodes.",
     why="autoscale.most is the largest number of nodes. A value below count contradicts count.",
     fix="Raise most, or lower count.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="labels: {pool: cpu}, autoscale: {most: 3, provisioningClass: check}",
-        after="labels: {pool: cpu}, autoscale: {most: 8, provisioningClass: check}",
-        old="labels: {pool: cpu}",
-        base="shared",
-    ),
 )
 
 POOLS_TOO_MANY = Rule(
@@ -370,13 +223,6 @@ TOPOLOGY_LEVEL_TWICE = Rule(
         "is ambiguous."
     ),
     fix="Give each level its own name and label.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="name: block, label: topology.example.com/rack",
-        after="name: row, label: topology.example.com/row",
-        old="name: rack, label: topology.example.com/rack",
-        base="shared",
-    ),
 )
 
 TOPOLOGY_HOST_NOT_LAST = Rule(
@@ -388,22 +234,6 @@ TOPOLOGY_HOST_NOT_LAST = Rule(
         "level (CEL of Topology)."
     ),
     fix="Move it to the end.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before=(
-            "{name: host, label: kubernetes.io/hostname, nodes: 4}\n"
-            "  - {name: rack, label: topology.example.com/rack, nodes: 1}"
-        ),
-        after=(
-            "{name: rack, label: topology.example.com/rack, nodes: 2}\n"
-            "  - {name: host, label: kubernetes.io/hostname, nodes: 1}"
-        ),
-        old=(
-            "{name: rack, label: topology.example.com/rack, nodes: 4}\n"
-            "  - {name: host, label: kubernetes.io/hostname, nodes: 1}"
-        ),
-        base="shared",
-    ),
 )
 
 TOPOLOGY_LEVEL_SIZE = Rule(
@@ -412,13 +242,6 @@ TOPOLOGY_LEVEL_SIZE = Rule(
     "A topology level is not smaller than the one above it.",
     why=("Levels go from wide to narrow. Sizes that do not shrink mean that two levels were swapped."),
     fix="Put the levels in order, or correct nodes.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="label: topology.example.com/rack, nodes: 9",
-        after="label: topology.example.com/rack, nodes: 2",
-        old="label: topology.example.com/rack, nodes: 4",
-        base="shared",
-    ),
 )
 
 LIMITS_CONTRADICT = Rule(
@@ -430,13 +253,6 @@ LIMITS_CONTRADICT = Rule(
         "its pods."
     ),
     fix="Raise objects.pods, or lower limits.workers.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="limits: {workers: 64, objects: {pods: 64}}",
-        after="limits: {workers: 64, objects: {pods: 65}}",
-        old="limits: {workers: 64}",
-        base="shared",
-    ),
 )
 
 MULTIKUEUE_SELF = Rule(
@@ -448,13 +264,6 @@ MULTIKUEUE_SELF = Rule(
         "itself would wait forever."
     ),
     fix="Remove the entry.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before=("multiKueue: {clusters: {lab: {kubeconfigSecret: lab}}}\nlimits: {workers: 64}"),
-        after=("multiKueue: {clusters: {far: {kubeconfigSecret: far}}}\nlimits: {workers: 64}"),
-        old="limits: {workers: 64}",
-        base="shared",
-    ),
 )
 
 MULTIKUEUE_AUTOSCALE = Rule(
@@ -463,20 +272,6 @@ MULTIKUEUE_AUTOSCALE = Rule(
     "A cluster both dispatches runs and requests nodes for them.",
     why=("Kueue deactivates a ClusterQueue that has both a MultiKueue check and a provisioning check."),
     fix="Request nodes on the worker clusters, or stop dispatching runs.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="labels: {pool: cpu}, autoscale: {most: 9, provisioningClass: check}",
-        after="labels: {pool: cpu}",
-        old="labels: {pool: cpu}",
-        base="shared",
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                "limits: {workers: 64}",
-                ("multiKueue: {clusters: {far: {kubeconfigSecret: far}}}\nlimits: {workers: 64}"),
-            ),
-        ),
-    ),
 )
 
 MULTIKUEUE_QUEUE = Rule(
@@ -488,22 +283,8 @@ MULTIKUEUE_QUEUE = Rule(
         "runs are never dispatched."
     ),
     fix="Add the team with the same queue to the worker cluster.",
-    example=Example(
-        "overlays/far/cluster.yaml",
-        before=(_far(queue="other")),
-        after=(_far()),
-        whole=True,
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                "teams:\n",
-                ("multiKueue: {clusters: {far: {kubeconfigSecret: far}}}\nteams:\n"),
-            ),
-        ),
-    ),
 )
 
-_LEVEL = "podSecurity: {level: privileged, reason: Cards of the nodes, until: '2027-01-31'}"
 
 MULTIKUEUE_LEVEL = Rule(
     "multikueue-level",
@@ -514,22 +295,6 @@ MULTIKUEUE_LEVEL = Rule(
         "on the worker cluster. There the namespace refuses what a fabric gives them, and the run never starts."
     ),
     fix="State the same podSecurity on the worker cluster, or remove it here.",
-    example=Example(
-        "overlays/far/cluster.yaml",
-        before=_far(),
-        after=_far(queue=f"training, {_LEVEL}"),
-        whole=True,
-        run="validate --today 2026-11-01",
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                "teams:\n",
-                ("multiKueue: {clusters: {far: {kubeconfigSecret: far}}}\nteams:\n"),
-            ),
-            ("overlays/lab/cluster.yaml", "{queue: training}", f"{{queue: training, {_LEVEL}}}"),
-        ),
-        rest=("pod-security-raised",),
-    ),
 )
 
 POOL_NAME_LONG = Rule(
@@ -541,16 +306,6 @@ POOL_NAME_LONG = Rule(
         "have at most 63 characters (AdmissionCheck of Kueue v0.19)."
     ),
     fix="Shorten the pool's name.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before=(
-            "  cpu: {count: 4, cpu: 60, memory: 240Gi, labels: {pool: cpu}}\n"
-            "  a-pool-with-a-name-that-says-everything-about-its-nodes-at-once: {count: 4, cpu: 60, memory: 240Gi, labels: {pool: own}, autoscale: {most: 8, provisioningClass: check}}"
-        ),
-        after="  cpu: {count: 4, cpu: 60, memory: 240Gi, labels: {pool: cpu}}",
-        old="  cpu: {count: 4, cpu: 60, memory: 240Gi, labels: {pool: cpu}}",
-        base="shared",
-    ),
 )
 
 KUEUE_FIELD_UNUSED = Rule(
@@ -562,12 +317,6 @@ KUEUE_FIELD_UNUSED = Rule(
         "file would believe in limits that do not exist."
     ),
     fix="Remove the field, or set gang: kueue.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before=("gang: none\nenvironment: dev\ncohorts: {company: {}}\n"),
-        after=("gang: none\nenvironment: dev\n"),
-        changes=(("overlays/lab/cluster.yaml", ', kueue: "0.19.2"', ""),),
-    ),
 )
 
 MULTIKUEUE_POOL = Rule(
@@ -579,17 +328,4 @@ MULTIKUEUE_POOL = Rule(
         "other labels or taints, its pods never start, although both clusters admitted the run."
     ),
     fix="Describe the pool the same way in both files, or give teams no quota in it.",
-    example=Example(
-        "overlays/far/cluster.yaml",
-        before=(_far(label="other")),
-        after=(_far()),
-        whole=True,
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                "teams:\n",
-                ("multiKueue: {clusters: {far: {kubeconfigSecret: far}}}\nteams:\n"),
-            ),
-        ),
-    ),
 )

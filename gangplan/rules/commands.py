@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Example, Rule
+from gangplan.rules.model import ERROR, WARNING, Rule
 
 COMMAND_LAUNCHER = Rule(
     "command-launcher",
@@ -16,12 +16,6 @@ COMMAND_LAUNCHER = Rule(
     fix=(
         "Write only the program, and gangplan starts it on every rank; or choose an image for that launcher."
     ),
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="command: [torchrun, --nproc-per-node, 2, train.py]",
-        after="command: [python, train.py]",
-        old="command: [python, train.py]",
-    ),
 )
 
 COMMAND_HOSTS = Rule(
@@ -34,12 +28,6 @@ COMMAND_HOSTS = Rule(
         "knows."
     ),
     fix="Remove the option.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before='command: [mpirun, -H, "node1,node2", python, train.py]',
-        after="command: [mpirun, python, train.py]",
-        old="command: [python, train.py]",
-    ),
 )
 
 COMMAND_RENDEZVOUS = Rule(
@@ -52,13 +40,6 @@ COMMAND_RENDEZVOUS = Rule(
         "worker's PET_* variables."
     ),
     fix=("Remove the options, or take their values from the PET_* variables in a shell script."),
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="command: [torchrun, --standalone, train.py]",
-        after="command: [torchrun, train.py]",
-        old="command: [python, train.py]",
-        changes=(("specs/nlp/filings.yaml", "image: openmpi", "image: pytorch"),),
-    ),
 )
 
 COMMAND_PREFIX = Rule(
@@ -71,12 +52,6 @@ COMMAND_PREFIX = Rule(
         "run's hosts nor its SSH."
     ),
     fix="Remove the prefix. If it names an image, make that the run's image.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="command: [sudo, mpirun, python, train.py]",
-        after="command: [mpirun, python, train.py]",
-        old="command: [python, train.py]",
-    ),
 )
 
 COMMAND_BEHIND = Rule(
@@ -92,12 +67,6 @@ COMMAND_BEHIND = Rule(
         "Put a profiler before the program instead of before the launcher; if the other program is not "
         "needed, start the launcher directly."
     ),
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="command: [nsys, profile, mpirun, python, train.py]",
-        after="command: [mpirun, nsys, profile, python, train.py]",
-        old="command: [python, train.py]",
-    ),
 )
 
 COMMAND_OPTION = Rule(
@@ -110,12 +79,6 @@ COMMAND_OPTION = Rule(
         "2021.18.1, Horovod, DeepSpeed, torchrun, Accelerate)."
     ),
     fix="Write the option of the image's MPI, as the help shows it.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="command: [mpirun, -ppn, 2, python, train.py]",
-        after='command: [mpirun, --map-by, "ppr:2:node", python, train.py]',
-        old="command: [python, train.py]",
-    ),
 )
 
 COMMAND_RESERVED = Rule(
@@ -128,11 +91,6 @@ COMMAND_RESERVED = Rule(
         "NAME=VALUE, or removing it with env -i, would break the launch."
     ),
     fix="Remove the option or the prefix; the launch is the same for every run.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="mpi: {flags: [--mca, plm_rsh_args, -v]}\n",
-        after='mpi: {flags: [--mca, btl, "tcp,self"]}\n',
-    ),
 )
 
 COMMAND_ROOT = Rule(
@@ -144,11 +102,6 @@ COMMAND_ROOT = Rule(
         "changes nothing."
     ),
     fix="Remove the option.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="mpi: {flags: [--allow-run-as-root]}\n",
-        after="mpi: {flags: [--report-bindings]}\n",
-    ),
 )
 
 COMMAND_NO_PROGRAM = Rule(
@@ -160,12 +113,6 @@ COMMAND_NO_PROGRAM = Rule(
         "help starts no ranks."
     ),
     fix="Add the program, or remove the option.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before='command: [mpirun, -np, "{ranks}"]',
-        after='command: [mpirun, -np, "{ranks}", python, train.py]',
-        old="command: [python, train.py]",
-    ),
 )
 
 COMMAND_ONE_WORD = Rule(
@@ -177,12 +124,6 @@ COMMAND_ONE_WORD = Rule(
         "taken as the name of a file with spaces in it."
     ),
     fix="Give each word an entry of its own, or write the command as one line.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before='command: ["python train.py --lr 1e-4"]',
-        after="command: [python, train.py, --lr, 1e-4]",
-        old="command: [python, train.py]",
-    ),
 )
 
 COMMAND_VARIABLE = Rule(
@@ -191,12 +132,6 @@ COMMAND_VARIABLE = Rule(
     "A variable in the command is never expanded.",
     why=("No shell reads a command, so $HOME, $(date) and ~ reach the program as written."),
     fix='Write the value, or run a shell: [bash, -c, "..."].',
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="command: [python, $HOME/train.py]",
-        after='command: [bash, -c, "python $HOME/train.py"]',
-        old="command: [python, train.py]",
-    ),
 )
 
 COMMAND_PLACEHOLDER = Rule(
@@ -208,12 +143,6 @@ COMMAND_PLACEHOLDER = Rule(
         "names in angle brackets reach the program as written, which some programs want and most do not."
     ),
     fix="Write the value, or one of the three names.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before='command: [python, train.py, --world-size, "{rank}"]',
-        after='command: [python, train.py, --world-size, "{ranks}"]',
-        old="command: [python, train.py]",
-    ),
 )
 
 COMMAND_SHELL = Rule(
@@ -226,12 +155,6 @@ COMMAND_SHELL = Rule(
         "receive them as arguments."
     ),
     fix="Use env for variables, or run a shell.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="command: [cd, /app]",
-        after='command: [bash, -c, "cd /app && python train.py"]',
-        old="command: [python, train.py]",
-    ),
 )
 
 COMMAND_SCRIPT = Rule(
@@ -240,12 +163,6 @@ COMMAND_SCRIPT = Rule(
     "A script cannot be read.",
     why=("A quote, a substitution or a here-document is not closed; a shell would refuse the script, too."),
     fix="Close it where the message says.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before='command: [bash, -c, "echo \'one && python train.py"]',
-        after="command: [bash, -c, \"echo 'one' && python train.py\"]",
-        old="command: [python, train.py]",
-    ),
 )
 
 COMMAND_UNREADABLE = Rule(
@@ -257,12 +174,6 @@ COMMAND_UNREADABLE = Rule(
         "gangplan must compare with the plan. It makes no promise about what it cannot read."
     ),
     fix="Write the number or the options in the command.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before='command: [bash, -c, "mpirun -np $(nproc) python train.py"]',
-        after='command: [bash, -c, "mpirun -np {ranks} python train.py"]',
-        old="command: [python, train.py]",
-    ),
 )
 
 COMMAND_DETACHED = Rule(
@@ -274,12 +185,6 @@ COMMAND_DETACHED = Rule(
         "for it, or that is started by setsid (which may return at once), is killed with its pod."
     ),
     fix="Make the command wait for its launcher.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="command: [bash, -c, mpirun python train.py &]",
-        after="command: [bash, -c, mpirun python train.py & wait]",
-        old="command: [python, train.py]",
-    ),
 )
 
 COMMAND_TOO_LONG = Rule(
@@ -304,12 +209,6 @@ MPI_WITHOUT_EFFECT = Rule(
         "cannot express."
     ),
     fix="Remove it, or write the option where it takes effect.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before=("command: [mpirun, python, train.py]\nmpi: {bindTo: core}"),
-        after="command: [mpirun, --bind-to, core, python, train.py]",
-        old="command: [python, train.py]",
-    ),
 )
 
 MPI_TWICE = Rule(
@@ -318,11 +217,6 @@ MPI_TWICE = Rule(
     "mpi.flags repeats what another field already sets.",
     why=("Open MPI 5 and Hydra fail on an option that is given twice; Open MPI 4 takes one of the two."),
     fix="Keep one of them.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="mpi: {bindTo: core, flags: [--bind-to, socket]}\n",
-        after="mpi: {bindTo: socket}\n",
-    ),
 )
 
 COMMAND_DOWNLOADS = Rule(
@@ -339,12 +233,6 @@ COMMAND_DOWNLOADS = Rule(
         "models and data sets as a step."
     ),
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="command: [bash, -c, pip install wandb && python train.py]",
-        after="command: [bash, -c, pip list && python train.py]",
-        old="command: [python, train.py]",
-    ),
 )
 
 COMMAND_UNSET = Rule(
@@ -357,11 +245,4 @@ COMMAND_UNSET = Rule(
         "and the launcher ends: invalid int value: ''."
     ),
     fix="Remove the option, or take the value from a PET_* variable.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="command: [bash, -c, torchrun --master-port=$MASTER_PORT train.py]",
-        after="command: [bash, -c, torchrun --master-port=$PET_MASTER_PORT train.py]",
-        old="command: [python, train.py]",
-        changes=(("specs/nlp/filings.yaml", "image: openmpi", "image: pytorch"),),
-    ),
 )

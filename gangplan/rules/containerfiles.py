@@ -2,37 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Example, Rule
-
-_GOOD = """\
-FROM registry.example.com/base/debian@sha256:0000000000000000000000000000000000000000000000000000000000000000
-RUN apt-get update && apt-get install -y --no-install-recommends openmpi-bin openssh-client openssh-server \\
- && rm -f /etc/ssh/ssh_host_*
-RUN useradd --create-home --uid 1000 mpiuser
-COPY sshd_config /home/mpiuser/.sshd_config
-COPY ssh_config /etc/ssh/ssh_config.d/mpi.conf
-USER 1000
-ENTRYPOINT ["/bin/bash"]
-"""
-_SSHD = """\
-Port 2222
-StrictModes no
-PermitRootLogin no
-PasswordAuthentication no
-UsePAM no
-"""
-_SSH = "Host *\n    Port 2222\n    StrictHostKeyChecking no\n"
-_FILES = {
-    "images/openmpi/Containerfile": _GOOD,
-    "images/openmpi/sshd_config": _SSHD,
-    "images/openmpi/ssh_config": _SSH,
-}
-
-
-def _example(before: str, after: str, place: str = "Containerfile", rest: tuple[str, ...] = ()) -> Example:
-    """A Containerfile beside the catalog, with one text for another, which `gangplan images lint` reads."""
-    return Example(f"images/openmpi/{place}", before, after, after, run="lint", files=_FILES, rest=rest)
-
+from gangplan.rules.model import ERROR, WARNING, Rule
 
 CONTAINERFILE_UNREADABLE = Rule(
     "containerfile-unreadable",
@@ -40,7 +10,6 @@ CONTAINERFILE_UNREADABLE = Rule(
     "A file is no Containerfile: an unknown instruction, no FROM, or a here-document without an end.",
     why="A builder refuses the file as a whole, so nothing of it was checked. Such an image is never built.",
     fix="Correct the line; instructions stand first on theirs.",
-    example=_example("RNU useradd", "RUN useradd"),
 )
 CONTAINERFILE_ROOT = Rule(
     "containerfile-root",
@@ -52,7 +21,6 @@ CONTAINERFILE_ROOT = Rule(
     ),
     fix="Make a user, give it what it writes, and end with USER and its number.",
     is_verdict=True,
-    example=_example("USER root", "USER 1000"),
 )
 CONTAINERFILE_UID = Rule(
     "containerfile-uid",
@@ -64,7 +32,6 @@ CONTAINERFILE_UID = Rule(
     ),
     fix="Give the user the number of the catalog, or correct user.uid there.",
     is_verdict=True,
-    example=_example("--uid 1001", "--uid 1000"),
 )
 CONTAINERFILE_KEY = Rule(
     "containerfile-key",
@@ -79,7 +46,6 @@ CONTAINERFILE_KEY = Rule(
         "openssh-server; HostKey names the mounted one."
     ),
     is_verdict=True,
-    example=_example("RUN ssh-keygen -A && useradd", "RUN useradd"),
 )
 CONTAINERFILE_PASSWORD = Rule(
     "containerfile-password",
@@ -91,7 +57,6 @@ CONTAINERFILE_PASSWORD = Rule(
     ),
     fix="Set no password, and write PasswordAuthentication no and PermitEmptyPasswords no.",
     is_verdict=True,
-    example=_example("PasswordAuthentication yes", "PasswordAuthentication no", "sshd_config"),
 )
 CONTAINERFILE_ROOT_LOGIN = Rule(
     "containerfile-root-login",
@@ -103,7 +68,6 @@ CONTAINERFILE_ROOT_LOGIN = Rule(
     ),
     fix="Write PermitRootLogin no, and connect as the user of the image.",
     is_verdict=True,
-    example=_example("PermitRootLogin yes", "PermitRootLogin no", "sshd_config"),
 )
 CONTAINERFILE_SSH_PORT = Rule(
     "containerfile-ssh-port",
@@ -115,7 +79,6 @@ CONTAINERFILE_SSH_PORT = Rule(
     ),
     fix="Write Port 2222 for sshd and for the client, and the same as ssh.port in the catalog.",
     is_verdict=True,
-    example=_example("Port 22\n", "Port 2222\n", "sshd_config"),
 )
 CONTAINERFILE_SSHD = Rule(
     "containerfile-sshd",
@@ -127,7 +90,6 @@ CONTAINERFILE_SSHD = Rule(
     ),
     fix="Write StrictModes no and UsePAM no into the configuration that the catalog names.",
     is_verdict=True,
-    example=_example("UsePAM yes", "UsePAM no", "sshd_config"),
 )
 CONTAINERFILE_HOST_KEYS = Rule(
     "containerfile-host-keys",
@@ -139,7 +101,6 @@ CONTAINERFILE_HOST_KEYS = Rule(
     ),
     fix="Write StrictHostKeyChecking no and UserKnownHostsFile /dev/null into a file of /etc/ssh/ssh_config.d.",
     is_verdict=True,
-    example=_example("StrictHostKeyChecking ask", "StrictHostKeyChecking no", "ssh_config"),
 )
 CONTAINERFILE_NO_SSH = Rule(
     "containerfile-no-ssh",
@@ -151,7 +112,6 @@ CONTAINERFILE_NO_SSH = Rule(
     ),
     fix="Install both: openssh-server and openssh-client (openssh-clients on RHEL).",
     is_verdict=True,
-    example=_example("openssh-client \\\n", "openssh-client openssh-server \\\n"),
 )
 CONTAINERFILE_MPI_TWICE = Rule(
     "containerfile-mpi-twice",
@@ -163,7 +123,6 @@ CONTAINERFILE_MPI_TWICE = Rule(
     ),
     fix="Install one, and build mpi4py and Horovod against it.",
     is_verdict=True,
-    example=_example("openmpi-bin mpich ", "openmpi-bin "),
 )
 CONTAINERFILE_MPI_VERSION = Rule(
     "containerfile-mpi-version",
@@ -175,7 +134,6 @@ CONTAINERFILE_MPI_VERSION = Rule(
     ),
     fix="Correct mpi of the image in the catalog, or install that version.",
     is_verdict=True,
-    example=_example("openmpi-bin=4.1.4-3", "openmpi-bin"),
 )
 CONTAINERFILE_RUN_AS_ROOT = Rule(
     "containerfile-run-as-root",
@@ -187,7 +145,6 @@ CONTAINERFILE_RUN_AS_ROOT = Rule(
     ),
     fix="Remove OMPI_ALLOW_RUN_AS_ROOT and --allow-run-as-root, and use a user of its own.",
     is_verdict=True,
-    example=_example("ENV OMPI_ALLOW_RUN_AS_ROOT=1\nUSER 1000", "USER 1000"),
 )
 CONTAINERFILE_PRIVILEGE = Rule(
     "containerfile-privilege",
@@ -199,7 +156,6 @@ CONTAINERFILE_PRIVILEGE = Rule(
     ),
     fix="Do what needs root while building, and leave sudo, setcap and chmod u+s out.",
     is_verdict=True,
-    example=_example("openssh-server sudo \\\n", "openssh-server \\\n"),
 )
 CONTAINERFILE_SECRET = Rule(
     "containerfile-secret",
@@ -211,7 +167,6 @@ CONTAINERFILE_SECRET = Rule(
     ),
     fix="Mount it while building (RUN --mount=type=secret), or at run time: secrets in the spec.",
     is_verdict=True,
-    example=_example("ENV HF_TOKEN=example-value-1234\nUSER 1000", "USER 1000"),
 )
 CONTAINERFILE_BASE_OPEN = Rule(
     "containerfile-base-open",
@@ -223,14 +178,6 @@ CONTAINERFILE_BASE_OPEN = Rule(
     ),
     fix="Name the base by digest: FROM image:tag@sha256:...",
     is_verdict=True,
-    example=Example(
-        "images/openmpi/Containerfile",
-        "debian:13\n",
-        "debian@sha256:" + "0" * 64 + "\n",
-        "debian@sha256:" + "0" * 64 + "\n",
-        run="lint",
-        files=_FILES,
-    ),
 )
 CONTAINERFILE_WRITABLE = Rule(
     "containerfile-writable",
@@ -242,7 +189,6 @@ CONTAINERFILE_WRITABLE = Rule(
     ),
     fix="Give them to the user or to group 0: chgrp -R 0 DIR && chmod -R g=u DIR.",
     is_verdict=True,
-    example=_example("mpiuser && chmod -R 777 /home/mpiuser", "mpiuser"),
 )
 CONTAINERFILE_SHELL_FORM = Rule(
     "containerfile-shell-form",
@@ -254,7 +200,6 @@ CONTAINERFILE_SHELL_FORM = Rule(
     ),
     fix='Write the list form: ENTRYPOINT ["program", "argument"], and exec in scripts.',
     is_verdict=True,
-    example=_example("ENTRYPOINT /bin/bash", 'ENTRYPOINT ["/bin/bash"]'),
 )
 CONTAINERFILE_UNCHECKED = Rule(
     "containerfile-unchecked",
@@ -266,7 +211,6 @@ CONTAINERFILE_UNCHECKED = Rule(
     ),
     fix="Download a fixed version and compare its checksum: ADD --checksum=sha256:..., or sha256sum -c.",
     is_verdict=True,
-    example=_example("RUN curl -s https://example.com/install.sh | sh\nUSER 1000", "USER 1000"),
 )
 CONTAINERFILE_REQUIREMENT_OPEN = Rule(
     "containerfile-requirement-open",
@@ -278,15 +222,4 @@ CONTAINERFILE_REQUIREMENT_OPEN = Rule(
     ),
     fix="Write ==VERSION, or compile the list with hashes: pip-compile --generate-hashes requirements.in.",
     is_verdict=True,
-    example=Example(
-        "images/openmpi/requirements.txt",
-        "numpy>=2\n",
-        "numpy==2.2.6\n",
-        whole=True,
-        run="lint",
-        files={
-            **_FILES,
-            "images/openmpi/Containerfile": _GOOD.replace("USER", "COPY requirements.txt /tmp/\nUSER"),
-        },
-    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import WARNING, Example, Rule
+from gangplan.rules.model import WARNING, Rule
 
 RUNS_BLOCK_RUNS = Rule(
     "runs-block-runs",
@@ -14,37 +14,6 @@ RUNS_BLOCK_RUNS = Rule(
     ),
     fix="Let Kueue start each run as a whole (gang: kueue), or run one after the other.",
     waivable=True,
-    example=Example(
-        "specs/nlp/second.yaml",
-        before=(
-            "apiVersion: gangplan.dev/v1\n"
-            "kind: TrainingJob\n"
-            "image: openmpi\n"
-            "command: [python, train.py]\n"
-            "workers: 5\n"
-            "gpus: 4\n"
-            "placement: {nodePool: a100}\n"
-        ),
-        after=(
-            "apiVersion: gangplan.dev/v1\n"
-            "kind: TrainingJob\n"
-            "image: openmpi\n"
-            "command: [python, train.py]\n"
-            "workers: 2\n"
-            "gpus: 4\n"
-            "placement: {nodePool: a100}\n"
-        ),
-        whole=True,
-        changes=(
-            ("overlays/lab/cluster.yaml", "region:", ("gang: none\nenvironment: dev\nregion:")),
-            ("overlays/lab/cluster.yaml", ', kueue: "0.19.2"', ""),
-            (
-                "specs/nlp/filings.yaml",
-                ("workers: 4\ngpus: 2"),
-                ("workers: 5\ngpus: 4\nplacement: {nodePool: a100}"),
-            ),
-        ),
-    ),
 )
 
 PREEMPTIBLE_WITHOUT_CHECKPOINT = Rule(
@@ -57,12 +26,4 @@ PREEMPTIBLE_WITHOUT_CHECKPOINT = Rule(
     ),
     fix=("Add checkpoint: and load CHECKPOINT_DIR when the program starts, or stay within the team's quota."),
     waivable=True,
-    example=Example(
-        "specs/research/train.yaml",
-        before=("workers: 2\ngpus: 8"),
-        after=("workers: 1\ngpus: 8"),
-        old=("workers: 2\ngpus: 4"),
-        base="shared",
-        changes=(("specs/research/train.yaml", "command:", ("placement: {nodePool: h100}\ncommand:")),),
-    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, Example, Rule
+from gangplan.rules.model import ERROR, Rule
 
 YAML_SYNTAX = Rule(
     "yaml-syntax",
@@ -13,12 +13,6 @@ YAML_SYNTAX = Rule(
         "and what is usually wrong there, such as a missing space after a colon or a tab."
     ),
     fix=("Correct the line; editors show it when they know the schema (first line of the samples)."),
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="workers:4",
-        after="workers: 4",
-        old="workers: 4",
-    ),
 )
 
 YAML_EMPTY = Rule(
@@ -30,14 +24,6 @@ YAML_EMPTY = Rule(
         "Treated as a spec without fields, it would be a run that nobody asked for."
     ),
     fix="Write the spec, or remove the file.",
-    example=Example(
-        "specs/nlp/second.yaml",
-        before="# to do\n",
-        after=(
-            "apiVersion: gangplan.dev/v1\nkind: TrainingJob\nimage: openmpi\ncommand: [python, train.py]\n"
-        ),
-        whole=True,
-    ),
 )
 
 YAML_DUPLICATE_KEY = Rule(
@@ -49,11 +35,6 @@ YAML_DUPLICATE_KEY = Rule(
         "the same file would see two different jobs."
     ),
     fix="Keep one of the two lines.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="workers: 8\n",
-        after="slots: 2\n",
-    ),
 )
 
 YAML_MANY_DOCUMENTS = Rule(
@@ -65,11 +46,6 @@ YAML_MANY_DOCUMENTS = Rule(
         "ignored by some readers."
     ),
     fix="Put each job in a file of its own.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before=("---\nworkers: 8\n"),
-        after="description: one document\n",
-    ),
 )
 
 YAML_TAG = Rule(
@@ -81,11 +57,6 @@ YAML_TAG = Rule(
         "none of them, so gangplan refuses them all."
     ),
     fix="Remove the tag, or quote the value.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="env: {X: !!python/name:os.system a}\n",
-        after="env: {X: a}\n",
-    ),
 )
 
 YAML_ALIAS_BOMB = Rule(
@@ -97,11 +68,6 @@ YAML_ALIAS_BOMB = Rule(
         "size keeps one file from blocking everybody's checks."
     ),
     fix="Write the values out, or use fewer of them.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="env: &all {X: *all}\n",
-        after="env: &all {X: a}\n",
-    ),
 )
 
 YAML_MERGE_KEY = Rule(
@@ -113,11 +79,6 @@ YAML_MERGE_KEY = Rule(
         "depend on the reader."
     ),
     fix="Write the values out; defaults belong in team.yaml.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="env: {<<: {NCCL_DEBUG: INFO}}\n",
-        after="env: {NCCL_DEBUG: INFO}\n",
-    ),
 )
 
 YAML_KEY_TYPE = Rule(
@@ -130,11 +91,6 @@ YAML_KEY_TYPE = Rule(
         "here, too."
     ),
     fix="Put quotes around the key.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="env: {on: a}\n",
-        after='env: {"on": a}\n',
-    ),
 )
 
 YAML_BAD_NUMBER = Rule(
@@ -143,12 +99,6 @@ YAML_BAD_NUMBER = Rule(
     "A number is infinite or not a number.",
     why=("JSON, and so every Kubernetes API, has no infinity and no NaN. The object could not be sent."),
     fix="Write a finite number, or quote the text.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="cpu: .inf",
-        after="cpu: 16",
-        old="cpu: 8",
-    ),
 )
 
 YAML_CONTROL_CHARACTER = Rule(
@@ -160,11 +110,6 @@ YAML_CONTROL_CHARACTER = Rule(
         "copied terminal output, or from somebody hiding something."
     ),
     fix="Remove the character at the reported place.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before='description: "a\x01b"\n',
-        after="description: ab\n",
-    ),
 )
 
 YAML_NOT_UTF8 = Rule(
@@ -190,11 +135,6 @@ YAML_TOO_DEEP = Rule(
         "readers with a stack overflow."
     ),
     fix="Look for brackets or indentation that repeat by mistake.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="labels: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: 1}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}\n",
-        after='labels: {a: "1"}\n',
-    ),
 )
 
 YAML_TOO_LARGE = Rule(
@@ -218,11 +158,6 @@ FILE_UNREADABLE = Rule(
         "reports it. Links could lead out of the workspace."
     ),
     fix="Put a regular file there, or remove what is there now.",
-    example=Example(
-        "patch",
-        before="- {target: {kind: Namespace}, path: labels.yaml}\n",
-        after="",
-    ),
 )
 
 SPEC_MISSING_FIELD = Rule(
@@ -231,12 +166,6 @@ SPEC_MISSING_FIELD = Rule(
     "A required field is missing.",
     why=("Few fields are required, and none of them has a default that would suit everybody."),
     fix="Add the field; the help shows an example.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="",
-        after="command: python train.py\n",
-        old="command: [python, train.py]\n",
-    ),
 )
 
 SPEC_UNKNOWN_FIELD = Rule(
@@ -248,12 +177,6 @@ SPEC_UNKNOWN_FIELD = Rule(
         "the job would run with a default that nobody chose."
     ),
     fix="Use the suggested field, or look it up with `gangplan explain FIELD`.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="replicas: 4",
-        after="workers: 8",
-        old="workers: 4",
-    ),
 )
 
 SPEC_TYPE = Rule(
@@ -265,12 +188,6 @@ SPEC_TYPE = Rule(
         "and no into false."
     ),
     fix="Write the value as the message says, with or without quotes.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="workers: four",
-        after="workers: 8",
-        old="workers: 4",
-    ),
 )
 
 SPEC_VALUE = Rule(
@@ -282,12 +199,6 @@ SPEC_VALUE = Rule(
         "that DNS allows. An API server would refuse a wrong value later, in an event that nobody reads."
     ),
     fix="Write the value as the help says.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="memory: 32GB",
-        after="memory: 64Gi",
-        old="memory: 32Gi",
-    ),
 )
 
 SPEC_FILE_NAME = Rule(
@@ -299,20 +210,6 @@ SPEC_FILE_NAME = Rule(
         ".yml or contains capitals would be left out, and nobody would notice."
     ),
     fix=("Rename it to lower-case letters, digits and '-', ending in .yaml, or set name in the spec."),
-    example=Example(
-        "specs/nlp/Filings_V2.yaml",
-        before=(
-            "apiVersion: gangplan.dev/v1\nkind: TrainingJob\nimage: openmpi\ncommand: [python, train.py]\n"
-        ),
-        after=(
-            "apiVersion: gangplan.dev/v1\n"
-            "kind: TrainingJob\n"
-            "name: filings-v2\n"
-            "image: openmpi\n"
-            "command: [python, train.py]\n"
-        ),
-        whole=True,
-    ),
 )
 
 SPEC_TEAM = Rule(
@@ -324,11 +221,6 @@ SPEC_TEAM = Rule(
         "team would spend that team's quota."
     ),
     fix="Move the file into specs/<team>/, or remove the line.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="team: vision\n",
-        after="team: nlp\n",
-    ),
 )
 
 JOB_NAME_TWICE = Rule(
@@ -337,20 +229,6 @@ JOB_NAME_TWICE = Rule(
     "Two specs in one namespace describe the same job.",
     why=("Both would render runs with the same name, and the second would replace the first in the cluster."),
     fix="Rename one of the files, or set name in one of them.",
-    example=Example(
-        "specs/nlp/second.yaml",
-        before=(
-            "apiVersion: gangplan.dev/v1\n"
-            "kind: TrainingJob\n"
-            "name: filings\n"
-            "image: openmpi\n"
-            "command: [python, train.py]\n"
-        ),
-        after=(
-            "apiVersion: gangplan.dev/v1\nkind: TrainingJob\nimage: openmpi\ncommand: [python, train.py]\n"
-        ),
-        whole=True,
-    ),
 )
 
 NAME_TOO_LONG = Rule(
@@ -362,11 +240,6 @@ NAME_TOO_LONG = Rule(
         "accepts a longer name, and JobSet then fails to create the pods."
     ),
     fix="Shorten the name to the length in the message.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="name: a-very-long-name-that-tells-everything-about-the-job\n",
-        after="name: a-short-name\n",
-    ),
 )
 
 TEAM_MISSING = Rule(
@@ -378,13 +251,6 @@ TEAM_MISSING = Rule(
         "nothing in the folder can be resolved."
     ),
     fix="Add team.yaml; `gangplan schema print team` shows its fields.",
-    example=Example(
-        "specs/vision/team.yaml",
-        before=None,
-        after=("apiVersion: gangplan.dev/v1\nkind: Team\nclusters: [lab]\n"),
-        whole=True,
-        files={"specs/vision/README.md": "A new team.\n"},
-    ),
 )
 
 WORKSPACE_EMPTY = Rule(

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, NOTE, Example, Rule
-
-_DEV = (("overlays/lab/cluster.yaml", "location: on-prem\n", "location: on-prem\nenvironment: dev\n"),)
-_SPEC = "specs/nlp/filings.yaml"
+from gangplan.rules.model import ERROR, NOTE, Rule
 
 DEBUG_IN_PROD = Rule(
     "debug-in-prod",
@@ -16,9 +13,6 @@ DEBUG_IN_PROD = Rule(
         "open a shell in them sees the data of the run. Production is no place for either."
     ),
     fix="Remove debug, and reproduce the failure on a cluster whose environment is dev.",
-    example=Example(
-        _SPEC, before="debug: {until: '2026-12-01'}\n", after="", run="validate --today 2026-11-30"
-    ),
 )
 
 DEBUG_UNUSABLE = Rule(
@@ -30,13 +24,6 @@ DEBUG_UNUSABLE = Rule(
         "of a try before the next, and a Job whose single pods may fail makes them again."
     ),
     fix="Remove debug, or what the message names.",
-    example=Example(
-        _SPEC,
-        before="debug: {until: '2026-12-01'}\nretries: 1\n",
-        after="debug: {until: '2026-12-01'}\n",
-        changes=_DEV,
-        run="validate --today 2026-11-30",
-    ),
 )
 
 DEBUG_KEPT = Rule(
@@ -48,13 +35,6 @@ DEBUG_KEPT = Rule(
         "or when its timeout is up. Whoever reviews the spec should see it."
     ),
     fix="Remove debug once the cause is known; state: stopped ends a run that is being kept.",
-    example=Example(
-        _SPEC,
-        before="debug: {until: '2026-12-01'}\n",
-        after="",
-        changes=_DEV,
-        run="validate --today 2026-11-30",
-    ),
 )
 
 DEBUG_OVER = Rule(
@@ -67,13 +47,6 @@ DEBUG_OVER = Rule(
     ),
     fix="Remove debug, set a later day, or write state: archived where the run is over.",
     is_verdict=True,
-    example=Example(
-        _SPEC,
-        before="debug: {until: '2026-11-30'}\n",
-        after="debug: {until: '2026-12-01'}\n",
-        changes=_DEV,
-        run="validate --today 2026-12-01",
-    ),
 )
 
 DEBUG_TOO_LONG = Rule(
@@ -86,11 +59,4 @@ DEBUG_TOO_LONG = Rule(
     ),
     fix="Set an earlier day.",
     is_verdict=True,
-    example=Example(
-        _SPEC,
-        before="debug: {until: '2026-12-31'}\n",
-        after="debug: {until: '2026-12-14'}\n",
-        changes=_DEV,
-        run="validate --today 2026-11-30",
-    ),
 )

@@ -1,6 +1,6 @@
 """Rules about disk, huge pages and devices that are neither GPUs nor RDMA devices."""
 
-from gangplan.rules.model import ERROR, Example, Rule
+from gangplan.rules.model import ERROR, Rule
 
 DEVICE_HAS_FIELD = Rule(
     "device-has-field",
@@ -11,12 +11,6 @@ DEVICE_HAS_FIELD = Rule(
         "Asked for under another name, the run would have the devices and nothing that belongs to them."
     ),
     fix="Write gpus, or rdma under network.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="devices: {nvidia.com/gpu: 2}\n",
-        after="gpus: 2\n",
-        old="gpus: 2\n",
-    ),
 )
 
 HUGE_PAGES_UNEVEN = Rule(
@@ -28,18 +22,6 @@ HUGE_PAGES_UNEVEN = Rule(
         "promises beyond them is never there."
     ),
     fix="Write a multiple of the page size.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="hugePages: {2Mi: 3Mi}\n",
-        after="hugePages: {2Mi: 4Mi}\n",
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                "labels: {pool: a100}}",
-                "labels: {pool: a100}, hugePages: {2Mi: 64Gi}}",
-            ),
-        ),
-    ),
 )
 
 POOL_DEVICE_TWICE = Rule(
@@ -51,10 +33,4 @@ POOL_DEVICE_TWICE = Rule(
         "quotas and in the node fit, and runs would be admitted that find no node."
     ),
     fix="List under devices what is neither GPU nor RDMA device.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="labels: {pool: a100}, devices: {nvidia.com/gpu: 8}}",
-        after="labels: {pool: a100}, devices: {example.com/fpga: 8}}",
-        old="labels: {pool: a100}}",
-    ),
 )

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, Example, Rule
-
-_CLUSTER = "overlays/lab/cluster.yaml"
-_POOL = "gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}"
-_DYNAMIC = "gpu: {model: a100-80gb, count: 8, resource: example.com/gpu, deviceClass: gpu.example.com}, labels: {pool: a100}"
-_NEW = (_CLUSTER, 'kubernetes: "1.34.4"', 'kubernetes: "1.36.0"')
+from gangplan.rules.model import ERROR, Rule
 
 DEVICE_CLASS_VERSION = Rule(
     "device-class-version",
@@ -21,7 +16,6 @@ DEVICE_CLASS_VERSION = Rule(
         "(ResourceClaimTemplate) are not rendered."
     ),
     fix="Remove deviceClass and use a device plugin, or update the cluster to Kubernetes 1.36.",
-    example=Example(_CLUSTER, before=_DYNAMIC, after=_POOL, old=_POOL),
 )
 
 DEVICE_CLASS_TWICE = Rule(
@@ -33,24 +27,6 @@ DEVICE_CLASS_TWICE = Rule(
         "that was created later, for pods of all pools."
     ),
     fix="Give each class a resource of its own.",
-    example=Example(
-        _CLUSTER,
-        before="deviceClass: other.example.com}, labels: {pool: spot}",
-        after="deviceClass: gpu.example.com}, labels: {pool: spot}",
-        old="deviceClass: any.example.com}, labels: {pool: spot}",
-        changes=(
-            _NEW,
-            (_CLUSTER, _POOL, _DYNAMIC),
-            (
-                _CLUSTER,
-                "gpu: {model: a100-80gb, count: 8}, labels: {pool: spot}",
-                (
-                    "gpu: {model: a100-80gb, count: 8, resource: example.com/gpu, deviceClass: any.example.com},"
-                    " labels: {pool: spot}"
-                ),
-            ),
-        ),
-    ),
 )
 
 DEVICE_CLASS_UNUSABLE = Rule(
@@ -63,11 +39,4 @@ DEVICE_CLASS_UNUSABLE = Rule(
         "schedulers of their own; whether theirs allocates such devices is not known here. Only kube-scheduler does."
     ),
     fix="Remove topology: true of the pool, or use a device plugin there.",
-    example=Example(
-        _CLUSTER,
-        before=_DYNAMIC + ", topology: true",
-        after=_DYNAMIC,
-        old=_POOL,
-        changes=(_NEW,),
-    ),
 )

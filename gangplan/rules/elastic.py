@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Example, Rule
-
-_TORCH = (("specs/nlp/filings.yaml", "image: openmpi", "image: pytorch"),)
-_ALSO = (*_TORCH, ("specs/nlp/filings.yaml", "workers: 4\n", ""))
+from gangplan.rules.model import ERROR, WARNING, Rule
 
 ELASTIC_UNUSABLE = Rule(
     "elastic-unusable",
@@ -17,12 +14,6 @@ ELASTIC_UNUSABLE = Rule(
         "others are missing, takes Kubernetes 1.31."
     ),
     fix="Write workers, or correct what the message names.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="elastic: {min: 5, max: 4}\ncheckpoint: {to: filings}\n",
-        after="elastic: {min: 2, max: 4}\ncheckpoint: {to: filings}\n",
-        changes=_ALSO,
-    ),
 )
 
 ELASTIC_CHECKPOINT = Rule(
@@ -34,10 +25,4 @@ ELASTIC_CHECKPOINT = Rule(
         "without a checkpoint starts from the beginning each time."
     ),
     fix="Add checkpoint, and load CHECKPOINT_DIR when the program starts.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="elastic: {min: 2, max: 4}\n",
-        after="elastic: {min: 2, max: 4}\ncheckpoint: {to: filings}\n",
-        changes=_ALSO,
-    ),
 )

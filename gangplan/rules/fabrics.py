@@ -2,29 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, NOTE, WARNING, Example, Rule
-
-_CLUSTER = "overlays/lab/cluster.yaml"
-_POOL = "labels: {pool: a100}}"
-
-
-def _on_pool(text: str) -> tuple[str, str, str]:
-    return _CLUSTER, _POOL, f"labels: {{pool: a100}}, {text}}}"
-
-
-def _fabrics(text: str) -> tuple[str, str, str]:
-    return _CLUSTER, "teams:\n", f"fabrics: {text}\nteams:\n"
-
-
-_RAIL = "rdma: {resource: rdma/ib, count: 8}, fabric: ib"
-_WANTED = ("specs/nlp/filings.yaml", "", "network: {rdma: required}\n")
-_WHOLE = ("specs/nlp/filings.yaml", "gpus: 2\n", "gpus: 8\n")
-_LEVEL = (
-    _CLUSTER,
-    "nlp: {queue: training}",
-    "nlp: {queue: training, podSecurity: {level: privileged, reason: InfiniBand cards of the nodes, until: '2027-01-31'}}",
-)
-_PATHS = "hostPaths: {ib: {path: /dev/infiniband, mount: /dev/infiniband}}"
+from gangplan.rules.model import ERROR, NOTE, WARNING, Rule
 
 HOST_ACCESS_REFUSED = Rule(
     "host-access-refused",
@@ -40,14 +18,6 @@ HOST_ACCESS_REFUSED = Rule(
         'IPC_LOCK is all that it needs, or write rdma: "off".'
     ),
     is_verdict=True,
-    example=Example(
-        _CLUSTER,
-        before="nlp: {queue: training}",
-        after=_LEVEL[2],
-        old="nlp: {queue: training}",
-        run="validate --today 2026-11-01",
-        changes=(_on_pool(_RAIL), _fabrics(f"{{ib: {{{_PATHS}}}}}"), _WANTED),
-    ),
 )
 
 CAPABILITY_IDLE = Rule(
@@ -61,14 +31,6 @@ CAPABILITY_IDLE = Rule(
     ),
     fix="Raise the memlock limit on the nodes, and write memlock: unlimited at the fabric.",
     waivable=True,
-    example=Example(
-        _CLUSTER,
-        before="fabrics: {ib: {capabilities: [IPC_LOCK]}}\n",
-        after="fabrics: {ib: {capabilities: [IPC_LOCK], memlock: unlimited}}\n",
-        run="validate --today 2026-11-01",
-        changes=(_on_pool(_RAIL), _LEVEL, _WANTED),
-        rest=("pod-security-raised", "host-access", "rdma-bypasses-policy"),
-    ),
 )
 
 FABRIC_NODE_SHARED = Rule(
@@ -82,17 +44,6 @@ FABRIC_NODE_SHARED = Rule(
     ),
     fix='Ask for all GPUs of a node per worker, or write rdma: "off".',
     is_verdict=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="gpus: 2\n",
-        after="gpus: 8\n",
-        old="gpus: 2\n",
-        changes=(
-            _on_pool("rdma: {resource: rdma/ib, count: 8}, fabric: ib"),
-            _fabrics("{ib: {wholeNode: true}}"),
-            _WANTED,
-        ),
-    ),
 )
 
 FABRIC_SCC = Rule(
@@ -105,19 +56,6 @@ FABRIC_SCC = Rule(
     ),
     fix="Write scc at the fabric, and let the service account training of the team's namespace use it.",
     is_verdict=True,
-    example=Example(
-        _CLUSTER,
-        before=f"fabrics: {{ib: {{{_PATHS}}}}}\n",
-        after=f"fabrics: {{ib: {{{_PATHS}, scc: fabric-ib}}}}\n",
-        run="validate --today 2026-11-01",
-        changes=(
-            _on_pool(_RAIL),
-            _LEVEL,
-            _WANTED,
-            (_CLUSTER, 'gpuOperator: "25.10.0"}', 'gpuOperator: "25.10.0", openshift: "4.21"}'),
-        ),
-        rest=("pod-security-raised",),
-    ),
 )
 
 FABRIC_UNKNOWN = Rule(
@@ -126,13 +64,6 @@ FABRIC_UNKNOWN = Rule(
     "A node pool names a fabric that the cluster does not have.",
     why="Runs with RDMA on this pool would get its devices, and nothing else that its network needs.",
     fix="Write the fabric under fabrics, or correct its name.",
-    example=Example(
-        _CLUSTER,
-        before="fabrics: {efb: {preset: aws-efa}}\n",
-        after="fabrics: {efa: {preset: aws-efa}}\n",
-        changes=(_on_pool("rdma: {resource: vpc.amazonaws.com/efa, count: 4}, fabric: efa"),),
-        rest=("fabric-unused",),
-    ),
 )
 
 FABRIC_MISFIT = Rule(
@@ -146,12 +77,6 @@ FABRIC_MISFIT = Rule(
         "the nodes' network."
     ),
     fix="Follow the message.",
-    example=Example(
-        _CLUSTER,
-        before="fabrics: {ib: {hostNetwork: true}}\n",
-        after="fabrics: {ib: {hostNetwork: true, nodeAddresses: [10.0.16.0/20]}}\n",
-        changes=(_on_pool(_RAIL),),
-    ),
 )
 
 FABRIC_CONTAINER = Rule(
@@ -163,12 +88,6 @@ FABRIC_CONTAINER = Rule(
         "through the cluster's mirrors; a name of its own; and folders that the fabric has."
     ),
     fix="Write the image, correct the folder's name, or rename the container.",
-    example=Example(
-        _CLUSTER,
-        before="fabrics: {ib: {sidecars: {daemon: {mounts: {}}}}}\n",
-        after="fabrics: {ib: {sidecars: {daemon: {image: 'registry.example.com/fabric/daemon:1.0'}}}}\n",
-        changes=(_on_pool(_RAIL),),
-    ),
 )
 
 FABRIC_ROOT = Rule(
@@ -180,12 +99,6 @@ FABRIC_ROOT = Rule(
         "them."
     ),
     fix="Write root: true, or remove the capabilities.",
-    example=Example(
-        _CLUSTER,
-        before="fabrics: {ib: {sidecars: {daemon: {image: 'registry.example.com/daemon:1.0', capabilities: [NET_ADMIN]}}}}\n",
-        after="fabrics: {ib: {sidecars: {daemon: {image: 'registry.example.com/daemon:1.0', capabilities: [NET_ADMIN], root: true}}}}\n",
-        changes=(_on_pool(_RAIL),),
-    ),
 )
 
 FABRIC_UNUSED = Rule(
@@ -194,9 +107,4 @@ FABRIC_UNUSED = Rule(
     "No node pool names the fabric.",
     why="Nothing of it is ever rendered. Often the pool lacks its fabric: line, and runs get devices alone.",
     fix="Write fabric: at the pools that have it, or remove the fabric.",
-    example=Example(
-        _CLUSTER,
-        before="fabrics: {efa: {preset: aws-efa}}\n",
-        after="",
-    ),
 )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, Example, Rule
-
-_SETTINGS = {"specs/nlp/files/ds.json": '{"fp16": true}\n'}
+from gangplan.rules.model import ERROR, Rule
 
 FILE_MISSING = Rule(
     "file-missing",
@@ -12,12 +10,6 @@ FILE_MISSING = Rule(
     "A file that the spec mounts is not there.",
     why="Its bytes become a part of the run. They are looked for beside the spec, from its own folder on.",
     fix="Correct the name, or add the file.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="files: {./files/dss.json: /etc/ds.json}\n",
-        after="files: {./files/ds.json: /etc/ds.json}\n",
-        files=_SETTINGS,
-    ),
 )
 
 FILE_UNUSABLE = Rule(
@@ -29,12 +21,6 @@ FILE_UNUSABLE = Rule(
         "that comes with it. YAML files below specs/ are read as specs, unless they are in a folder files/."
     ),
     fix="Move the file into a folder files/ beside the spec.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="files: {./../../images/ds.json: /etc/ds.json}\n",
-        after="files: {./files/ds.json: /etc/ds.json}\n",
-        files=_SETTINGS,
-    ),
 )
 
 FILES_TOO_LARGE = Rule(
@@ -46,12 +32,6 @@ FILES_TOO_LARGE = Rule(
         "API server keep it as long as the run."
     ),
     fix="Put what is large onto a claim that data mounts, or into the image.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="files: {./files/tokens.txt: /etc/tokens.txt}\n",
-        after="files: {./files/ds.json: /etc/ds.json}\n",
-        files={**_SETTINGS, "specs/nlp/files/tokens.txt": "word\n" * 250_000},
-    ),
 )
 
 OF_FILES = frozenset({FILE_MISSING, FILE_UNUSABLE, FILES_TOO_LARGE})

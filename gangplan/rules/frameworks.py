@@ -1,6 +1,6 @@
 """Rules about frameworks that need no launcher."""
 
-from gangplan.rules.model import ERROR, Example, Rule
+from gangplan.rules.model import ERROR, Rule
 
 FRAMEWORK_VERSION = Rule(
     "framework-version",
@@ -11,13 +11,6 @@ FRAMEWORK_VERSION = Rule(
         "the policy, and each worker waits for the others until the timeout."
     ),
     fix="Use a cluster with Trainer 2.2 or later, or framework: plain.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before='trainer: "2.1.0", kueue: "0.15.2"',
-        after='trainer: "2.3.0", kueue: "0.19.2"',
-        old='trainer: "2.3.0", kueue: "0.19.2"',
-        changes=(("specs/nlp/filings.yaml", "image: openmpi\n", "image: openmpi\nframework: jax\n"),),
-    ),
 )
 
 FRAMEWORK_ONE_RANK = Rule(
@@ -29,9 +22,4 @@ FRAMEWORK_ONE_RANK = Rule(
         "nobody starts are waited for until the timeout."
     ),
     fix="Leave slots out; for xgboost, give each worker one GPU.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="framework: plain\nslots: 2\n",
-        after="framework: plain\n",
-    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, NOTE, WARNING, Example, Rule
+from gangplan.rules.model import ERROR, NOTE, WARNING, Rule
 
 NAMESPACE_NOT_GIVEN = Rule(
     "namespace-not-given",
@@ -14,11 +14,6 @@ NAMESPACE_NOT_GIVEN = Rule(
         "team-<name> without asking, and whatever a cluster file gives it."
     ),
     fix=("Remove the line, or ask the platform for namespace: at the team's entry in the cluster file."),
-    example=Example(
-        "specs/nlp/team.yaml",
-        before="namespace: ml-tools\n",
-        after="namespace: team-nlp\n",
-    ),
 )
 
 REGIME_NOT_EVERYWHERE = Rule(
@@ -32,45 +27,6 @@ REGIME_NOT_EVERYWHERE = Rule(
     fix=(
         "Add the regime to the team's entry in every cluster file that lists the team, or take the "
         "team off that cluster."
-    ),
-    example=Example(
-        "overlays/other/cluster.yaml",
-        before=(
-            "apiVersion: gangplan.dev/v1\n"
-            "kind: Cluster\n"
-            "versions: {kubernetes: '1.34.4', trainer: '2.3.0', kueue: '0.19.2'}\n"
-            "region: eu-central\n"
-            "location: on-prem\n"
-            "retention: {audit: 2555d}\n"
-            "policies: {packs: [baseline, sox]}\n"
-            "nodePools: {cpu: {count: 4, cpu: 60, memory: 240Gi}}\n"
-            "teams: {nlp: {queue: training}}\n"
-        ),
-        after=(
-            "apiVersion: gangplan.dev/v1\n"
-            "kind: Cluster\n"
-            "versions: {kubernetes: '1.34.4', trainer: '2.3.0', kueue: '0.19.2'}\n"
-            "region: eu-central\n"
-            "location: on-prem\n"
-            "retention: {audit: 2555d}\n"
-            "policies: {packs: [baseline, sox]}\n"
-            "nodePools: {cpu: {count: 4, cpu: 60, memory: 240Gi}}\n"
-            "teams: {nlp: {queue: training, compliance: [sox]}}\n"
-        ),
-        whole=True,
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                "nlp: {queue: training}",
-                "nlp: {queue: training, compliance: [sox]}",
-            ),
-            (
-                "overlays/lab/cluster.yaml",
-                "teams:\n",
-                ("retention: {audit: 2555d}\npolicies: {packs: [baseline, sox]}\nteams:\n"),
-            ),
-            ("specs/nlp/team.yaml", "clusters: [lab]\n", ("clusters: [lab]\ncontact: nlp@example.com\n")),
-        ),
     ),
 )
 
@@ -87,11 +43,6 @@ LABEL_INJECTS = Rule(
         "Remove the label. If the run is meant to have it, the platform adds the label with a patch in "
         "the cluster's overlay."
     ),
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="labels: {azure.workload.identity/use: 'true'}\n",
-        after="labels: {example.com/project: filings}\n",
-    ),
 )
 
 POSTURE_TOO_WEAK = Rule(
@@ -106,21 +57,8 @@ POSTURE_TOO_WEAK = Rule(
         "Leave posture out, or set one that is at least as strong; from weak to strong: default, "
         "restricted, isolated."
     ),
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="network: {posture: default}\n",
-        after="network: {posture: isolated}\n",
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                "nlp: {queue: training}",
-                "nlp: {queue: training, posture: restricted}",
-            ),
-        ),
-    ),
 )
 
-_RAISED = "nlp: {queue: training, podSecurity: {level: %s, reason: The fabric's daemon needs the node, until: '%s'}}"
 
 POD_SECURITY_RAISED = Rule(
     "pod-security-raised",
@@ -133,14 +71,6 @@ POD_SECURITY_RAISED = Rule(
     ),
     fix="Remove podSecurity from the team's entry as soon as the reason is gone.",
     waivable=True,
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before=_RAISED % ("privileged", "2027-01-31"),
-        after="nlp: {queue: training}",
-        old="nlp: {queue: training}",
-        run="validate --today 2026-11-01",
-        rest=("pod-security-unneeded",),
-    ),
 )
 
 POD_SECURITY_EXPIRED = Rule(
@@ -153,14 +83,6 @@ POD_SECURITY_EXPIRED = Rule(
     ),
     fix="Remove podSecurity and render, or set a later day.",
     is_verdict=True,
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before=_RAISED % ("baseline", "2026-11-30"),
-        after=_RAISED % ("baseline", "2026-12-01"),
-        old="nlp: {queue: training}",
-        run="validate --today 2026-12-01",
-        rest=("pod-security-raised", "pod-security-unneeded"),
-    ),
 )
 
 POD_SECURITY_UNNEEDED = Rule(
@@ -172,14 +94,6 @@ POD_SECURITY_UNNEEDED = Rule(
         "only lets others in. Only a check of the whole workspace can tell."
     ),
     fix="Remove podSecurity from the team's entry.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before=_RAISED % ("privileged", "2027-01-31"),
-        after="nlp: {queue: training}",
-        old="nlp: {queue: training}",
-        run="validate --today 2026-11-01",
-        rest=("pod-security-raised",),
-    ),
 )
 
 RENDERED_FOREIGN = Rule(
@@ -196,16 +110,6 @@ RENDERED_FOREIGN = Rule(
         "goes into a folder and an Application of its own. README.md may stay."
     ),
     is_verdict=True,
-    example=Example(
-        "rendered/lab/platform/extra.yaml",
-        before=(
-            "apiVersion: rbac.authorization.k8s.io/v1\n"
-            "kind: ClusterRoleBinding\n"
-            "metadata: {name: everybody}\n"
-        ),
-        after=None,
-        whole=True,
-    ),
 )
 
 RUN_FORGED = Rule(

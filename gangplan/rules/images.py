@@ -1,23 +1,6 @@
 """Rules about what the catalog says of images: architecture, drivers, tiers, licences, owners, scans."""
 
-from gangplan.rules.model import ERROR, NOTE, WARNING, Example, Rule
-
-_A100 = "gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}"
-_OLD_DRIVER = (
-    "overlays/lab/cluster.yaml",
-    _A100,
-    'gpu: {model: a100-80gb, count: 8, driver: "535.183.01"}, labels: {pool: a100}',
-)
-_CATALOG = """\
-apiVersion: gangplan.dev/v1
-kind: ImageCatalog
-images:
-  openmpi:
-    repository: registry.example.com/training/openmpi
-    digest: sha256:1b0f7c64e0a3fe2d1c2d9a4b8a37f1f3f5d3a2b1c0998877665544332211ffee
-    mpi: {implementation: OpenMPI, version: "5.0.8"}
-"""
-_MPI = 'mpi: {implementation: OpenMPI, version: "5.0.8"}\n'
+from gangplan.rules.model import ERROR, NOTE, WARNING, Rule
 
 ARCHITECTURE_MISMATCH = Rule(
     "architecture-mismatch",
@@ -29,12 +12,6 @@ ARCHITECTURE_MISMATCH = Rule(
         "architectures starts everywhere that the catalog lists."
     ),
     fix="Choose an image that was built for the nodes, or build it for both and list both in architectures.",
-    example=Example(
-        "images/catalog.yaml",
-        before=_MPI + "    architectures: [arm64]\n",
-        after=_MPI + "    architectures: [amd64, arm64]\n",
-        old=_MPI,
-    ),
 )
 
 IMAGE_DRIVER = Rule(
@@ -48,13 +25,6 @@ IMAGE_DRIVER = Rule(
         "User and AMD GPU driver support matrix alone."
     ),
     fix="Use an image with an older CUDA or ROCm, or have the nodes' driver updated.",
-    example=Example(
-        "images/catalog.yaml",
-        before=_MPI + '    cuda: "13.0"\n',
-        after=_MPI + '    cuda: "12.2"\n',
-        old=_MPI,
-        changes=(_OLD_DRIVER,),
-    ),
 )
 
 CUDA_MINOR_VERSION = Rule(
@@ -67,13 +37,6 @@ CUDA_MINOR_VERSION = Rule(
         "cudaErrorCallRequiresNewerDriver (CUDA Compatibility, Minor Version Compatibility)."
     ),
     fix="Update the driver where the program compiles kernels while it runs; else nothing needs to be done.",
-    example=Example(
-        "images/catalog.yaml",
-        before=_MPI + '    cuda: "12.8"\n',
-        after=_MPI + '    cuda: "12.2"\n',
-        old=_MPI,
-        changes=(_OLD_DRIVER,),
-    ),
 )
 
 CUDA_FORWARD = Rule(
@@ -86,13 +49,6 @@ CUDA_FORWARD = Rule(
         "programs end with error 804, cudaErrorCompatNotSupportedOnDevice."
     ),
     fix="Look the pair up in NVIDIA's list, or have the driver updated.",
-    example=Example(
-        "images/catalog.yaml",
-        before=_MPI + '    cuda: "13.0"\n    cudaCompat: true\n',
-        after=_MPI + '    cuda: "12.2"\n',
-        old=_MPI,
-        changes=(_OLD_DRIVER,),
-    ),
 )
 
 IMAGE_TIER = Rule(
@@ -104,11 +60,6 @@ IMAGE_TIER = Rule(
         "knows. The catalog's requirements.tier says what runs should keep to; tiers says what was tried."
     ),
     fix="Choose an image, framework or GPU model of that tier, or have the combination tried and listed in tiers.",
-    example=Example(
-        "images/catalog.yaml",
-        before="requirements: {tier: tested}\ntiers: [{tier: community, framework: mpi, gpus: [a100-80gb]}]\n",
-        after="requirements: {tier: tested}\ntiers: [{tier: tested, framework: mpi, gpus: [a100-80gb]}]\n",
-    ),
 )
 
 IMAGE_LICENCE = Rule(
@@ -121,11 +72,6 @@ IMAGE_LICENCE = Rule(
     ),
     fix="State the licence as an SPDX expression, use another image, or have the licence cleared and listed.",
     is_verdict=True,
-    example=Example(
-        "images/catalog.yaml",
-        before="requirements: {licences: [Apache-2.0]}\n",
-        after="requirements: {}\n",
-    ),
 )
 
 IMAGE_OWNER = Rule(
@@ -135,11 +81,6 @@ IMAGE_OWNER = Rule(
     why="Somebody has to rebuild the image when a vulnerability becomes known. Without a name, nobody does.",
     fix="Add owner: with an address that is read.",
     is_verdict=True,
-    example=Example(
-        "images/catalog.yaml",
-        before="requirements: {owner: true}\n",
-        after="requirements: {}\n",
-    ),
 )
 
 IMAGE_SCAN_MISSING = Rule(
@@ -149,11 +90,6 @@ IMAGE_SCAN_MISSING = Rule(
     why="Images bring hundreds of packages; whether one of them has a known hole, only a scan tells.",
     fix="Scan the build that the digest names, and add scan: {date: 2026-11-02}.",
     is_verdict=True,
-    example=Example(
-        "images/catalog.yaml",
-        before="requirements: {scanDays: 90}\n",
-        after="requirements: {}\n",
-    ),
 )
 
 IMAGE_SCAN_OLD = Rule(
@@ -166,12 +102,6 @@ IMAGE_SCAN_OLD = Rule(
     ),
     fix="Scan the image again, and write the new day; rebuild it where the scan finds something.",
     is_verdict=True,
-    example=Example(
-        "images/catalog.yaml",
-        before=_CATALOG + "    scan: {date: 2020-01-31}\nrequirements: {scanDays: 90}\n",
-        after=_CATALOG + "    scan: {date: 2020-01-31}\n",
-        whole=True,
-    ),
 )
 
 _REGISTRY = "it needs a registry; tests/images/test_pin.py has one."
@@ -307,9 +237,6 @@ IMAGE_UNREAD = Rule(
     untested=_LOOKED,
 )
 
-_CHECK = "images check"
-_SECOND = _CATALOG.partition("images:\n")[2].replace("  openmpi:", "  other:")
-_SPEC = ("specs/nlp/filings.yaml", "gpus: 2\n", "gpus: 2\nsidecars: [{image: other, command: [tail]}]\n")
 
 IMAGE_TWICE = Rule(
     "image-twice",
@@ -321,14 +248,6 @@ IMAGE_TWICE = Rule(
     ),
     fix="Remove one of them, or correct its digest.",
     is_verdict=True,
-    example=Example(
-        "images/catalog.yaml",
-        before=_CATALOG + _SECOND,
-        after=_CATALOG + _SECOND.replace("1b0f", "2c1f"),
-        whole=True,
-        changes=(_SPEC,),
-        run=_CHECK,
-    ),
 )
 
 IMAGE_CLUSTER_UNKNOWN = Rule(
@@ -338,13 +257,6 @@ IMAGE_CLUSTER_UNKNOWN = Rule(
     why="Nothing reads it. The cluster that was meant pulls the image from elsewhere, or another build.",
     fix="Correct the cluster's name, or remove the line.",
     is_verdict=True,
-    example=Example(
-        "images/catalog.yaml",
-        before=_CATALOG + "    clusters: {labb: {repository: mirror.example.eu/openmpi}}\n",
-        after=_CATALOG + "    clusters: {lab: {repository: mirror.example.eu/openmpi}}\n",
-        whole=True,
-        run=_CHECK,
-    ),
 )
 
 IMAGE_NOWHERE = Rule(
@@ -354,15 +266,6 @@ IMAGE_NOWHERE = Rule(
     why="Its registry is in no cluster's list, also behind mirrors. A spec that names it is refused everywhere.",
     fix="Mirror it, list its registry where it may be pulled, or remove it.",
     is_verdict=True,
-    example=Example(
-        "images/catalog.yaml",
-        before=_CATALOG + _SECOND.replace("registry.example.com", "other.example.com"),
-        after=_CATALOG,
-        whole=True,
-        changes=(("overlays/lab/cluster.yaml", "teams:\n", "registries: [registry.example.com]\nteams:\n"),),
-        rest=("image-unused",),
-        run=_CHECK,
-    ),
 )
 
 IMAGE_TAG_CONTRADICTS = Rule(
@@ -375,13 +278,6 @@ IMAGE_TAG_CONTRADICTS = Rule(
     ),
     fix="Correct cuda or rocm, or the tag. `images inspect` shows what is inside.",
     is_verdict=True,
-    example=Example(
-        "images/catalog.yaml",
-        before=_CATALOG + '    cuda: "12.6"\n    tag: 5.0.8-cuda12.8\n',
-        after=_CATALOG + '    cuda: "12.8"\n    tag: 5.0.8-cuda12.8\n',
-        whole=True,
-        run=_CHECK,
-    ),
 )
 
 IMAGE_VERSION_UNKNOWN = Rule(
@@ -390,13 +286,6 @@ IMAGE_VERSION_UNKNOWN = Rule(
     "The CUDA or ROCm version of an image is in no table, so that it is compared with no driver.",
     why="Either the version does not exist, or it is newer than gangplan's tables. Nothing is guessed.",
     fix="Correct the version; for a newer one, look the driver up yourself.",
-    example=Example(
-        "images/catalog.yaml",
-        before=_CATALOG + '    cuda: "12.7"\n',
-        after=_CATALOG + '    cuda: "12.8"\n',
-        whole=True,
-        run=_CHECK,
-    ),
 )
 
 IMAGE_UNUSED = Rule(
@@ -405,11 +294,4 @@ IMAGE_UNUSED = Rule(
     "No spec, team or cluster names an image of the catalog.",
     why="What nobody uses is still scanned, mirrored and approved, and the list is longer for everybody who looks.",
     fix="Remove it when nobody needs it any more.",
-    example=Example(
-        "images/catalog.yaml",
-        before=_CATALOG + _SECOND.replace("1b0f", "2c1f"),
-        after=_CATALOG,
-        whole=True,
-        run=_CHECK,
-    ),
 )

@@ -2,36 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Example, Rule
-
-_JOB = """\
-apiVersion: kubeflow.org/v2beta1
-kind: MPIJob
-metadata: {name: heat}
-spec:
-  mpiReplicaSpecs:
-    Launcher:
-      template:
-        spec:
-          containers:
-          - name: launcher
-            image: registry.example.com/training/openmpi
-            command: [mpirun, ./solve]
-    Worker:
-      replicas: 2
-      template:
-        spec:
-          containers:
-          - name: worker
-            image: registry.example.com/training/openmpi
-            resources: {limits: {cpu: 2, memory: 4Gi}}
-"""
-
-
-def _example(before: str, after: str, old: str) -> Example:
-    """A source beside the workspace, which `gangplan import mpijob` reads."""
-    return Example("job.yaml", before, after, old, run="import", files={"job.yaml": _JOB})
-
+from gangplan.rules.model import ERROR, WARNING, Rule
 
 IMPORT_SOURCE = Rule(
     "import-source",
@@ -42,7 +13,6 @@ IMPORT_SOURCE = Rule(
         "has nothing that could become a spec."
     ),
     fix="Name the right kind: gangplan import --help lists them.",
-    example=_example("    Leader:", "    Launcher:", "    Launcher:"),
 )
 
 IMPORT_TEMPLATE = Rule(
@@ -54,7 +24,6 @@ IMPORT_TEMPLATE = Rule(
         "the image that will be there, and a guess would change what runs."
     ),
     fix="Give the value: --set NAME=VALUE; or render the template first.",
-    example=_example("replicas: $WORKERS", "replicas: 2", "replicas: 2"),
 )
 
 IMPORT_ENTRYPOINT = Rule(
@@ -66,9 +35,6 @@ IMPORT_ENTRYPOINT = Rule(
         "Arguments alone would be taken for the program."
     ),
     fix="Give the entrypoint with its arguments: --command 'PROGRAM ...'.",
-    example=_example(
-        "args: [--steps, 1000]", "command: [mpirun, ./solve, --steps, 1000]", "command: [mpirun, ./solve]"
-    ),
 )
 
 IMPORT_SCRIPT = Rule(
@@ -80,11 +46,6 @@ IMPORT_SCRIPT = Rule(
         "known before the run, so that a spec would be a guess."
     ),
     fix="Write the launch itself, with the values of one run, and import that.",
-    example=_example(
-        """command: [bash, -c, "mpirun ./solve 'hot"]""",
-        """command: [bash, -c, "mpirun ./solve 'hot'"]""",
-        "command: [mpirun, ./solve]",
-    ),
 )
 
 IMPORT_ASKED = Rule(
@@ -97,9 +58,6 @@ IMPORT_ASKED = Rule(
         "silent assumption would be found in production."
     ),
     fix="Follow the help of the finding; the account (gangplan import --account) lists every field.",
-    example=_example(
-        "command: [python, launch.py]", "command: [mpirun, ./solve]", "command: [mpirun, ./solve]"
-    ),
 )
 
 IMPORT_UNPLACED = Rule(
@@ -114,13 +72,6 @@ IMPORT_UNPLACED = Rule(
     untested="A file with comments inside of braces; tests/imports/test_laws.py has cases of such files (import-unplaced).",
 )
 
-_MERGE = """\
-apiVersion: trainer.kubeflow.org/v1alpha1
-kind: TrainingRuntime
-metadata:
-  name: filings
-  labels: {example.com/tier: gold}
-"""
 
 IMPORT_PATCH = Rule(
     "import-patch",
@@ -131,12 +82,4 @@ IMPORT_PATCH = Rule(
         "that takes an object away, has nothing there that it could change."
     ),
     fix="Import what the overlay builds, or write the operations yourself (docs/overlays.md).",
-    example=Example(
-        "merge.yaml",
-        "kind: PyTorchJob",
-        "kind: TrainingRuntime",
-        "kind: TrainingRuntime",
-        run="overlay",
-        files={"merge.yaml": _MERGE},
-    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, NOTE, WARNING, Example, Rule
+from gangplan.rules.model import ERROR, NOTE, WARNING, Rule
 
 GANG_DEADLOCK = Rule(
     "gang-deadlock",
@@ -17,19 +17,6 @@ GANG_DEADLOCK = Rule(
         "coscheduling or gang: volcano in its file; gangplan then renders runs that suit it."
     ),
     is_verdict=True,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /spec/podGroupPolicy, value: {coscheduling: {scheduleTimeoutSeconds: 60}}}\n"
-        ),
-        after=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /spec/template/metadata/annotations, value: {example.com/tier: gold}}\n"
-        ),
-    ),
 )
 
 TTL_RERUNS = Rule(
@@ -42,19 +29,6 @@ TTL_RERUNS = Rule(
     ),
     fix="Remove ttlSecondsAfterFinished; state: stopped in the spec cleans up.",
     is_verdict=True,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /spec/template/spec/ttlSecondsAfterFinished, value: 3600}\n"
-        ),
-        after=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /spec/template/spec/startupPolicy, value: {startupPolicyOrder: AnyOrder}}\n"
-        ),
-    ),
 )
 
 GIT_OWNED_FIELD = Rule(
@@ -68,17 +42,6 @@ GIT_OWNED_FIELD = Rule(
     ),
     fix="Remove the field from the patch.",
     is_verdict=True,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: TrainJob}\n  patch: |-\n    - {op: add, path: /spec/suspend, value: true}\n"
-        ),
-        after=(
-            "- target: {kind: TrainJob}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /metadata/annotations/example.com~1owner, value: nlp}\n"
-        ),
-    ),
 )
 
 OWNER_REFERENCE = Rule(
@@ -92,21 +55,6 @@ OWNER_REFERENCE = Rule(
     ),
     fix="Remove ownerReferences: what is in Git belongs to Git.",
     is_verdict=True,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: TrainJob}\n"
-            "  patch: |-\n"
-            "    - op: add\n"
-            "      path: /metadata/ownerReferences\n"
-            "      value: [{apiVersion: v1, kind: ConfigMap, name: plan, uid: 0b9f8f0e-6b1f-4a5e-9d0c-2f1f0a7c3a11}]\n"
-        ),
-        after=(
-            "- target: {kind: TrainJob}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /metadata/annotations/example.com~1plan, value: plan}\n"
-        ),
-    ),
 )
 
 STATUS_IGNORED = Rule(
@@ -120,19 +68,6 @@ STATUS_IGNORED = Rule(
     ),
     fix="Remove status from the patch.",
     is_verdict=True,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: TrainJob}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /status, value: {conditions: []}}\n"
-        ),
-        after=(
-            "- target: {kind: TrainJob}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /metadata/annotations/example.com~1plan, value: plan}\n"
-        ),
-    ),
 )
 
 SYNC_DESTROYS = Rule(
@@ -145,19 +80,6 @@ SYNC_DESTROYS = Rule(
     ),
     fix="Remove the option; a changed run gets a new name by itself.",
     is_verdict=True,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: TrainJob}\n"
-            "  patch: |-\n"
-            '    - {op: replace, path: /metadata/annotations/argocd.argoproj.io~1sync-options, value: "Force=true,Replace=true"}\n'
-        ),
-        after=(
-            "- target: {kind: TrainJob}\n"
-            "  patch: |-\n"
-            '    - {op: replace, path: /metadata/annotations/argocd.argoproj.io~1sync-options, value: "Prune=false"}\n'
-        ),
-    ),
 )
 
 QUANTITY_DRIFT = Rule(
@@ -169,19 +91,6 @@ QUANTITY_DRIFT = Rule(
         "difference, and on an immutable field it never stops trying to correct it."
     ),
     fix="Write the amount as the message shows it.",
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            "    - {op: replace, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/containers/0/resources/requests/memory, value: 32768Mi}\n"
-        ),
-        after=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            "    - {op: replace, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/containers/0/resources/requests/memory, value: 32Gi}\n"
-        ),
-    ),
 )
 
 ENV_OVERWRITTEN = Rule(
@@ -193,19 +102,6 @@ ENV_OVERWRITTEN = Rule(
         "win; Trainer before 2.3 does the same in a run."
     ),
     fix="Remove the variable; use a flag of the command instead.",
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /spec/template/spec/replicatedJobs/1/template/spec/template/spec/containers/0/env/-, value: {name: OMPI_MCA_plm_rsh_args, value: -v}}\n"
-        ),
-        after=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            '    - {op: add, path: /spec/template/spec/replicatedJobs/1/template/spec/template/spec/containers/0/env/-, value: {name: OMPI_MCA_btl, value: "tcp,self"}}\n'
-        ),
-    ),
 )
 
 MPI_HOSTS_UNKNOWN = Rule(
@@ -218,20 +114,6 @@ MPI_HOSTS_UNKNOWN = Rule(
     ),
     fix="Leave PRTE_MCA_prte_default_hostfile in the launcher's environment.",
     is_verdict=True,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            "    - {op: replace, path: /spec/template/spec/replicatedJobs/1/template/spec/template/spec/containers/0/env, value: [{name: A, value: b}]}\n"
-        ),
-        after=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /spec/template/spec/replicatedJobs/1/template/spec/template/spec/containers/0/env/-, value: {name: A, value: b}}\n"
-        ),
-        rest=("plan-broken",),
-    ),
 )
 
 RUN_REMOVED = Rule(
@@ -243,27 +125,6 @@ RUN_REMOVED = Rule(
         "nobody can see it in Git any more."
     ),
     fix="Set state: stopped first; remove the spec in a later change.",
-    example=Example(
-        "specs/nlp/second.yaml",
-        before=None,
-        after=(
-            "apiVersion: gangplan.dev/v1\n"
-            "kind: TrainingJob\n"
-            "image: openmpi\n"
-            "command: [python, train.py]\n"
-            "state: archived\n"
-        ),
-        whole=True,
-        run="since",
-        files={
-            "specs/nlp/second.yaml": (
-                "apiVersion: gangplan.dev/v1\n"
-                "kind: TrainingJob\n"
-                "image: openmpi\n"
-                "command: [python, train.py]\n"
-            )
-        },
-    ),
 )
 
 RUN_REPLACED = Rule(
@@ -275,13 +136,6 @@ RUN_REPLACED = Rule(
         "finished, both train and both count against the quota."
     ),
     fix="If the old run has not finished, end it as the message says.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="workers: 8",
-        after="workers: 4",
-        old="workers: 4",
-        run="since",
-    ),
 )
 
 RUNTIME_EDITED = Rule(
@@ -311,14 +165,6 @@ IMMUTABLE_CHANGED = Rule(
     ),
     fix="Give the object a new name, move what uses it, and remove the old one later.",
     is_verdict=True,
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="nlp: {queue: training, clusterQueue: language}",
-        after="nlp: {queue: training, weight: 2}",
-        old="nlp: {queue: training}",
-        run="since",
-        rest=("queue-removed",),
-    ),
 )
 
 QUEUE_REMOVED = Rule(
@@ -334,14 +180,6 @@ QUEUE_REMOVED = Rule(
         "Drain it in one commit, remove it in a later one. To drain it, stop its runs (state: stopped), or set stopPolicy "
         "by a patch in overlays/<cluster>/kustomization.yaml, below patches: - {target: {kind: ClusterQueue, name: nlp}, "
         'patch: \'[{"op": "add", "path": "/spec/stopPolicy", "value": "HoldAndDrain"}]\'}.'
-    ),
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="nlp: {queue: research}",
-        after="nlp: {queue: training, weight: 2}",
-        old="nlp: {queue: training}",
-        run="since",
-        rest=("immutable-changed",),
     ),
 )
 

@@ -2,26 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, NOTE, WARNING, Example, Rule
-
-_RUN = "check --snapshot ROOT/observed/lab.json"
-_SNAPSHOT = (
-    '{"kind": "ClusterSnapshot", "cluster": "lab", "observed": "2026-11-23T08:00:00Z", "topology": {}, '
-    '"versions": {"trainer": "2.3.0"}, "fields": {}, "trainJobs": {}, "items": [], '
-    '"storageClasses": {"cephfs": {"default": true}}, "runtimeClasses": [], "unseen": [], '
-    '"crds": {"trainjobs.trainer.kubeflow.org": ["v1alpha1"], "jobsets.jobset.x-k8s.io": ["v1alpha2"], '
-    '"clusterqueues.kueue.x-k8s.io": ["v1beta2"], "workloads.kueue.x-k8s.io": ["v1beta2"], '
-    '"trainingruntimes.trainer.kubeflow.org": ["v1alpha1"]}, "nodes": ['
-    '{"pool": "cpu", "count": 4, "ready": 4, "labels": {}, "taints": [], "allocatable": '
-    '{"cpu": {"least": "60", "most": "60"}, "memory": {"least": "240Gi", "most": "240Gi"}}}, '
-    '{"pool": "a100", "count": 4, "ready": 4, "labels": {"pool": "a100"}, "taints": [], "allocatable": '
-    '{"cpu": {"least": "124", "most": "124"}, "memory": {"least": "1900Gi", "most": "1900Gi"}, '
-    '"nvidia.com/gpu": {"least": "8", "most": "8"}}}, '
-    '{"pool": "a100-spot", "count": 4, "ready": 4, "labels": {"pool": "spot"}, "taints": [], "allocatable": '
-    '{"cpu": {"least": "124", "most": "124"}, "memory": {"least": "1900Gi", "most": "1900Gi"}, '
-    '"nvidia.com/gpu": {"least": "8", "most": "8"}}}]}\n'
-)
-_FILES = {"observed/lab.json": _SNAPSHOT}
+from gangplan.rules.model import ERROR, NOTE, WARNING, Rule
 
 OBSERVED_VERSION = Rule(
     "observed-version",
@@ -34,14 +15,6 @@ OBSERVED_VERSION = Rule(
     ),
     fix="Write the version that the snapshot saw into the cluster file.",
     is_verdict=True,
-    example=Example(
-        "observed/lab.json",
-        before='"versions": {"kubernetes": "1.33.5", "trainer": "2.3.0"}',
-        after='"versions": {"kubernetes": "1.34.4", "trainer": "2.3.0"}',
-        old='"versions": {"trainer": "2.3.0"}',
-        run=_RUN,
-        files=_FILES,
-    ),
 )
 
 OBSERVED_KIND = Rule(
@@ -54,14 +27,6 @@ OBSERVED_KIND = Rule(
     ),
     fix="Install the component on the cluster, or correct versions in the cluster file.",
     is_verdict=True,
-    example=Example(
-        "observed/lab.json",
-        before='"jobsets.jobset.x-k8s.io": ["v1alpha1"]',
-        after='"jobsets.jobset.x-k8s.io": ["v1alpha2"]',
-        old='"jobsets.jobset.x-k8s.io": ["v1alpha2"]',
-        run=_RUN,
-        files=_FILES,
-    ),
 )
 
 OBSERVED_NODES = Rule(
@@ -74,14 +39,6 @@ OBSERVED_NODES = Rule(
     ),
     fix="Correct the pool in the cluster file, or the nodes.",
     is_verdict=True,
-    example=Example(
-        "observed/lab.json",
-        before='"count": 3, "ready": 3, "labels": {"pool": "a100"}',
-        after='"count": 4, "ready": 4, "labels": {"pool": "a100"}',
-        old='"count": 4, "ready": 4, "labels": {"pool": "a100"}',
-        run=_RUN,
-        files=_FILES,
-    ),
 )
 
 OBSERVED_TOPOLOGY = Rule(
@@ -94,14 +51,6 @@ OBSERVED_TOPOLOGY = Rule(
     ),
     fix="Label the nodes, or correct topology in the cluster file.",
     is_verdict=True,
-    example=Example(
-        "observed/lab.json",
-        before='{"topology.example.com/rack": {"nodes": 7, "domains": 2, "largest": 4}}, "versions"',
-        after='{"topology.example.com/rack": {"nodes": 12, "domains": 3, "largest": 4}}, "versions"',
-        old='{}, "versions"',
-        run=_RUN,
-        files=_FILES,
-    ),
 )
 
 OBSERVED_CLASS = Rule(
@@ -114,13 +63,6 @@ OBSERVED_CLASS = Rule(
     ),
     fix="Correct the name in the cluster file, or create the class.",
     is_verdict=True,
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="storageClasses: {ceph-fs: {accessModes: [ReadWriteMany]}}\n",
-        after="storageClasses: {cephfs: {accessModes: [ReadWriteMany], default: true}}\n",
-        run=_RUN,
-        files=_FILES,
-    ),
 )
 
 _LAB = "A live API server decides this; tests/live/test_server.py has its answers, tests/e2e/test_live.py asks one."

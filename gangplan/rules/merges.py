@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Example, Rule
+from gangplan.rules.model import ERROR, WARNING, Rule
 
 RENDERED_STALE = Rule(
     "rendered-stale",
@@ -15,13 +15,6 @@ RENDERED_STALE = Rule(
     ),
     fix="Run gangplan render, and commit rendered/ together with the files that it comes from.",
     is_verdict=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="workers: 8",
-        after="workers: 4",
-        old="workers: 4",
-        run="again",
-    ),
 )
 
 MERGE_CONFLICT = Rule(
@@ -37,13 +30,6 @@ MERGE_CONFLICT = Rule(
         "such work: settle the other files, run gangplan render, and git add rendered/."
     ),
     is_verdict=True,
-    example=Example(
-        "rendered/lab/tenants/nlp/tenant.yaml",
-        before="<<<<<<< HEAD\nkind: Namespace\n=======\nkind: Namespace\n>>>>>>> main\n",
-        after="kind: Namespace\n",
-        old="kind: Namespace\n",
-        run="again",
-    ),
 )
 
 SPEC_SPLIT = Rule(

@@ -38,7 +38,7 @@ class Echo(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A small workspace made wrong, and made right again.
+    """A small workspace made wrong, and made right again: an entry of a file in examples/.
 
     In the file `place`, the text `old` becomes `before` or `after` (without `old` they are put at the end,
     with `whole` they are the file; None leaves the file out). `place` "patch" is the list of patches of the
@@ -78,7 +78,6 @@ class Rule(str):
     is_verdict: bool
     echo: Echo
     waivable: bool | None
-    example: Example | None
     untested: str
     told_by: tuple[str, ...]
     pack: str
@@ -96,7 +95,6 @@ class Rule(str):
         is_verdict: bool = False,
         echo: Echo = Echo.EACH,
         waivable: bool | None = None,
-        example: Example | None = None,
         untested: str = "",
         told_by: tuple[str, ...] = (),
         pack: str = "",
@@ -107,7 +105,7 @@ class Rule(str):
         rule = super().__new__(cls, id)
         rule.severity, rule.summary, rule.why, rule.fix = severity, summary, why, fix
         rule.is_verdict, rule.echo, rule.waivable = is_verdict, echo, waivable
-        rule.example, rule.untested = example, untested
+        rule.untested = untested
         rule.told_by, rule.pack, rule.is_own, rule.formerly = told_by, pack, is_own, formerly
         return rule
 

@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, Example, Rule
-from gangplan.rules.schedules import OFFERED
-
-_SPEC = "specs/nlp/filings.yaml"
-_TRAIN = (
-    "apiVersion: gangplan.dev/v1\nkind: TrainingJob\nimage: openmpi\ncommand: [python, train.py]\n"
-    "workers: 2\nmemory: 4Gi\n"
-)
-_FILES = {"specs/nlp/train.yaml": _TRAIN}
-_OTHER = {
-    **_FILES,
-    "specs/nlp/earlier.yaml": f'{_TRAIN}after: [train]\nmodel: {{name: filings, version: "1"}}\n',
-}
-_MODEL = 'after: [train]\nmodel: {{name: filings, version: "{}"}}\n'
+from gangplan.rules.model import ERROR, Rule
 
 MODEL_ALONE = Rule(
     "model-alone",
@@ -27,13 +14,6 @@ MODEL_ALONE = Rule(
         "failed run."
     ),
     fix="Move model to a job with after: [JOB], whose command registers what JOB wrote.",
-    example=Example(
-        _SPEC,
-        before='model: {name: filings, version: "2"}\n',
-        after=_MODEL.format(2),
-        files=_FILES,
-        changes=OFFERED,
-    ),
 )
 
 MODEL_TWICE = Rule(
@@ -45,7 +25,4 @@ MODEL_TWICE = Rule(
         "the files of both, and nobody can say later which one was used."
     ),
     fix="Give one of them another version, and let it run on one cluster.",
-    example=Example(
-        _SPEC, before=_MODEL.format(1), after=_MODEL.format(2), files=_OTHER, changes=OFFERED, rest=()
-    ),
 )

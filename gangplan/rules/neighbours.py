@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Example, Rule
-
-_OTHER = {
-    "specs/nlp/bench.yaml": (
-        "apiVersion: gangplan.dev/v1\nkind: TrainingJob\nimage: openmpi\ncommand: [python, bench.py]\n"
-        "workers: 2\nmemory: 4Gi\n"
-    )
-}
+from gangplan.rules.model import ERROR, WARNING, Rule
 
 NEIGHBOUR_UNKNOWN = Rule(
     "neighbour-unknown",
@@ -20,12 +13,6 @@ NEIGHBOUR_UNKNOWN = Rule(
         "has a name of its own. Where no pod has it, near and apart say nothing."
     ),
     fix="Correct the name.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="placement: {apart: [bemch]}\n",
-        after="placement: {apart: [bench]}\n",
-        files=_OTHER,
-    ),
 )
 
 NEIGHBOUR_UNUSABLE = Rule(
@@ -38,9 +25,4 @@ NEIGHBOUR_UNUSABLE = Rule(
         "wait until the deadline."
     ),
     fix="Write spread, or name a pool without topology.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="placement: {near: [filings]}\n",
-        after="placement: {spread: pack}\n",
-    ),
 )

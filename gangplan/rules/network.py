@@ -4,7 +4,7 @@ included.
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Echo, Example, Rule
+from gangplan.rules.model import ERROR, WARNING, Echo, Rule
 
 NETWORK_UNREACHABLE = Rule(
     "network-unreachable",
@@ -22,20 +22,6 @@ NETWORK_UNREACHABLE = Rule(
     ),
     is_verdict=True,
     echo=Echo.RUN,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: NetworkPolicy, name: filings-.*}\n"
-            "  patch: |-\n"
-            "    - {op: replace, path: /spec/ingress/0/from/0/podSelector/matchLabels, value: {gangplan.dev/role: launcher}}\n"
-        ),
-        after=(
-            "- target: {kind: NetworkPolicy, name: filings-.*}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /spec/ingress/0/from/0/podSelector/matchLabels/gangplan.dev~1team, value: nlp}\n"
-        ),
-        rest=("network-open",),
-    ),
 )
 
 NETWORK_OPEN = Rule(
@@ -52,19 +38,6 @@ NETWORK_OPEN = Rule(
     is_verdict=True,
     echo=Echo.RUN,
     waivable=True,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: NetworkPolicy, name: filings-.*}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /spec/ingress/-, value: {from: [{namespaceSelector: {}}], ports: [{protocol: TCP, port: 8888}]}}\n"
-        ),
-        after=(
-            "- target: {kind: NetworkPolicy, name: filings-.*}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /spec/ingress/-, value: {from: [{podSelector: {matchLabels: {gangplan.dev/role: worker}, matchExpressions: [{key: gangplan.dev/role, operator: DoesNotExist}]}}], ports: [{protocol: TCP, port: 8888}]}}\n"
-        ),
-    ),
 )
 
 HOST_NETWORK = Rule(
@@ -81,27 +54,6 @@ HOST_NETWORK = Rule(
         "or use a fabric with devices, such as virtual functions."
     ),
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="network: {rdma: required}\n",
-        after='network: {rdma: "off"}\n',
-        run="validate --today 2026-11-01",
-        changes=(
-            ("overlays/lab/cluster.yaml", "labels: {pool: a100}}", "labels: {pool: a100}, fabric: roce}"),
-            (
-                "overlays/lab/cluster.yaml",
-                "teams:\n",
-                "fabrics: {roce: {hostNetwork: true, nodeAddresses: [10.0.16.0/20]}}\nteams:\n",
-            ),
-            (
-                "overlays/lab/cluster.yaml",
-                "nlp: {queue: training}",
-                "nlp: {queue: training, podSecurity: {level: privileged, reason: RoCE in the nodes' network, until: '2027-01-31'}}",
-            ),
-            ("specs/nlp/filings.yaml", "gpus: 2\n", "gpus: 8\n"),
-        ),
-        rest=("pod-security-raised", "host-access"),
-    ),
 )
 
 RDMA_BYPASSES_POLICY = Rule(
@@ -115,16 +67,4 @@ RDMA_BYPASSES_POLICY = Rule(
     ),
     fix='Keep teams apart on the fabric (partition keys, VLANs), or write rdma: "off".',
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="network: {rdma: required}\n",
-        after='network: {rdma: "off"}\n',
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                "labels: {pool: a100}}",
-                "labels: {pool: a100}, rdma: {resource: rdma/ib, count: 8}}",
-            ),
-        ),
-    ),
 )

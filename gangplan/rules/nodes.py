@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, NOTE, WARNING, Echo, Example, Rule
+from gangplan.rules.model import ERROR, NOTE, WARNING, Echo, Rule
 
 NO_NODE_FITS = Rule(
     "no-node-fits",
@@ -16,19 +16,6 @@ NO_NODE_FITS = Rule(
     fix=("Request no more than one node has for runs, or change what the pods require of nodes."),
     is_verdict=True,
     echo=Echo.RUN,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/nodeSelector/kubernetes.io~1os, value: windows}\n"
-        ),
-        after=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/nodeSelector/pool, value: a100}\n"
-        ),
-    ),
 )
 
 NODES_TOO_FEW = Rule(
@@ -43,12 +30,6 @@ NODES_TOO_FEW = Rule(
     fix="Use the number of workers or the amount per worker from the message.",
     is_verdict=True,
     echo=Echo.RUN,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before=("workers: 13\ngpus: 2\ncpu: 36"),
-        after=("workers: 12\ngpus: 2\ncpu: 36"),
-        old=("workers: 4\ngpus: 2\ncpu: 8"),
-    ),
 )
 
 NODES_TIGHT = Rule(
@@ -62,13 +43,6 @@ NODES_TIGHT = Rule(
     ),
     fix="Use fewer workers, or request less per pod.",
     echo=Echo.RUN,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before=("cpu: 40\nlauncher: {cpu: 90}"),
-        after=("cpu: 40\nlauncher: {cpu: 84}"),
-        old="cpu: 8",
-        changes=(("overlays/lab/cluster.yaml", "  cpu: {count: 4, cpu: 60, memory: 240Gi}\n", ""),),
-    ),
 )
 
 NODES_UNJUDGED = Rule(
@@ -82,18 +56,5 @@ NODES_UNJUDGED = Rule(
     ),
     fix=(
         "State the pool's labels or the level's nodes in cluster.yaml, or leave the choice of single nodes to the scheduler."
-    ),
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/nodeSelector/kubernetes.io~1hostname, value: node-7}\n"
-        ),
-        after=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/nodeSelector/pool, value: a100}\n"
-        ),
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, Echo, Example, Rule
+from gangplan.rules.model import ERROR, Echo, Rule
 
 SCHEMA = Rule(
     "schema",
@@ -15,19 +15,6 @@ SCHEMA = Rule(
     fix="Correct the patch named in the finding.",
     is_verdict=True,
     echo=Echo.CAUSE,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            "    - {op: replace, path: /spec/mlPolicy/numNodes, value: many}\n"
-        ),
-        after=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /metadata/annotations/example.com~1owner, value: nlp}\n"
-        ),
-    ),
 )
 
 SCHEMA_MISSING = Rule(
@@ -54,19 +41,6 @@ OBJECT_INVALID = Rule(
     fix="Correct the patch named in the finding.",
     is_verdict=True,
     echo=Echo.CAUSE,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            "    - {op: replace, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/containers/0/resources/requests/memory, value: 64Gi}\n"
-        ),
-        after=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            "    - {op: replace, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/containers/0/resources/requests/memory, value: 16Gi}\n"
-        ),
-    ),
 )
 
 QUEUE_INVALID = Rule(
@@ -80,19 +54,6 @@ QUEUE_INVALID = Rule(
     fix="Correct the patch named in the finding.",
     is_verdict=True,
     echo=Echo.CAUSE,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: LocalQueue}\n"
-            "  patch: |-\n"
-            "    - {op: replace, path: /spec/clusterQueue, value: vision}\n"
-        ),
-        after=(
-            "- target: {kind: LocalQueue}\n"
-            "  patch: |-\n"
-            "    - {op: replace, path: /spec/clusterQueue, value: nlp}\n"
-        ),
-    ),
 )
 
 BOUNDS_UNCOVERED = Rule(
@@ -106,20 +67,6 @@ BOUNDS_UNCOVERED = Rule(
     fix="Remove the bound, or cover the resource in the queue.",
     is_verdict=True,
     echo=Echo.CAUSE,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: LimitRange}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /spec/limits/0/defaultRequest/ephemeral-storage, value: 10Gi}\n"
-        ),
-        after=(
-            "- target: {kind: LimitRange}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /metadata/annotations/example.com~1owner, value: sre}\n"
-        ),
-        base="shared",
-    ),
 )
 
 KUBECONFORM = Rule(
@@ -144,12 +91,6 @@ OVERLAY_KIND = Rule(
         "objects of its own, or rename objects."
     ),
     fix="Write kind: Component.",
-    example=Example(
-        "overlays/lab/kustomization.yaml",
-        before=("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"),
-        after=("apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"),
-        whole=True,
-    ),
 )
 
 OVERLAY_TRANSFORMER = Rule(
@@ -161,12 +102,6 @@ OVERLAY_TRANSFORMER = Rule(
         "resources; a run would fall apart."
     ),
     fix="Use patches with JSON6902 operations.",
-    example=Example(
-        "overlays/lab/kustomization.yaml",
-        before=("apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: lab-\n"),
-        after=("apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"),
-        whole=True,
-    ),
 )
 
 OVERLAY_PATCH = Rule(
@@ -178,15 +113,6 @@ OVERLAY_PATCH = Rule(
         "nothing, and a changed name breaks references. kustomize accepts all of these."
     ),
     fix="Write a target and a list of {op, path, value} with paths that exist.",
-    example=Example(
-        "patch",
-        before=("- target: {kind: TrainingRuntime}\n  patch: 'spec: {mlPolicy: {numNodes: 2}}'\n"),
-        after=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /metadata/labels/example.com~1tier, value: gold}\n"
-        ),
-    ),
 )
 
 OVERLAY_NO_MATCH = Rule(
@@ -197,17 +123,4 @@ OVERLAY_NO_MATCH = Rule(
         "kustomize silently accepts such a patch, and whoever wrote it believes that it protects something."
     ),
     fix="Correct its target, or remove it.",
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: Deployment}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /metadata/labels/example.com~1tier, value: gold}\n"
-        ),
-        after=(
-            "- target: {kind: Namespace}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /metadata/labels/example.com~1tier, value: gold}\n"
-        ),
-    ),
 )

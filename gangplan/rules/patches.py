@@ -4,7 +4,7 @@ tests/promise/cases.yaml).
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Echo, Example, Rule
+from gangplan.rules.model import ERROR, WARNING, Echo, Rule
 
 PLAN_BROKEN = Rule(
     "plan-broken",
@@ -23,19 +23,6 @@ PLAN_BROKEN = Rule(
     fix="Remove the operation from the patch, and change the field that the help names.",
     is_verdict=True,
     echo=Echo.PATCH,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: TrainJob}\n"
-            "  patch: |-\n"
-            "    - {op: replace, path: /spec/trainer/numNodes, value: 6}\n"
-        ),
-        after=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/imagePullSecrets, value: [{name: site-registry}]}\n"
-        ),
-    ),
 )
 
 PLAN_WEAKENED = Rule(
@@ -51,17 +38,4 @@ PLAN_WEAKENED = Rule(
     ),
     fix=("Change the field that the help names, so that the spec, the quota and the plan say the same."),
     echo=Echo.PATCH,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: TrainJob}\n"
-            "  patch: |-\n"
-            "    - {op: replace, path: /spec/activeDeadlineSeconds, value: 600}\n"
-        ),
-        after=(
-            "- target: {kind: TrainJob}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /metadata/labels/example.com~1tier, value: gold}\n"
-        ),
-    ),
 )

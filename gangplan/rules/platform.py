@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Example, Rule
+from gangplan.rules.model import ERROR, WARNING, Rule
 
 SPOT_IN_PROD = Rule(
     "spot-in-prod",
@@ -15,11 +15,6 @@ SPOT_IN_PROD = Rule(
     ),
     fix="Leave out capacity: spot, or write priority: low.",
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before=("checkpoint: {to: filings}\nretries: 1\nplacement: {capacity: spot}\n"),
-        after=("checkpoint: {to: filings}\nretries: 1\npriority: low\nplacement: {capacity: spot}\n"),
-    ),
 )
 
 CHECKPOINT_MISSING = Rule(
@@ -37,11 +32,6 @@ CHECKPOINT_MISSING = Rule(
         "CHECKPOINT_INTERVAL steps."
     ),
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before=("timeout: 48h\nextendedTimeout: true\n"),
-        after=("timeout: 48h\nextendedTimeout: true\ncheckpoint: {to: filings}\n"),
-    ),
 )
 
 WEIGHT_OMITTED = Rule(
@@ -55,13 +45,6 @@ WEIGHT_OMITTED = Rule(
     ),
     fix="Give the team a weight; write 1 if that is what you mean.",
     waivable=True,
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before=("  nlp: {queue: training}\n  vision: {queue: training, weight: 3}\n"),
-        after=("  nlp: {queue: training, weight: 3}\n  vision: {queue: training, weight: 3}\n"),
-        old="  nlp: {queue: training}\n",
-        files={"specs/vision/team.yaml": ("apiVersion: gangplan.dev/v1\nkind: Team\nclusters: [lab]\n")},
-    ),
 )
 
 IMAGE_NOT_FIPS = Rule(
@@ -75,13 +58,6 @@ IMAGE_NOT_FIPS = Rule(
     ),
     fix="Use an image that the catalog marks with fips: true.",
     waivable=True,
-    example=Example(
-        "images/catalog.yaml",
-        before='    mpi: {implementation: OpenMPI, version: "5.0.8"}\n',
-        after=('    mpi: {implementation: OpenMPI, version: "5.0.8"}\n    fips: true\n'),
-        old='    mpi: {implementation: OpenMPI, version: "5.0.8"}\n',
-        changes=(("overlays/lab/cluster.yaml", "location: on-prem\n", ("location: on-prem\nfips: true\n")),),
-    ),
 )
 
 PROXY_ADDRESS_UNKNOWN = Rule(
@@ -95,18 +71,6 @@ PROXY_ADDRESS_UNKNOWN = Rule(
     ),
     fix="Add the proxy's own addresses: proxy: {addresses: [10.1.2.3/32], ...}.",
     waivable=True,
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before=(
-            'proxy: {http: "http://proxy.example.com:3128", https: "http://proxy.example.com:3128"}\n'
-            "egress:\n"
-        ),
-        after=(
-            'proxy: {http: "http://proxy.example.com:3128", https: "http://proxy.example.com:3128", addresses: [10.1.2.3/32]}\n'
-            "egress:\n"
-        ),
-        old="egress:\n",
-    ),
 )
 
 DNS_OPENSHIFT = Rule(
@@ -120,19 +84,6 @@ DNS_OPENSHIFT = Rule(
         "launcher waits for its workers until it gives up."
     ),
     fix="Remove dns: gangplan knows where DNS is on OpenShift. Addresses of a cache on the nodes may stay.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="region: eu-central\ndns: {namespace: openshift-dns, labels: {dns.operator.openshift.io/daemonset-dns: default}, ports: [53]}\n",
-        after="region: eu-central\ndns: {namespace: openshift-dns, labels: {dns.operator.openshift.io/daemonset-dns: default}, ports: [5353]}\n",
-        old="region: eu-central\n",
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                'kubernetes: "1.34.4"',
-                'kubernetes: "1.34.4", openshift: "4.21.0"',
-            ),
-        ),
-    ),
 )
 
 PROXY_CLOSED = Rule(
@@ -146,11 +97,6 @@ PROXY_CLOSED = Rule(
     ),
     fix=("In network.egress, name an endpoint whose addresses include the proxy, or remove the variable."),
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before='env: {HTTPS_PROXY: "http://10.1.2.3:3128"}\n',
-        after=('env: {HTTPS_PROXY: "http://10.40.8.9:443"}\nnetwork: {egress: [s3]}\n'),
-    ),
 )
 
 CLAIM_ZONE = Rule(
@@ -163,31 +109,6 @@ CLAIM_ZONE = Rule(
         "stays Pending."
     ),
     fix="Use a pool in the zone of the storage class, or a class without a zone.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before=(
-            "region: eu-central\n"
-            "storageClasses: {disk: {accessModes: [ReadWriteMany], zone: eu-1a, default: true}}\n"
-        ),
-        after=(
-            "region: eu-central\n"
-            "storageClasses: {disk: {accessModes: [ReadWriteMany], zone: eu-1b, default: true}}\n"
-        ),
-        old="region: eu-central\n",
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                "labels: {pool: a100}",
-                "labels: {pool: a100, topology.kubernetes.io/zone: eu-1b}",
-            ),
-            (
-                "specs/nlp/team.yaml",
-                "filings: {accessModes: [ReadWriteMany]}",
-                "filings: {accessModes: [ReadWriteMany], size: 1Gi}",
-            ),
-            ("specs/nlp/filings.yaml", "memory: 32Gi\n", ("memory: 32Gi\ndata: {filings: /data}\n")),
-        ),
-    ),
 )
 
 MONITORING_LABEL_ENFORCED = Rule(
@@ -204,13 +125,6 @@ MONITORING_LABEL_ENFORCED = Rule(
         "List the namespace in user-workload-monitoring-config, then write monitoring: {allNamespaces: true}."
     ),
     waivable=True,
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before=("region: eu-central\nmonitoring: {namespace: watch}\n"),
-        after=("region: eu-central\nmonitoring: {namespace: watch, allNamespaces: true}\n"),
-        old="region: eu-central\n",
-        changes=(("overlays/lab/cluster.yaml", 'trainer: "2.3.0"', 'openshift: "4.21", trainer: "2.3.0"'),),
-    ),
 )
 
 MONITORING_MOVED = Rule(
@@ -224,19 +138,6 @@ MONITORING_MOVED = Rule(
     ),
     fix="Remove the label from the overlay's patch.",
     waivable=True,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: Namespace}\n"
-            "  patch: |-\n"
-            '    - {op: add, path: /metadata/labels/openshift.io~1cluster-monitoring, value: "true"}\n'
-        ),
-        after=(
-            "- target: {kind: Namespace}\n"
-            "  patch: |-\n"
-            '    - {op: add, path: /metadata/labels/openshift.io~1cluster-monitoring, value: "false"}\n'
-        ),
-    ),
 )
 
 ADMITTED_ELSEWHERE = Rule(
@@ -250,11 +151,4 @@ ADMITTED_ELSEWHERE = Rule(
     ),
     fix="Give each pool a label of its own.",
     waivable=True,
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="cpu: {count: 4, cpu: 60, memory: 240Gi}\n",
-        after="cpu: {count: 40, cpu: 60, memory: 240Gi}\n",
-        old="cpu: {count: 4, cpu: 60, memory: 240Gi}\n",
-        changes=(("specs/nlp/filings.yaml", ("workers: 4\ngpus: 2\n"), "workers: 40\n"),),
-    ),
 )

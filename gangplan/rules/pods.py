@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Echo, Example, Rule
+from gangplan.rules.model import ERROR, WARNING, Echo, Rule
 
 WORKDIR_UNUSABLE = Rule(
     "workdir-unusable",
@@ -13,11 +13,6 @@ WORKDIR_UNUSABLE = Rule(
         "folders of the kernel hold no files of a program."
     ),
     fix="Write a folder of the image or of data in workdir.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="workdir: /root/training\n",
-        after="workdir: /workspace\n",
-    ),
 )
 
 CONFIG_MAP_UNKNOWN = Rule(
@@ -29,12 +24,6 @@ CONFIG_MAP_UNKNOWN = Rule(
         "for its volume. Only what the team declares is known to be in its namespace."
     ),
     fix="Correct the name, or declare the ConfigMap in configMaps of team.yaml.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="env: {NCCL_ALGO: {configMap: tunning/nccl-algo}}\n",
-        after="env: {NCCL_ALGO: {configMap: tuning/nccl-algo}}\n",
-        changes=(("specs/nlp/team.yaml", "clusters:", "configMaps: [tuning]\nclusters:"),),
-    ),
 )
 
 ENV_OWN_VALUE = Rule(
@@ -48,11 +37,6 @@ ENV_OWN_VALUE = Rule(
         "names the variable."
     ),
     fix="Remove runsRanks, or the option that hands the variable on.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="mpi: {flags: [-x, NODE]}\nenv: {NODE: {field: spec.nodeName}}\n",
-        after="env: {NODE: {field: spec.nodeName}}\n",
-    ),
 )
 
 SCRATCH_MEMORY = Rule(
@@ -65,11 +49,6 @@ SCRATCH_MEMORY = Rule(
         "has to be left."
     ),
     fix="Write more memory, less scratch, or medium: disk.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="scratch: {size: 32Gi, medium: memory}\n",
-        after="scratch: {size: 16Gi, medium: memory}\n",
-    ),
 )
 
 SCRATCH_NOT_COUNTED = Rule(
@@ -81,11 +60,6 @@ SCRATCH_NOT_COUNTED = Rule(
         "scheduler keep room for it. Otherwise the kubelet evicts workers once a node runs low."
     ),
     fix="Let the cluster's owner write disk: for the pool in cluster.yaml.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="scratch: 200Gi\n",
-        after="scratch: {size: 8Gi, medium: memory}\n",
-    ),
 )
 
 SCRATCH_CLAIMS = Rule(
@@ -97,19 +71,6 @@ SCRATCH_CLAIMS = Rule(
         "namespace counts claims: beyond it, no volume is made, and pods wait for it until the deadline."
     ),
     fix="Use medium: disk, fewer workers, or have limits.objects.claims raised.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="scratch: {size: 1Ti, medium: local}\n",
-        after="scratch: {size: 8Gi, medium: memory}\n",
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                "labels: {pool: a100}}",
-                "labels: {pool: a100}, localDisk: {storageClass: nvme, size: 7Ti}}",
-            ),
-            ("overlays/lab/cluster.yaml", "topology:", "limits: {objects: {claims: 3}}\ntopology:"),
-        ),
-    ),
 )
 
 SCRATCH_NOT_ENCRYPTED = Rule(
@@ -133,11 +94,6 @@ EXIT_CODES_CLASH = Rule(
         "the program; gangplan knows which of these another try can cure."
     ),
     fix="Remove the code from one of the lists.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="retries: 1\nexitCodes: {retry: [42], fail: [42]}\n",
-        after="retries: 1\nexitCodes: {retry: [137], fail: [42]}\n",
-    ),
 )
 
 EXIT_CODES_UNUSED = Rule(
@@ -146,11 +102,6 @@ EXIT_CODES_UNUSED = Rule(
     "Exit codes are named, but nothing is tried again.",
     why="Without retries, every failure of the program ends the run, whatever its exit code is.",
     fix="Write retries, or remove exitCodes.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="exitCodes: {fail: [42]}\n",
-        after="retries: 1\nexitCodes: {fail: [42]}\n",
-    ),
 )
 
 EXIT_CODES_LOST = Rule(
@@ -164,12 +115,6 @@ EXIT_CODES_LOST = Rule(
         "to kill other ranks: this is a warning."
     ),
     fix="Remove exitCodes.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="retries: 1\nexitCodes: {fail: [42]}\n",
-        after="retries: 1\n",
-        changes=(("specs/nlp/filings.yaml", "image: openmpi", "image: pytorch"),),
-    ),
 )
 
 CONTAINER_NAME_TAKEN = Rule(
@@ -181,11 +126,6 @@ CONTAINER_NAME_TAKEN = Rule(
         "a fabric of the cluster may add containers of its own."
     ),
     fix="Choose another name, or none: gangplan then numbers them.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="setup: [{name: node, command: [python, fetch.py]}]\n",
-        after="setup: [{name: fetch, command: [python, fetch.py]}]\n",
-    ),
 )
 
 ENV_FIELD_EMPTY = Rule(
@@ -198,11 +138,6 @@ ENV_FIELD_EMPTY = Rule(
         "of a run."
     ),
     fix="Read a label that the pods have, or JOB_COMPLETION_INDEX; a patch of the cluster's overlay can add one.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="env: {PLACE: {field: \"metadata.labels['training.kubeflow.org/replica-index']\"}}\n",
-        after="env: {PLACE: {field: \"metadata.labels['gangplan.dev/run']\"}}\n",
-    ),
 )
 
 MESH_JOINED = Rule(
@@ -219,17 +154,4 @@ MESH_JOINED = Rule(
     waivable=True,
     is_verdict=True,
     echo=Echo.RUN,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: Namespace}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /metadata/labels/istio.io~1dataplane-mode, value: ambient}\n"
-        ),
-        after=(
-            "- target: {kind: Namespace}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /metadata/labels/istio.io~1dataplane-mode, value: none}\n"
-        ),
-    ),
 )

@@ -5,32 +5,7 @@ policies/<pack>/pack.yaml.
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Example, Rule
-
-_BINDING = (
-    "---\n"
-    "apiVersion: admissionregistration.k8s.io/v1\n"
-    "kind: ValidatingAdmissionPolicyBinding\n"
-    "metadata: {name: short-names}\n"
-    "spec: {policyName: short-names, validationActions: [Deny]}\n"
-)
-
-
-def _policy(expression: str = '"object.metadata.name.size() < 60"') -> str:
-    """A policy that asks for short names."""
-    return (
-        "apiVersion: admissionregistration.k8s.io/v1\n"
-        "kind: ValidatingAdmissionPolicy\n"
-        "metadata: {name: short-names}\n"
-        "spec:\n"
-        "  matchConstraints:\n"
-        "    resourceRules:\n"
-        "    - {apiGroups: [trainer.kubeflow.org], apiVersions: [v1alpha1], operations: [CREATE], resources: [trainjobs]}\n"
-        "  validations:\n"
-        f"  - expression: {expression}\n"
-        "    message: names have at most 59 characters\n"
-    )
-
+from gangplan.rules.model import ERROR, WARNING, Rule
 
 POLICY_INVALID = Rule(
     "policy-invalid",
@@ -42,28 +17,6 @@ POLICY_INVALID = Rule(
         "text only."
     ),
     fix="Correct the field.",
-    example=Example(
-        "policies/own.yaml",
-        before=(
-            "apiVersion: admissionregistration.k8s.io/v1\n"
-            "kind: ValidatingAdmissionPolicy\n"
-            "metadata: {name: short-names}\n"
-            "spec:\n"
-            "  matchConstraints:\n"
-            "    resourceRules:\n"
-            "    - {apiGroups: [trainer.kubeflow.org], apiVersions: [v1alpha1], operations: [CREAT], resources: [trainjobs]}\n"
-            "  validations:\n"
-            '  - expression: "object.metadata.name.size() < 60"\n'
-            "    message: names have at most 59 characters\n"
-            "---\n"
-            "apiVersion: admissionregistration.k8s.io/v1\n"
-            "kind: ValidatingAdmissionPolicyBinding\n"
-            "metadata: {name: short-names}\n"
-            "spec: {policyName: short-names, validationActions: [Deny]}\n"
-        ),
-        after=(_policy() + _BINDING),
-        whole=True,
-    ),
 )
 
 POLICY_EXPRESSION = Rule(
@@ -75,12 +28,6 @@ POLICY_EXPRESSION = Rule(
         "if one fails. An untyped check in CI would let it pass, and the policy would never be in force."
     ),
     fix=("Correct the expression; the message is the API server's, and the column is that of the mistake."),
-    example=Example(
-        "policies/own.yaml",
-        before=(_policy('"object.metadata.name.length() < 60"') + _BINDING),
-        after=(_policy() + _BINDING),
-        whole=True,
-    ),
 )
 
 POLICY_VERSION = Rule(
@@ -92,12 +39,6 @@ POLICY_VERSION = Rule(
         "previous minor also has, so that it can be rolled back."
     ),
     fix=("Write the expression without the newer function, or keep the policy off this cluster."),
-    example=Example(
-        "policies/own.yaml",
-        before=(_policy("\"object.metadata.name.split('-').distinct().size() > 0\"") + _BINDING),
-        after=(_policy("\"object.metadata.name.split('-').size() > 0\"") + _BINDING),
-        whole=True,
-    ),
 )
 
 POLICY_INERT = Rule(
@@ -112,12 +53,6 @@ POLICY_INERT = Rule(
         "Make policyName and the policy's name agree, add the missing half, or write the resource "
         "in its plural."
     ),
-    example=Example(
-        "policies/own.yaml",
-        before=(_policy()),
-        after=(_policy() + _BINDING),
-        whole=True,
-    ),
 )
 
 POLICY_UNDECIDED = Rule(
@@ -129,12 +64,6 @@ POLICY_UNDECIDED = Rule(
         "(authorizer), or for another version of the object. Assuming that it passes would be a guess."
     ),
     fix="Check it in the cluster, or rewrite it so that the objects in Git are enough.",
-    example=Example(
-        "policies/own.yaml",
-        before=(_policy("\"authorizer.group('').resource('pods').check('list').allowed()\"") + _BINDING),
-        after=(_policy() + _BINDING),
-        whole=True,
-    ),
 )
 
 POLICY_OBSTRUCTS = Rule(
@@ -146,12 +75,6 @@ POLICY_OBSTRUCTS = Rule(
         "runs keep their GPUs, and engines and controllers ask again forever."
     ),
     fix="Let the policy judge operations: [CREATE, UPDATE] of the resource itself.",
-    example=Example(
-        "policies/own.yaml",
-        before=_policy().replace("[CREATE]", '["*"]') + _BINDING,
-        after=(_policy() + _BINDING),
-        whole=True,
-    ),
 )
 
 POLICY_PARAM_KIND = Rule(
@@ -163,14 +86,6 @@ POLICY_PARAM_KIND = Rule(
         'Ignore it lets every one through): "failed to find resource referenced by paramKind".'
     ),
     fix="Correct apiVersion and kind of paramKind, or take the CRD in with gangplan schema import.",
-    example=Example(
-        "policies/own.yaml",
-        before=_policy().replace("spec:\n", "spec:\n  paramKind: {apiVersion: v1, kind: Configmaps}\n")
-        + _BINDING,
-        after=_policy().replace("spec:\n", "spec:\n  paramKind: {apiVersion: v1, kind: ConfigMap}\n")
-        + _BINDING,
-        whole=True,
-    ),
 )
 
 POLICY_ENFORCED = Rule(
@@ -186,14 +101,6 @@ POLICY_ENFORCED = Rule(
         "Nothing needs to be done if that is meant. Write enforcement: Audit or Warn first, and look at what "
         "the API server reports."
     ),
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="enforcement: Deny",
-        after="enforcement: Audit",
-        old="enforcement: Audit",
-        run="since",
-        changes=(("overlays/lab/cluster.yaml", "", "policies: {packs: [baseline], enforcement: Audit}\n"),),
-    ),
 )
 
 POLICY_UNKNOWN = Rule(
@@ -205,11 +112,6 @@ POLICY_UNKNOWN = Rule(
         "force. Both would look as if they were in effect."
     ),
     fix="Correct the name; gangplan policy list shows packs and policies.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="policies: {packs: [basline]}\n",
-        after="policies: {packs: [baseline]}\n",
-    ),
 )
 
 POLICY_PARAM = Rule(
@@ -221,11 +123,6 @@ POLICY_PARAM = Rule(
         "evaluation fail, and a policy that fails refuses everything that it matches."
     ),
     fix="Write a value of the same type as the pack's default, which docs/policies.md shows.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="policies: {packs: [lifecycle], params: {run-deadline: {seconds: lots}}}\n",
-        after="policies: {packs: [lifecycle], params: {run-deadline: {seconds: 86400}}}\n",
-    ),
 )
 
 POLICY_FILE_IGNORED = Rule(
@@ -238,12 +135,6 @@ POLICY_FILE_IGNORED = Rule(
         "deeper, and no other extension."
     ),
     fix="Move the file to one of these places, or rename it to end in .yaml.",
-    example=Example(
-        "policies/ours/short-names.yaml",
-        before="kind: ValidatingAdmissionPolicy\n",
-        after=None,
-        whole=True,
-    ),
 )
 
 PACK_INVALID = Rule(
@@ -258,18 +149,6 @@ PACK_INVALID = Rule(
     fix=(
         "List each file of the pack under policies in its pack.yaml, by the name of the policy in "
         "it, and choose names that no other rule, policy or pack has."
-    ),
-    example=Example(
-        "policies/ours/pack.yaml",
-        before=(
-            "title: Our own rules.\n"
-            "why: They hold in this company alone.\n"
-            "policies:\n"
-            "  short-names: {title: Names are short., why: They are typed by hand., fix: Shorten the name.}\n"
-        ),
-        after=("title: Our own rules.\nwhy: They hold in this company alone.\n"),
-        whole=True,
-        changes=(("overlays/lab/cluster.yaml", "", "policies: {packs: [ours]}\n"),),
     ),
 )
 
@@ -323,12 +202,6 @@ CRD_UNREADABLE = Rule(
         "writes these files; they are not meant to be edited."
     ),
     fix="Import the CRD again with gangplan schema import, or remove the file.",
-    example=Example(
-        "schemas/example.com/widgets.json",
-        before="{}\n",
-        after='{"group": "example.com", "kind": "Widget", "plural": "widgets", "scope": "Namespaced", "versions": {}}\n',
-        whole=True,
-    ),
 )
 
 POLICIES_NONE = Rule(
@@ -341,10 +214,4 @@ POLICIES_NONE = Rule(
         "Only a cluster whose file states environment: prod is held to it."
     ),
     fix="Add the packs that should hold, or write environment: dev.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="environment: prod\nregion: eu-central\n",
-        after="environment: prod\npolicies: {packs: [baseline]}\nregion: eu-central\n",
-        old="region: eu-central\n",
-    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, Example, Rule
+from gangplan.rules.model import ERROR, Rule
 
 PREFLIGHT_MISSING = Rule(
     "preflight-missing",
@@ -13,7 +13,6 @@ PREFLIGHT_MISSING = Rule(
         "The catalog says where in the image its program is."
     ),
     fix="Build the image with images/preflight, write preflight: PATH into its entry in images/catalog.yaml, or remove preflight.",
-    example=Example("specs/nlp/filings.yaml", before="preflight: true\n", after="preflight: false\n"),
 )
 
 PREFLIGHT_LAUNCHER = Rule(
@@ -25,10 +24,4 @@ PREFLIGHT_LAUNCHER = Rule(
         "find each other by themselves have no mpirun that could."
     ),
     fix="Remove preflight from the spec, or use an image with MPI.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="preflight: true\n",
-        after="preflight: false\n",
-        changes=(("specs/nlp/filings.yaml", "image: openmpi\n", "image: pytorch\n"),),
-    ),
 )

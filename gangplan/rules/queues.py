@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Example, Rule
-
-CLUSTER = "overlays/lab/cluster.yaml"
-TEAM = "nlp: {queue: training}"
+from gangplan.rules.model import ERROR, WARNING, Rule
 
 QUEUE_UNKNOWN = Rule(
     "queue-unknown",
@@ -16,12 +13,6 @@ QUEUE_UNKNOWN = Rule(
         "lists a team's queue, and further ones in localQueues."
     ),
     fix="Correct the name, remove it to use the team's own queue, or have it added to localQueues.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="queue: nite\n",
-        after="queue: night\n",
-        changes=((CLUSTER, TEAM, "nlp: {queue: training, localQueues: {night: {}}}"),),
-    ),
 )
 
 USAGE_SHARING_OFF = Rule(
@@ -34,15 +25,6 @@ USAGE_SHARING_OFF = Rule(
         "weights without a word."
     ),
     fix="State both, or neither.",
-    example=Example(
-        CLUSTER,
-        before="nlp: {queue: training, admissionMode: UsageBasedAdmissionFairSharing}",
-        after=(
-            "nlp: {queue: training, admissionMode: UsageBasedAdmissionFairSharing}\n"
-            "kueue: {admissionFairSharing: {usageHalfLifeTime: 7d}}"
-        ),
-        old=TEAM,
-    ),
 )
 
 CONCURRENT_ADMISSION_VERSION = Rule(
@@ -54,13 +36,6 @@ CONCURRENT_ADMISSION_VERSION = Rule(
         "never becomes equal to Git."
     ),
     fix="Remove concurrentAdmission, or use Kueue 0.18 or later.",
-    example=Example(
-        CLUSTER,
-        before="nlp: {queue: training, concurrentAdmission: {migration: RetainFirstAdmission}}",
-        after=TEAM,
-        old=TEAM,
-        changes=((CLUSTER, 'trainer: "2.3.0", kueue: "0.19.2"', 'trainer: "2.1.0", kueue: "0.15.2"'),),
-    ),
 )
 
 CONCURRENT_ADMISSION_REFUSED = Rule(
@@ -72,15 +47,6 @@ CONCURRENT_ADMISSION_REFUSED = Rule(
         "move, to a flavor of the queue (clusterqueue_webhook.go, Kueue v0.19.2)."
     ),
     fix="Change what the message names.",
-    example=Example(
-        CLUSTER,
-        before=(
-            "nlp: {queue: training, queueingStrategy: StrictFIFO, concurrentAdmission: {migration: "
-            "RetainFirstAdmission}}"
-        ),
-        after="nlp: {queue: training, concurrentAdmission: {migration: RetainFirstAdmission}}",
-        old=TEAM,
-    ),
 )
 
 ADMISSION_CHECK_OWNER = Rule(
@@ -93,11 +59,6 @@ ADMISSION_CHECK_OWNER = Rule(
         "own needs parameters, which autoscale and multiKueue give it."
     ),
     fix="Name the controller, or write external: true.",
-    example=Example(
-        CLUSTER,
-        before="admissionChecks: {budget: {}}\n",
-        after="admissionChecks: {budget: {external: true}}\n",
-    ),
 )
 
 ADMISSION_CHECK_NOBODY = Rule(
@@ -106,11 +67,6 @@ ADMISSION_CHECK_NOBODY = Rule(
     "An admission check names a team that is not on the cluster.",
     why="The check would be asked about nobody's runs, or about others than was meant.",
     fix="Correct the name, or remove it.",
-    example=Example(
-        CLUSTER,
-        before="admissionChecks: {budget: {external: true, teams: [nlpp]}}\n",
-        after="admissionChecks: {budget: {external: true, teams: [nlp]}}\n",
-    ),
 )
 
 COUNTING_UNUSED = Rule(
@@ -119,18 +75,6 @@ COUNTING_UNUSED = Rule(
     "A resource is excluded or transformed that no pool offers.",
     why="It is a typo, or a leftover. Quotas are shares of what node pools state, so nothing of it is ever counted.",
     fix="Correct the name, or remove it.",
-    example=Example(
-        CLUSTER,
-        before="kueue: {resources: {excludeResourcePrefixes: [fpga.example.com/]}}\n",
-        after="kueue: {resources: {excludeResourcePrefixes: [nvidia.com/mig]}}\n",
-        changes=(
-            (
-                CLUSTER,
-                "gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}",
-                "gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}, devices: {nvidia.com/mig-1g.5gb: 7}",
-            ),
-        ),
-    ),
 )
 
 OUTPUT_NOT_ITS_OWN = Rule(
@@ -142,11 +86,6 @@ OUTPUT_NOT_ITS_OWN = Rule(
         "(applyResourceTransformations walks a Go map); later it adds them up, which no share of nodes is equal to."
     ),
     fix="Choose another name.",
-    example=Example(
-        CLUSTER,
-        before="kueue: {resources: {transformations: {nvidia.com/gpu: {outputs: {cpu: 10}}}}}\n",
-        after="kueue: {resources: {transformations: {nvidia.com/gpu: {outputs: {example.com/credits: 10}}}}}\n",
-    ),
 )
 
 QUOTA_NOT_COUNTED = Rule(
@@ -155,9 +94,4 @@ QUOTA_NOT_COUNTED = Rule(
     "Quotas of a pool are shares of a resource that Kueue's manager does not count.",
     why="Its queue would admit runs beyond all nodes, whose pods stay Pending while others wait behind them.",
     fix="Count the resource, or an output in its place.",
-    example=Example(
-        CLUSTER,
-        before="kueue: {resources: {transformations: {nvidia.com/gpu: {strategy: Replace}}}}\n",
-        after="kueue: {resources: {transformations: {nvidia.com/gpu: {outputs: {example.com/credits: 10}}}}}\n",
-    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, NOTE, WARNING, Echo, Example, Rule
+from gangplan.rules.model import ERROR, NOTE, WARNING, Echo, Rule
 
 COHORT_UNKNOWN = Rule(
     "cohort-unknown",
@@ -13,13 +13,6 @@ COHORT_UNKNOWN = Rule(
         "which never borrows."
     ),
     fix="Correct the name, or declare the cohort.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="cohort: compny",
-        after="cohort: labs",
-        old="cohort: company",
-        base="shared",
-    ),
 )
 
 COHORT_MISSING = Rule(
@@ -28,13 +21,6 @@ COHORT_MISSING = Rule(
     "A team is in no cohort, although the cluster has several.",
     why="The team would be alone and could neither lend nor borrow, which is seldom intended.",
     fix="Name one of the cohorts.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="",
-        after="    cohort: labs\n",
-        old="    cohort: company\n",
-        base="shared",
-    ),
 )
 
 COHORT_CYCLE = Rule(
@@ -43,13 +29,6 @@ COHORT_CYCLE = Rule(
     "The parents of cohorts form a cycle.",
     why="Kueue accepts such a cycle and makes every queue in it inactive.",
     fix="Remove one of the parents.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="company: {parent: labs}",
-        after=("company: {parent: world}\n  world: {}"),
-        old="company: {}",
-        base="shared",
-    ),
     formerly=("cohort-circle",),
 )
 
@@ -59,13 +38,6 @@ COHORT_ROOT_LIMIT = Rule(
     "A cohort without a parent has a limit for borrowing or lending.",
     why="There is nothing above it to borrow from or lend to, and Kueue refuses the limit.",
     fix="Remove the limit, or name a parent.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="company: {borrow: {h100: {gpus: 8}}}",
-        after=("company: {parent: world, borrow: {h100: {gpus: 8}}}\n  world: {}"),
-        old="company: {}",
-        base="shared",
-    ),
 )
 
 COHORT_EMPTY = Rule(
@@ -77,13 +49,6 @@ COHORT_EMPTY = Rule(
         "typo elsewhere."
     ),
     fix="Remove it, or name it in a team.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before=("company: {}\n  idle: {}"),
-        after="company: {}",
-        old="company: {}",
-        base="shared",
-    ),
 )
 
 QUOTA_EMPTY = Rule(
@@ -92,14 +57,6 @@ QUOTA_EMPTY = Rule(
     "A quota names no pool.",
     why=("A queue without a single flavor admits nothing at all, and its runs wait without any message."),
     fix="Name a pool and how much of it the team may use, or remove quota to share everything.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="quota: {}",
-        after="quota: {cpu: {cpu: 60}, h100: {gpus: 4}}",
-        old="quota: {cpu: {cpu: 60}, h100: {gpus: 8}}",
-        base="shared",
-        rest=(),
-    ),
 )
 
 QUOTA_MEASURE = Rule(
@@ -112,13 +69,6 @@ QUOTA_MEASURE = Rule(
         "would admit nothing."
     ),
     fix="State gpus for pools with GPUs and cpu for the others.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="{cpu: {gpus: 2}",
-        after="{cpu: {cpu: 100}",
-        old="{cpu: {cpu: 120}",
-        base="shared",
-    ),
 )
 
 QUOTA_POOL_MISSING = Rule(
@@ -130,13 +80,6 @@ QUOTA_POOL_MISSING = Rule(
         "borrowed there."
     ),
     fix="Add the pool to quota, with gpus: 0 if the team owns none of it.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before=("quota: {cpu: {cpu: 60}, h100: {gpus: 8}}\n    borrow: {a100: {gpus: 8}}"),
-        after=("quota: {cpu: {cpu: 60}, h100: {gpus: 8}, a100: {gpus: 0}}\n    borrow: {a100: {gpus: 8}}"),
-        old="quota: {cpu: {cpu: 60}, h100: {gpus: 8}}",
-        base="shared",
-    ),
 )
 
 LEND_OVER_QUOTA = Rule(
@@ -145,13 +88,6 @@ LEND_OVER_QUOTA = Rule(
     "A team lends more than its quota.",
     why=("Kueue refuses a lendingLimit above the nominal quota, and the whole sync of the platform fails."),
     fix="Lower lend to the quota, or leave it out to lend everything.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before=("lend: {h100: {gpus: 17}}\n    hard"),
-        after=("lend: {h100: {gpus: 16}}\n    hard"),
-        old=("lend: {h100: {gpus: 8}}\n    hard"),
-        base="shared",
-    ),
 )
 
 QUOTA_OVER_CAPACITY = Rule(
@@ -165,13 +101,6 @@ QUOTA_OVER_CAPACITY = Rule(
     fix="Lower a quota, or set overcommit: true to promise more on purpose.",
     is_verdict=True,
     echo=Echo.CAUSE,
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="{cpu: {cpu: 121, memory: 480Gi}",
-        after="{cpu: {cpu: 120}",
-        old="{cpu: {cpu: 120}",
-        base="shared",
-    ),
 )
 
 QUOTA_OVER_POOL = Rule(
@@ -183,13 +112,6 @@ QUOTA_OVER_POOL = Rule(
     ),
     fix="Lower the quota, or correct the pool's count.",
     is_verdict=True,
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="a100: {gpus: 33}, h100: {gpus: 16}",
-        after="a100: {gpus: 16}, h100: {gpus: 8}",
-        old="a100: {gpus: 16}, h100: {gpus: 16}",
-        base="shared",
-    ),
 )
 
 QUOTA_UNUSED = Rule(
@@ -198,13 +120,6 @@ QUOTA_UNUSED = Rule(
     "Some of a pool belongs to no team.",
     why=("Kueue admits by quota, so runs never use what no quota covers, however long the queues are."),
     fix="Give it to a team or a cohort.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="a100: {gpus: 8}, h100: {gpus: 16}",
-        after="a100: {gpus: 16}, h100: {gpus: 16}",
-        old="a100: {gpus: 16}, h100: {gpus: 16}",
-        base="shared",
-    ),
 )
 
 QUOTA_NEARLY_USED = Rule(
@@ -227,13 +142,6 @@ TEAM_SHARE = Rule(
     fix="Lower quota or borrow of the team, or raise teamShare.",
     is_verdict=True,
     waivable=True,
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="limits: {workers: 64, teamShare: 50}",
-        after="limits: {workers: 64, teamShare: 88}",
-        old="limits: {workers: 64}",
-        base="shared",
-    ),
 )
 
 HARD_QUOTA_BELOW_QUEUE = Rule(
@@ -247,13 +155,6 @@ HARD_QUOTA_BELOW_QUEUE = Rule(
     fix="Raise hardQuota to what the queue may admit, or limit borrow.",
     is_verdict=True,
     echo=Echo.CAUSE,
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="hardQuota: {gpus: 32}",
-        after="hardQuota: {gpus: 40}",
-        old="hardQuota: {gpus: 40}",
-        base="shared",
-    ),
 )
 
 QUEUE_NAME_TWICE = Rule(
@@ -262,13 +163,6 @@ QUEUE_NAME_TWICE = Rule(
     "Two teams have the same ClusterQueue.",
     why=("They would share one quota, and the second team's objects would replace the first's."),
     fix="Give each team a queue of its own.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before=("    cohort: company\n    clusterQueue: nlp\n"),
-        after=("    cohort: company\n    clusterQueue: vision\n"),
-        old="    cohort: company\n",
-        base="shared",
-    ),
 )
 
 PREEMPTION_CONTRADICTS = Rule(
@@ -277,14 +171,6 @@ PREEMPTION_CONTRADICTS = Rule(
     "Preemption contradicts itself.",
     why=("Kueue refuses borrowWithinCohort where nothing may be reclaimed within the cohort."),
     fix=("Set reclaimWithinCohort to another value than Never, or remove borrowWithinCohort."),
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="reclaimWithinCohort: Never, borrowWithinCohort: LowerPriority",
-        after="reclaimWithinCohort: LowerPriority",
-        old="reclaimWithinCohort: Any",
-        base="shared",
-        rest=("reclaim-never",),
-    ),
 )
 
 PREEMPTION_UNUSED = Rule(
@@ -293,13 +179,6 @@ PREEMPTION_UNUSED = Rule(
     "A setting of preemption has no effect under fair sharing.",
     why=("Fair sharing decides by share who gives quota back; Kueue then ignores borrowWithinCohort."),
     fix="Remove it, or switch fair sharing off.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="reclaimWithinCohort: Any, borrowWithinCohort: LowerPriority",
-        after="reclaimWithinCohort: Any",
-        old="reclaimWithinCohort: Any",
-        base="shared",
-    ),
 )
 
 RECLAIM_NEVER = Rule(
@@ -308,13 +187,6 @@ RECLAIM_NEVER = Rule(
     "Lent quota does not come back until the borrower has finished.",
     why=("A team whose quota is borrowed waits until the borrower's run ends, which may be days."),
     fix="Use reclaimWithinCohort: Any or LowerPriority.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="reclaimWithinCohort: Never",
-        after="reclaimWithinCohort: LowerPriority",
-        old="reclaimWithinCohort: Any",
-        base="shared",
-    ),
 )
 
 WEIGHT_NOBODY = Rule(
@@ -326,10 +198,4 @@ WEIGHT_NOBODY = Rule(
         "and no run is ever admitted."
     ),
     fix="Give one of the teams a weight above 0, or state quotas.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="nlp: {queue: training, weight: 0}",
-        after="nlp: {queue: training, weight: 2}",
-        old="nlp: {queue: training}",
-    ),
 )

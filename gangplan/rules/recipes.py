@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, Example, Rule
+from gangplan.rules.model import ERROR, Rule
 
 GRACE_PERIOD = Rule(
     "grace-period",
@@ -14,11 +14,6 @@ GRACE_PERIOD = Rule(
         "them."
     ),
     fix="Write gracePeriod: 2m, or any time from 30s to 1h.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="gracePeriod: 5s\n",
-        after="gracePeriod: 30s\n",
-    ),
 )
 
 LAUNCHER_DEEPSPEED = Rule(
@@ -30,18 +25,6 @@ LAUNCHER_DEEPSPEED = Rule(
         "the workers runs no SSH server, so the run would wait for itself."
     ),
     fix="Remove runsRanks, or write the program without deepspeed in front of it.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="launcher: {runsRanks: true}\n",
-        after="slots: 2\n",
-        changes=(
-            (
-                "specs/nlp/filings.yaml",
-                ("image: openmpi\ncommand: [python, train.py]"),
-                ("image: deepspeed\ncommand: [deepspeed, train.py]"),
-            ),
-        ),
-    ),
 )
 
 RDMA_WITH_TCP = Rule(
@@ -53,11 +36,6 @@ RDMA_WITH_TCP = Rule(
         "nothing."
     ),
     fix="Remove one of the two.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="network: {rdma: required, transport: tcp}\n",
-        after="network: {transport: tcp}\n",
-    ),
 )
 
 RDMA_DEVICES = Rule(
@@ -70,16 +48,4 @@ RDMA_DEVICES = Rule(
         "use one."
     ),
     fix="Write rdma: all, or a smaller number.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="network: {rdma: 16}\n",
-        after="network: {rdma: all}\n",
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                "labels: {pool: a100}}",
-                "labels: {pool: a100}, rdma: {resource: rdma/ib, count: 8}}",
-            ),
-        ),
-    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, Example, Rule
+from gangplan.rules.model import ERROR, Rule
 
 ROLE_UNUSABLE = Rule(
     "role-unusable",
@@ -14,10 +14,4 @@ ROLE_UNUSABLE = Rule(
         "and initializers by their names."
     ),
     fix="Rename or remove the role.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="roles: {node: {workers: 1, command: [python, load.py]}}\n",
-        after="roles: {loader: {workers: 1, command: [python, load.py]}}\n",
-        changes=(("specs/nlp/filings.yaml", "image: openmpi", "image: openmpi\nframework: plain"),),
-    ),
 )

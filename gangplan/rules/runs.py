@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, NOTE, WARNING, Example, Rule
-
-_SECOND = "apiVersion: gangplan.dev/v1\nkind: TrainingJob\nimage: openmpi\ncommand: [python, train.py]\nworkers: 2\n"
-_STOPPED = f"{_SECOND}state: stopped\n"
+from gangplan.rules.model import ERROR, NOTE, WARNING, Rule
 
 RETIRED_UNKNOWN = Rule(
     "retired-unknown",
@@ -17,11 +14,6 @@ RETIRED_UNKNOWN = Rule(
     ),
     fix="List earlier runs of this job alone; gangplan retire finds them.",
     is_verdict=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="retired: [quarterly-0a1b2c3d]\n",
-        after="description: Nothing is over yet\n",
-    ),
 )
 
 RETIRED_LOST = Rule(
@@ -34,11 +26,6 @@ RETIRED_LOST = Rule(
     ),
     fix="Let gangplan retire --write list runs: it brings their files in rendered/ back from Git.",
     is_verdict=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="retired: [filings-0a1b2c3d]\n",
-        after="description: Nothing is over yet\n",
-    ),
 )
 
 RUN_STARTED = Rule(
@@ -47,13 +34,6 @@ RUN_STARTED = Rule(
     "A new run starts.",
     why="Whatever is new in Git is applied at the next sync: the run joins its queue and trains.",
     fix="Nothing needs to be done.",
-    example=Example(
-        "specs/nlp/second.yaml",
-        before=_SECOND,
-        after=None,
-        whole=True,
-        run="since",
-    ),
 )
 
 RUN_STOPPED = Rule(
@@ -65,12 +45,6 @@ RUN_STOPPED = Rule(
         "record of it stays, in Git and on the cluster, and starts nothing."
     ),
     fix="Nothing needs to be done; gangplan retire prepares the removal of the record.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="state: stopped\n",
-        after="description: Nothing else\n",
-        run="since",
-    ),
 )
 
 RUN_RESUMED = Rule(
@@ -82,14 +56,6 @@ RUN_RESUMED = Rule(
         "checkpoint if it has one."
     ),
     fix="Write state: stopped again if that is not meant; raise run: for a run with a name of its own.",
-    example=Example(
-        "specs/nlp/second.yaml",
-        before=_SECOND,
-        after=_STOPPED,
-        whole=True,
-        run="since",
-        files={"specs/nlp/second.yaml": _STOPPED},
-    ),
 )
 
 RUN_RETIRED = Rule(
@@ -101,14 +67,6 @@ RUN_RETIRED = Rule(
         "engine deletes it; Git's history has what it was."
     ),
     fix="Nothing needs to be done.",
-    example=Example(
-        "specs/nlp/second.yaml",
-        before=None,
-        after=_STOPPED,
-        whole=True,
-        run="since",
-        files={"specs/nlp/second.yaml": _STOPPED},
-    ),
 )
 
 RUN_COUNT = Rule(
@@ -121,10 +79,4 @@ RUN_COUNT = Rule(
     ),
     fix="Retire runs that are over with gangplan retire, or raise limits: {objects: {runs: ...}}.",
     is_verdict=True,
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="limits: {objects: {runs: 1}}\n",
-        after="limits: {objects: {runs: 3}}\n",
-        files={"specs/nlp/second.yaml": _SECOND},
-    ),
 )

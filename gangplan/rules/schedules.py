@@ -2,24 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, NOTE, WARNING, Example, Rule
-
-_CLUSTER = "overlays/lab/cluster.yaml"
-_EGRESS = "  s3: [{cidr: 10.40.8.0/24, ports: [443]}]\n"
-_KUBERNETES = f"{_EGRESS}  kubernetes: [{{cidr: 10.96.0.1/32, ports: [443]}}]\n"
-_OFFER = "schedules: {client: kubectl, egress: [kubernetes]}\n"
-_DIGEST = "ab" * 32
-_CATALOG = (
-    "images/catalog.yaml",
-    "images:\n",
-    f"images:\n  kubectl: {{repository: registry.example.com/kubectl, digest: sha256:{_DIGEST}, framework: plain}}\n",
-)
-OFFERED = (
-    (_CLUSTER, _EGRESS, _KUBERNETES),
-    (_CLUSTER, "teams:\n", f"{_OFFER}teams:\n"),
-    _CATALOG,
-)
-_SPEC = "specs/nlp/filings.yaml"
+from gangplan.rules.model import ERROR, NOTE, WARNING, Rule
 
 SCHEDULE_NOT_OFFERED = Rule(
     "schedule-not-offered",
@@ -30,11 +13,6 @@ SCHEDULE_NOT_OFFERED = Rule(
         "that commits. The cluster's file says which (schedules)."
     ),
     fix="Remove schedule, choose another cluster, or ask its owner for schedules: {client: IMAGE, egress: [NAME]}.",
-    example=Example(
-        _SPEC,
-        before='schedule: {cron: "0 2 * * *"}\ntimeout: 20h\n',
-        after="timeout: 20h\n",
-    ),
 )
 
 SCHEDULE_CLIENT = Rule(
@@ -46,13 +24,6 @@ SCHEDULE_CLIENT = Rule(
         "namespaces of teams are closed by default."
     ),
     fix="Write schedules: {client: IMAGE, egress: [NAME]} with an image of the catalog and an endpoint of egress.",
-    example=Example(
-        _CLUSTER,
-        old="schedules: {client: kubectl, egress: [kubernetes]}\n",
-        before="schedules: {client: kubectl}\n",
-        after=_OFFER,
-        changes=OFFERED,
-    ),
 )
 
 SCHEDULE_ZONE = Rule(
@@ -64,12 +35,6 @@ SCHEDULE_ZONE = Rule(
         "(Kubernetes v1.34, pkg/apis/batch/validation), and `Local` would be that of a controller's machine."
     ),
     fix="Write the name of the tz database: Europe/Berlin, America/New_York, Etc/UTC.",
-    example=Example(
-        _SPEC,
-        before='schedule: {cron: "0 2 * * *", timeZone: Europe/Bonn}\ntimeout: 20h\n',
-        after='schedule: {cron: "0 2 * * *", timeZone: Europe/Berlin}\ntimeout: 20h\n',
-        changes=OFFERED,
-    ),
 )
 
 SCHEDULE_NEVER = Rule(
@@ -78,12 +43,6 @@ SCHEDULE_NEVER = Rule(
     "A schedule never starts a run.",
     why="The API server accepts '0 0 31 2 *', and the controller then finds no start within five years.",
     fix="Correct day and month of cron.",
-    example=Example(
-        _SPEC,
-        before='schedule: {cron: "0 2 31 2 *"}\ntimeout: 20h\n',
-        after='schedule: {cron: "0 2 28 2 *"}\ntimeout: 20h\n',
-        changes=OFFERED,
-    ),
 )
 
 SCHEDULE_OVERLAP = Rule(
@@ -96,12 +55,6 @@ SCHEDULE_OVERLAP = Rule(
         "in the queue comes on top."
     ),
     fix="Write a timeout below the time that the message names, or start less often.",
-    example=Example(
-        _SPEC,
-        before='schedule: {cron: "0 */6 * * *"}\ntimeout: 8h\n',
-        after='schedule: {cron: "0 */6 * * *"}\ntimeout: 5h\n',
-        changes=OFFERED,
-    ),
 )
 
 SCHEDULE_CLOCK = Rule(
@@ -114,12 +67,6 @@ SCHEDULE_CLOCK = Rule(
         "SpecSchedule.Next)."
     ),
     fix="Choose an hour that no change touches, such as 4 o'clock, or timeZone: Etc/UTC.",
-    example=Example(
-        _SPEC,
-        before='schedule: {cron: "30 2 * * *", timeZone: Europe/Berlin}\ntimeout: 20h\n',
-        after='schedule: {cron: "30 4 * * *", timeZone: Europe/Berlin}\ntimeout: 20h\n',
-        changes=OFFERED,
-    ),
 )
 
 SCHEDULE_DEADLINE = Rule(
@@ -131,12 +78,6 @@ SCHEDULE_DEADLINE = Rule(
         "start where more than 100 lie within the deadline (Kubernetes v1.34, pkg/controller/cronjob/utils.go)."
     ),
     fix="Write a startingDeadline of a minute or more that holds at most 100 starts.",
-    example=Example(
-        _SPEC,
-        before='schedule: {cron: "0 2 * * *", startingDeadline: 5s}\ntimeout: 20h\n',
-        after='schedule: {cron: "0 2 * * *", startingDeadline: 10m}\ntimeout: 20h\n',
-        changes=OFFERED,
-    ),
 )
 
 SCHEDULE_UNUSABLE = Rule(
@@ -148,31 +89,8 @@ SCHEDULE_UNUSABLE = Rule(
         "names of its pods would lead every run to pods that do not exist."
     ),
     fix="Remove the field that the message names, or let commits start the runs (schedules.backend: commit).",
-    example=Example(
-        _SPEC,
-        before='schedule: {cron: "0 2 * * *"}\ntimeout: 20h\nelastic: {min: 2, max: 4}\ncheckpoint: {to: filings}\n',
-        after='schedule: {cron: "0 2 * * *"}\ntimeout: 20h\nworkers: 4\ncheckpoint: {to: filings}\n',
-        changes=(
-            *OFFERED,
-            (_SPEC, "image: openmpi", "image: pytorch"),
-            (_SPEC, "workers: 4\n", ""),
-        ),
-    ),
 )
 
-_SECOND = """\
-apiVersion: gangplan.dev/v1
-kind: TrainingJob
-image: openmpi
-command: [python, other.py]
-workers: 4
-gpus: 8
-cpu: 8
-memory: 32Gi
-timeout: 4h
-placement: {nodePool: a100}
-schedule: {cron: "30 4 * * *"}
-"""
 SCHEDULE_CROWDED = Rule(
     "schedule-crowded",
     WARNING,
@@ -182,14 +100,6 @@ SCHEDULE_CROWDED = Rule(
         "next start may be skipped. Runs count from their start to their timeout, over five weeks."
     ),
     fix="Start them at different hours, shorten their timeouts, or raise the team's quota.",
-    example=Example(
-        _SPEC,
-        old="gpus: 2\n",
-        before='gpus: 2\nplacement: {nodePool: a100}\nschedule: {cron: "0 4 * * *"}\ntimeout: 4h\n',
-        after='gpus: 2\nplacement: {nodePool: a100}\nschedule: {cron: "0 14 * * *"}\ntimeout: 4h\n',
-        changes=OFFERED,
-        files={"specs/nlp/other.yaml": _SECOND},
-    ),
 )
 
 RUN_SCHEDULED = Rule(
@@ -201,15 +111,4 @@ RUN_SCHEDULED = Rule(
         "and runs that a schedule created go on whatever becomes of it."
     ),
     fix="Nothing needs to be done; gangplan plan shows the next starts.",
-    example=Example(
-        "specs/nlp/second.yaml",
-        before=(
-            "apiVersion: gangplan.dev/v1\nkind: TrainingJob\nimage: openmpi\ncommand: [python, train.py]\n"
-            'workers: 2\nmemory: 4Gi\ntimeout: 4h\nschedule: {cron: "0 2 * * *"}\n'
-        ),
-        after=None,
-        whole=True,
-        run="since",
-        changes=OFFERED,
-    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Echo, Example, Rule
+from gangplan.rules.model import ERROR, WARNING, Echo, Rule
 
 SECRET_LITERAL = Rule(
     "secret-literal",
@@ -15,11 +15,6 @@ SECRET_LITERAL = Rule(
     ),
     fix="Revoke it, and refer to a Kubernetes secret instead: secrets: {env: {NAME: SECRET/KEY}}.",
     is_verdict=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="env: {DB_PASSWORD: correct-horse-battery}\n",
-        after="secrets: {env: {DB_PASSWORD: huggingface/password}}\n",
-    ),
 )
 
 SECRET_SUSPECTED = Rule(
@@ -35,11 +30,6 @@ SECRET_SUSPECTED = Rule(
         "If it is a secret, refer to a Kubernetes secret instead: secrets: {env: {NAME: SECRET/KEY}}. If "
         "it is public, leave it."
     ),
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="env: {SERVICE: Zq8Lw3vTn7Rk2Xp9Bs4Hd6Ym1Cg5Jf0A}\n",
-        after="secrets: {env: {SERVICE: huggingface/service}}\n",
-    ),
 )
 
 LABEL_RESERVED = Rule(
@@ -52,11 +42,6 @@ LABEL_RESERVED = Rule(
         "its usage would be charged elsewhere."
     ),
     fix="Use a prefix of your own, such as example.com/project.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="labels: {jobset.sigs.k8s.io/jobset-name: other-run}\n",
-        after="labels: {example.com/project: filings}\n",
-    ),
 )
 
 POD_SECURITY = Rule(
@@ -72,19 +57,6 @@ POD_SECURITY = Rule(
     fix="Remove what the message names from the overlay's patch.",
     is_verdict=True,
     echo=Echo.RUN,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/volumes/-, value: {name: host, hostPath: {path: /var/log}}}\n"
-        ),
-        after=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/volumes/-, value: {name: logs, emptyDir: {}}}\n"
-        ),
-    ),
 )
 
 HOST_ACCESS = Rule(
@@ -101,24 +73,6 @@ HOST_ACCESS = Rule(
         " where TCP is enough."
     ),
     waivable=True,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/volumes/-, value: {name: host, hostPath: {path: /var/log}}}\n"
-        ),
-        after="",
-        run="validate --today 2026-11-01",
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                "nlp: {queue: training}",
-                "nlp: {queue: training, podSecurity: {level: privileged, reason: The fabric's daemon needs the node, until: '2027-01-31'}}",
-            ),
-        ),
-        rest=("pod-security-raised",),
-    ),
 )
 
 RIGHTS_TOO_WIDE = Rule(
@@ -133,19 +87,6 @@ RIGHTS_TOO_WIDE = Rule(
     fix="List only the rights that are needed, or remove the patch.",
     is_verdict=True,
     waivable=True,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: ServiceAccount}\n"
-            "  patch: |-\n"
-            "    - {op: replace, path: /automountServiceAccountToken, value: true}\n"
-        ),
-        after=(
-            "- target: {kind: ServiceAccount}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /metadata/labels/example.com~1tier, value: gold}\n"
-        ),
-    ),
 )
 
 COMPLIANCE_NOT_ENFORCED = Rule(
@@ -161,13 +102,6 @@ COMPLIANCE_NOT_ENFORCED = Rule(
         "Choose a cluster that lists the pack, or ask its owner to add it under policies: {packs: [...]} "
         "in the cluster's file."
     ),
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="region: eu-central",
-        after=("policies: {packs: [residency]}\nregion: eu-central"),
-        old="region: eu-central",
-        changes=(("specs/nlp/filings.yaml", "", "residency: eu\n"),),
-    ),
 )
 
 SCAN_UNREADABLE = Rule(
@@ -181,15 +115,5 @@ SCAN_UNREADABLE = Rule(
     fix=(
         "Write the report with `trivy image --format json IMAGE@DIGEST` or `clairctl report --out "
         "json IMAGE`, or remove the file."
-    ),
-    example=Example(
-        "images/scans/openmpi.json",
-        before="{}\n",
-        after=(
-            '{"SchemaVersion": 2, "ArtifactName": "registry.example.com/training/openmpi",\n'
-            ' "Metadata": {"RepoDigests": ["registry.example.com/training/openmpi@sha256:1b0f7c64e0a3fe2d1c2d9a4b8a37f1f3f5d3a2b1c0998877665544332211ffee"]},\n'
-            ' "Results": [{"Vulnerabilities": [{"VulnerabilityID": "CVE-2026-0001", "Severity": "LOW"}]}]}\n'
-        ),
-        whole=True,
     ),
 )

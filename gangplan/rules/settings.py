@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Example, Rule
+from gangplan.rules.model import ERROR, WARNING, Rule
 
 INTERFACE_UNKNOWN = Rule(
     "interface-unknown",
@@ -18,11 +18,6 @@ INTERFACE_UNKNOWN = Rule(
         "gives pods another interface."
     ),
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="env: {NCCL_SOCKET_IFNAME: eno1}\n",
-        after="env: {NCCL_SOCKET_IFNAME: eth0}\n",
-    ),
 )
 
 GPUS_UNASKED = Rule(
@@ -35,11 +30,6 @@ GPUS_UNASKED = Rule(
         "Kueue nor a quota counts them."
     ),
     fix="Remove it; a worker sees the GPUs that gpus asks for.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="env: {NVIDIA_VISIBLE_DEVICES: all}\n",
-        after="env: {NVIDIA_DRIVER_CAPABILITIES: all}\n",
-    ),
 )
 
 GPUS_HIDDEN = Rule(
@@ -53,11 +43,6 @@ GPUS_HIDDEN = Rule(
     ),
     fix="Remove it; to use fewer GPUs, ask for fewer.",
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before='env: {CUDA_VISIBLE_DEVICES: "0"}\n',
-        after='env: {CUDA_VISIBLE_DEVICES: "0,1"}\n',
-    ),
 )
 
 RANK_CONSTANT = Rule(
@@ -72,11 +57,6 @@ RANK_CONSTANT = Rule(
     ),
     fix="Remove it; launchers give each rank its own. Waive the rule where the program means something else by it.",
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before='env: {RANK: "0"}\n',
-        after='env: {RANKING: "0"}\n',
-    ),
 )
 
 ENV_UNREACHABLE = Rule(
@@ -94,9 +74,4 @@ ENV_UNREACHABLE = Rule(
         "where a policy outside this repository opens the way."
     ),
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="env: {MLFLOW_TRACKING_URI: 'https://mlflow.example.com'}\n",
-        after="env: {MLFLOW_TRACKING_URI: 'file:///outputs/mlruns'}\n",
-    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, NOTE, WARNING, Example, Rule
+from gangplan.rules.model import ERROR, NOTE, WARNING, Rule
 
 IMAGE_MISSING = Rule(
     "image-missing",
@@ -10,12 +10,6 @@ IMAGE_MISSING = Rule(
     "Neither the spec nor its team or cluster names an image.",
     why="No image would suit everybody, and gangplan does not make one up.",
     fix="Add image: with a name from images/catalog.yaml, or a default in team.yaml.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="",
-        after="image: openmpi4\n",
-        old="image: openmpi\n",
-    ),
 )
 
 IMAGE_UNKNOWN = Rule(
@@ -27,12 +21,6 @@ IMAGE_UNKNOWN = Rule(
         "that the launch needs."
     ),
     fix="Correct the name, or add the image to images/catalog.yaml.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="image: openmp",
-        after="image: openmpi4",
-        old="image: openmpi",
-    ),
 )
 
 IMAGE_DIGEST_OPEN = Rule(
@@ -44,12 +32,6 @@ IMAGE_DIGEST_OPEN = Rule(
         "the pods of a run would wait for it until its deadline."
     ),
     fix="Add its tag and run `gangplan images pin`, or write the digest that skopeo inspect prints.",
-    example=Example(
-        "images/catalog.yaml",
-        before="digest: sha256:" + "0" * 64,
-        after="digest: sha256:1b0f7c64e0a3fe2d1c2d9a4b8a37f1f3f5d3a2b1c0998877665544332211ffee",
-        old="digest: sha256:1b0f7c64e0a3fe2d1c2d9a4b8a37f1f3f5d3a2b1c0998877665544332211ffee",
-    ),
 )
 
 IMAGE_WITHOUT_MPI = Rule(
@@ -61,12 +43,6 @@ IMAGE_WITHOUT_MPI = Rule(
         "after waiting for its GPUs."
     ),
     fix="Choose an image with MPI, or set framework: torch.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before=("image: pytorch\nframework: horovod\n"),
-        after="image: horovod\n",
-        old="image: openmpi\n",
-    ),
 )
 
 REGISTRY_UNTRUSTED = Rule(
@@ -78,14 +54,6 @@ REGISTRY_UNTRUSTED = Rule(
         "are refused when the pods are created, after the run was admitted."
     ),
     fix="Mirror the image, add a mirror to the cluster file, or choose another image.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="registries: [mirror.example.com]\n",
-        after=(
-            "registries: [mirror.example.com]\n"
-            "mirrors: [{source: registry.example.com, mirror: mirror.example.com/all}]\n"
-        ),
-    ),
 )
 
 LICENCE_NOT_ACKNOWLEDGED = Rule(
@@ -94,12 +62,6 @@ LICENCE_NOT_ACKNOWLEDGED = Rule(
     "Intel MPI is used without acknowledging its licence.",
     why=("Intel MPI has licence terms of its own. Somebody has to accept them, and Git records who."),
     fix="Add mpi: {licenseAcknowledged: true} once you may use it.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="image: intel\n",
-        after=("image: intel\nmpi: {licenseAcknowledged: true}\n"),
-        old="image: openmpi\n",
-    ),
 )
 
 MPI_MISMATCH = Rule(
@@ -111,11 +73,6 @@ MPI_MISMATCH = Rule(
         "runs alone."
     ),
     fix="Remove the line, or choose another image.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="mpi: {implementation: MPICH}\n",
-        after="mpi: {implementation: OpenMPI}\n",
-    ),
 )
 
 MPI_LAUNCH = Rule(
@@ -127,11 +84,6 @@ MPI_LAUNCH = Rule(
         "that no supported version has."
     ),
     fix="Remove the line; runs then use ssh.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="mpi: {launch: pmix}\n",
-        after="mpi: {launch: ssh}\n",
-    ),
 )
 
 MPI_VERSION = Rule(
@@ -143,12 +95,6 @@ MPI_VERSION = Rule(
         "reads none of what Open MPI 4 reads). gangplan starts only versions that were tried."
     ),
     fix="Choose an image with one of the listed versions.",
-    example=Example(
-        "images/catalog.yaml",
-        before='"1.10.7"',
-        after='"4.1.8"',
-        old='"5.0.8"',
-    ),
 )
 
 COMMAND_NESTED = Rule(
@@ -160,12 +106,6 @@ COMMAND_NESTED = Rule(
         "launcher, each of N ranks starts N ranks again: N times N processes."
     ),
     fix="Keep one of the two launchers.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before='command: [mpirun, -np, "{ranks}", bash, -c, mpirun python train.py]',
-        after='command: [mpirun, -np, "{ranks}", python, train.py]',
-        old="command: [python, train.py]",
-    ),
 )
 
 RANKS_MISMATCH = Rule(
@@ -177,12 +117,6 @@ RANKS_MISMATCH = Rule(
         "mpirun refuses, oversubscribes, or leaves GPUs idle."
     ),
     fix="Write the right number, or {ranks} to let gangplan fill it in.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="command: [mpirun, -np, 16, python, train.py]",
-        after='command: [mpirun, -np, "{ranks}", python, train.py]',
-        old="command: [python, train.py]",
-    ),
 )
 
 LAUNCHER_ONE_WORKER = Rule(
@@ -194,13 +128,6 @@ LAUNCHER_ONE_WORKER = Rule(
         "two pods and twice the GPUs (Trainer 2.3, mpi.go)."
     ),
     fix="Raise workers, or remove runsRanks.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="workers: 1",
-        after="workers: 2",
-        old="workers: 4",
-        changes=(("specs/nlp/filings.yaml", "", "launcher: {runsRanks: true}\n"),),
-    ),
 )
 
 LAUNCHER_RESOURCES = Rule(
@@ -212,11 +139,6 @@ LAUNCHER_RESOURCES = Rule(
         "would silently be ignored."
     ),
     fix="Remove launcher.cpu and launcher.memory, or runsRanks.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="launcher: {runsRanks: true, cpu: 2}\n",
-        after="launcher: {cpu: 2}\n",
-    ),
 )
 
 LAUNCHER_TORCH = Rule(
@@ -225,12 +147,6 @@ LAUNCHER_TORCH = Rule(
     "A torch job has no launcher.",
     why=("torchrun starts on every worker by itself; there is no pod that a launcher block could describe."),
     fix="Remove the launcher block.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="launcher: {runsRanks: true}\n",
-        after="slots: 2\n",
-        changes=(("specs/nlp/filings.yaml", "image: openmpi", "image: pytorch"),),
-    ),
 )
 
 WORKERS_OVER_LIMIT = Rule(
@@ -243,12 +159,6 @@ WORKERS_OVER_LIMIT = Rule(
     ),
     fix="Use fewer workers with more GPUs each, or ask the cluster's owner.",
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="workers: 101",
-        after="workers: 16",
-        old="workers: 4",
-    ),
 )
 
 WORKERS_MANY = Rule(
@@ -261,12 +171,6 @@ WORKERS_MANY = Rule(
     ),
     fix="Prefer more GPUs per worker where nodes have them.",
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before=("workers: 65\ngpus: 0\ncpu: 1\nmemory: 4Gi"),
-        after=("workers: 64\ngpus: 0\ncpu: 1\nmemory: 4Gi"),
-        old=("workers: 4\ngpus: 2\ncpu: 8\nmemory: 32Gi"),
-    ),
 )
 
 WORKERS_ONE = Rule(
@@ -279,12 +183,6 @@ WORKERS_ONE = Rule(
     ),
     fix="Raise workers, or ignore this.",
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="workers: 1",
-        after="workers: 2",
-        old="workers: 4",
-    ),
 )
 
 GPUS_UNUSUAL = Rule(
@@ -294,12 +192,6 @@ GPUS_UNUSUAL = Rule(
     why=("Nodes have 4 or 8 GPUs. Workers with 3 or 5 leave some on every node that nobody can use."),
     fix="Use 1, 2, 4 or 8 GPUs per worker.",
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="gpus: 3",
-        after="gpus: 4",
-        old="gpus: 2",
-    ),
 )
 
 SLOTS_NOT_GPUS = Rule(
@@ -312,11 +204,6 @@ SLOTS_NOT_GPUS = Rule(
     ),
     fix="Omit slots to run one rank per GPU.",
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="slots: 1\n",
-        after="slots: 2\n",
-    ),
 )
 
 TIMEOUT_OVER_LIMIT = Rule(
@@ -328,11 +215,6 @@ TIMEOUT_OVER_LIMIT = Rule(
     ),
     fix="Write a shorter timeout and save checkpoints, so that the next run can resume.",
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before=("timeout: 8d\nextendedTimeout: true\n"),
-        after=("timeout: 7d\nextendedTimeout: true\n"),
-    ),
 )
 
 TIMEOUT_NOT_EXTENDED = Rule(
@@ -344,11 +226,6 @@ TIMEOUT_NOT_EXTENDED = Rule(
         "so in one more line, which reviewers see."
     ),
     fix="Add extendedTimeout: true.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="timeout: 48h\n",
-        after=("timeout: 48h\nextendedTimeout: true\n"),
-    ),
 )
 
 PRIORITY_UNKNOWN = Rule(
@@ -360,11 +237,6 @@ PRIORITY_UNKNOWN = Rule(
         "are those in the cluster file."
     ),
     fix="Use one of the listed priorities.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="priority: critical\n",
-        after="priority: high\n",
-    ),
 )
 
 PRIORITY_NOT_ALLOWED = Rule(
@@ -376,12 +248,6 @@ PRIORITY_NOT_ALLOWED = Rule(
         "keeps its meaning."
     ),
     fix="Use one of the team's priorities, or ask the cluster's owner.",
-    example=Example(
-        "specs/nlp/train.yaml",
-        before="priority: high\n",
-        after="priority: low\n",
-        base="shared",
-    ),
 )
 
 SPOT_WITHOUT_RETRY = Rule(
@@ -394,11 +260,6 @@ SPOT_WITHOUT_RETRY = Rule(
     ),
     fix="Add checkpoint: and retries: 1 or more, or use on-demand nodes.",
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="placement: {capacity: spot}\n",
-        after=("placement: {capacity: spot}\nretries: 1\ncheckpoint: {to: filings}\n"),
-    ),
 )
 
 POOL_UNKNOWN = Rule(
@@ -410,11 +271,6 @@ POOL_UNKNOWN = Rule(
         "node for the run."
     ),
     fix="Use one of the listed pools, or leave nodePool out.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="placement: {nodePool: a100s}\n",
-        after="placement: {nodePool: a100}\n",
-    ),
 )
 
 POOL_NO_FIT = Rule(
@@ -426,12 +282,6 @@ POOL_NO_FIT = Rule(
         "while its pods stay Pending."
     ),
     fix="Request less per worker, name another pool, or use another cluster.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="memory: 4Ti",
-        after="memory: 1Ti",
-        old="memory: 32Gi",
-    ),
 )
 
 POOL_NOT_ALLOWED = Rule(
@@ -442,12 +292,6 @@ POOL_NOT_ALLOWED = Rule(
         "A queue without quota in a flavor never admits a run there; it waits forever with NoMatchingFlavor."
     ),
     fix="Name a pool of the team, or leave nodePool out.",
-    example=Example(
-        "specs/research/train.yaml",
-        before="placement: {nodePool: a100}\n",
-        after="placement: {nodePool: h100}\n",
-        base="shared",
-    ),
 )
 
 GPU_MODEL_UNKNOWN = Rule(
@@ -456,11 +300,6 @@ GPU_MODEL_UNKNOWN = Rule(
     "No pool that the team may use has this GPU model.",
     why=("The model selects the pool. With a model that no pool has, no worker can be placed."),
     fix=("Use one of the listed models, or leave it out to use the first pool that can take the whole run."),
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="gpu: {model: a100-40gb}\n",
-        after="gpu: {model: a100-80gb}\n",
-    ),
 )
 
 RDMA_MISSING = Rule(
@@ -474,11 +313,6 @@ RDMA_MISSING = Rule(
     fix=(
         'Write rdma: "off" to use TCP, or name another pool or cluster. With rdma: auto, a run uses what '
         "its pool has, and a warning says when that is TCP."
-    ),
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="network: {rdma: required}\n",
-        after='network: {rdma: "off"}\n',
     ),
 )
 
@@ -495,11 +329,6 @@ RDMA_FALLBACK = Rule(
         "gangplan refuses the run where there is none."
     ),
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="network: {rdma: auto}\n",
-        after='network: {rdma: "off"}\n',
-    ),
 )
 
 TOPOLOGY_LEVEL_UNKNOWN = Rule(
@@ -511,12 +340,6 @@ TOPOLOGY_LEVEL_UNKNOWN = Rule(
         "is not in its Topology."
     ),
     fix="Use one of the listed levels.",
-    example=Example(
-        "specs/nlp/train.yaml",
-        before="placement: {nodePool: h100, topology: {required: racks}}\n",
-        after="placement: {nodePool: h100, topology: {required: rack}}\n",
-        base="shared",
-    ),
 )
 
 TOPOLOGY_MISSING = Rule(
@@ -528,12 +351,6 @@ TOPOLOGY_MISSING = Rule(
         "forever."
     ),
     fix="Remove the request, or name a pool with a topology.",
-    example=Example(
-        "specs/nlp/train.yaml",
-        before="placement: {nodePool: a100, topology: {preferred: rack}}\n",
-        after="placement: {nodePool: h100, topology: {preferred: rack}}\n",
-        base="shared",
-    ),
 )
 
 CLAIM_UNKNOWN = Rule(
@@ -548,11 +365,6 @@ CLAIM_UNKNOWN = Rule(
         "Correct the name, or declare it in the team's team.yaml: under claims: ckpt: {accessModes: [ReadWriteMany]} "
         "for a PersistentVolumeClaim of that name in the team's namespace."
     ),
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="data: {filing: /data}\n",
-        after="data: {filings: /data}\n",
-    ),
 )
 
 CLAIM_NOT_SHARED = Rule(
@@ -566,11 +378,6 @@ CLAIM_NOT_SHARED = Rule(
         "and the launcher does not."
     ),
     fix="Use a claim with ReadWriteMany, or workers: 1.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="data: {notes: /data}\n",
-        after="data: {filings: /data}\n",
-    ),
 )
 
 CLAIM_READ_ONLY = Rule(
@@ -579,11 +386,6 @@ CLAIM_READ_ONLY = Rule(
     "Checkpoints cannot be written to a read-only claim.",
     why=("The first checkpoint fails, usually after an hour of training, and the run fails with it."),
     fix="Name a writable claim.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="checkpoint: {to: archive}\n",
-        after="checkpoint: {to: filings}\n",
-    ),
 )
 
 CONNECTION_NOT_MOUNTABLE = Rule(
@@ -592,11 +394,6 @@ CONNECTION_NOT_MOUNTABLE = Rule(
     "A bucket without a claim cannot be mounted as a folder.",
     why="An S3 connection is only an address and keys. It takes a claim to see a bucket as files.",
     fix="Write env instead of a folder, or ask for a claim that exposes the bucket.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="data: {lidar: /data}\n",
-        after=("data: {lidar: env}\nnetwork: {egress: [s3]}\n"),
-    ),
 )
 
 CONNECTION_CLASH = Rule(
@@ -608,21 +405,6 @@ CONNECTION_CLASH = Rule(
         "the second bucket would use the keys of the first."
     ),
     fix="Use one of them in this spec, or a claim that exposes the other bucket as files.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="data: {lidar: env, sonar: env}\n",
-        after="data: {lidar: env}\n",
-        changes=(
-            (
-                "specs/nlp/team.yaml",
-                "connections:\n",
-                (
-                    "connections:\n"
-                    '  sonar: {endpoint: "https://s3.example.org", bucket: sonar, secret: lidar-s3}\n'
-                ),
-            ),
-        ),
-    ),
 )
 
 MOUNT_COLLISION = Rule(
@@ -634,11 +416,6 @@ MOUNT_COLLISION = Rule(
         "run itself, such as the hostfile and the shared memory."
     ),
     fix="Choose another folder.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="data: {filings: /data, archive: /data}\n",
-        after="data: {filings: /data, archive: /archive}\n",
-    ),
 )
 
 MOUNT_HIDES = Rule(
@@ -655,11 +432,6 @@ MOUNT_HIDES = Rule(
         "Choose a separate folder, such as /data. A folder further down, such as /home/mpiuser/data or "
         "/etc/myapp, is fine."
     ),
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="data: {filings: /home/mpiuser}\n",
-        after="data: {filings: /home/mpiuser/filings}\n",
-    ),
 )
 
 SECRET_UNKNOWN = Rule(
@@ -671,11 +443,6 @@ SECRET_UNKNOWN = Rule(
         "declared secrets are fetched into the team's namespace."
     ),
     fix="Correct the name, or declare the secret in team.yaml.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="secrets: {env: {HF_TOKEN: hugingface/token}}\n",
-        after="secrets: {env: {HF_TOKEN: huggingface/token}}\n",
-    ),
 )
 
 ENV_TWICE = Rule(
@@ -687,11 +454,6 @@ ENV_TWICE = Rule(
         "effect."
     ),
     fix="Keep one of them.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before=("env: {HF_TOKEN: none}\nsecrets: {env: {HF_TOKEN: huggingface/token}}\n"),
-        after="secrets: {env: {HF_TOKEN: huggingface/token}}\n",
-    ),
 )
 
 ENV_RESERVED = Rule(
@@ -703,11 +465,6 @@ ENV_RESERVED = Rule(
         "torch.go). Other reserved names are used to start the ranks; another value would break that."
     ),
     fix="Remove it; whatever can be set has a field in the spec.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before='env: {PET_NNODES: "4"}\n',
-        after='env: {NNODES: "4"}\n',
-    ),
 )
 
 ENV_LITERAL = Rule(
@@ -720,11 +477,6 @@ ENV_LITERAL = Rule(
     ),
     fix="Write the value itself, or set the variable in a shell script.",
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before='env: {PYTHONPATH: "$PYTHONPATH:/app"}\n',
-        after="env: {PYTHONPATH: /app}\n",
-    ),
 )
 
 EGRESS_UNKNOWN = Rule(
@@ -736,11 +488,6 @@ EGRESS_UNKNOWN = Rule(
         "not listed allows nothing, and the run would time out."
     ),
     fix="Use one of the listed endpoints, or ask the cluster's owner to add it.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="network: {egress: [s4]}\n",
-        after="network: {egress: [s3]}\n",
-    ),
 )
 
 EGRESS_INTERNET = Rule(
@@ -752,18 +499,6 @@ EGRESS_INTERNET = Rule(
         "internet would make that promise empty."
     ),
     fix="Name the endpoints that are needed, or use another posture.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="network: {posture: isolated, egress: [internet]}\n",
-        after="network: {posture: restricted, egress: [s3]}\n",
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                "egress:\n",
-                ("egress:\n  internet: [{cidr: 0.0.0.0/0, ports: [443]}]\n"),
-            ),
-        ),
-    ),
 )
 
 CLUSTER_UNKNOWN = Rule(
@@ -775,11 +510,6 @@ CLUSTER_UNKNOWN = Rule(
         "another workspace."
     ),
     fix="Correct the name.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="clusters: [labs]\n",
-        after="clusters: [lab]\n",
-    ),
 )
 
 CLUSTER_NOT_CHOSEN = Rule(
@@ -791,23 +521,6 @@ CLUSTER_NOT_CHOSEN = Rule(
         "on the wrong side of the world."
     ),
     fix="Add clusters: to the spec or to team.yaml.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="description: the newest filings\n",
-        after="clusters: [lab]\n",
-        changes=(("specs/nlp/team.yaml", "clusters: [lab]\n", ""),),
-        files={
-            "overlays/other/cluster.yaml": (
-                "apiVersion: gangplan.dev/v1\n"
-                "kind: Cluster\n"
-                'versions: {kubernetes: "1.34.4", trainer: "2.3.0", kueue: "0.19.2"}\n'
-                "region: eu-central\n"
-                "location: on-prem\n"
-                "nodePools: {cpu: {count: 4, cpu: 60, memory: 240Gi}}\n"
-                "teams: {nlp: {queue: training}}\n"
-            )
-        },
-    ),
 )
 
 TEAM_NOT_ON_CLUSTER = Rule(
@@ -818,21 +531,6 @@ TEAM_NOT_ON_CLUSTER = Rule(
         "Without a queue, none of the team's runs is ever admitted there; its namespace does not even exist."
     ),
     fix="The cluster's owner adds the team under teams: in its file, or the spec names another cluster.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="clusters: [other]\n",
-        after="clusters: [lab]\n",
-        files={
-            "overlays/other/cluster.yaml": (
-                "apiVersion: gangplan.dev/v1\n"
-                "kind: Cluster\n"
-                'versions: {kubernetes: "1.34.4", trainer: "2.3.0", kueue: "0.19.2"}\n'
-                "region: eu-central\n"
-                "location: on-prem\n"
-                "nodePools: {cpu: {count: 4, cpu: 60, memory: 240Gi}}\n"
-            )
-        },
-    ),
 )
 
 RUN_RENAMED = Rule(
@@ -844,13 +542,6 @@ RUN_RENAMED = Rule(
         "what a spec renders to, it is a different run, and it trains again at the next sync."
     ),
     fix="To keep runs as they were rendered, use --keep-runs for render and for the checks.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before=("  nlp: {queue: training}\nenv: {NCCL_DEBUG: WARN}"),
-        after="  nlp: {queue: training}",
-        old="  nlp: {queue: training}",
-        run="again",
-    ),
 )
 
 RUN_KEPT = Rule(
@@ -874,18 +565,6 @@ CONNECTION_NOT_ADDRESSED = Rule(
         "reached by the identity of a team, and are folders in pods."
     ),
     fix="Mount it as a folder, or state endpoint and secret of an S3-compatible store.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="data: {scans: env}\n",
-        after="data: {lidar: env}\n",
-        changes=(
-            (
-                "specs/nlp/team.yaml",
-                "connections:\n",
-                "connections:\n  scans: {type: gcs, bucket: example-scans, mount: gcsfuse, egress: s3}\n",
-            ),
-        ),
-    ),
 )
 
 BUCKET_WITHOUT_IDENTITY = Rule(
@@ -897,18 +576,6 @@ BUCKET_WITHOUT_IDENTITY = Rule(
         "ContainerCreating until the run's deadline."
     ),
     fix="Give the team an identity in Google Cloud, on a cluster with workloadIdentity: {provider: gcp}.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="data: {scans: /scans}\n",
-        after="data: {filings: /scans}\n",
-        changes=(
-            (
-                "specs/nlp/team.yaml",
-                "connections:\n",
-                "connections:\n  scans: {type: gcs, bucket: example-scans, mount: gcsfuse, egress: s3}\n",
-            ),
-        ),
-    ),
 )
 
 SERVICE_ACCOUNT_UNKNOWN = Rule(
@@ -920,18 +587,6 @@ SERVICE_ACCOUNT_UNKNOWN = Rule(
         "a run is made for an account that does not exist."
     ),
     fix="Correct the name, remove it, or have the account listed in serviceAccounts of the team in the cluster's file.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="serviceAccount: sweep\n",
-        after="serviceAccount: sweeps\n",
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                "nlp: {queue: training}",
-                "nlp: {queue: training, serviceAccounts: {sweeps: {reason: Its image pulls need it}}}",
-            ),
-        ),
-    ),
 )
 
 TOKEN_MOUNTED = Rule(
@@ -943,16 +598,4 @@ TOKEN_MOUNTED = Rule(
         "its pod mounts, in the whole namespace or beyond."
     ),
     fix="Name the account only in runs that call the API, or have its token taken away.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="serviceAccount: sweeps\n",
-        after="serviceAccount: r\n",
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                "nlp: {queue: training}",
-                "nlp: {queue: training, serviceAccounts: {sweeps: {token: true, reason: It starts runs}, r: {reason: Pulls need it}}}",
-            ),
-        ),
-    ),
 )

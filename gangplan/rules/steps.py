@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Echo, Example, Rule
-
-_FETCHES = ("images/catalog.yaml", "    framework: torch\n", "    framework: torch\n    fetches: [hf, s3]\n")
-_PYTORCH = ("specs/nlp/filings.yaml", "image: openmpi", "image: pytorch\ndata: {filings: /data}")
+from gangplan.rules.model import ERROR, WARNING, Echo, Rule
 
 STEP_UNUSABLE = Rule(
     "step-unusable",
@@ -17,11 +14,6 @@ STEP_UNUSABLE = Rule(
         "workers do not exist before it has succeeded."
     ),
     fix="Rename or remove the step.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="steps: [{name: node, command: [python, tokenize.py]}]\n",
-        after="steps: [{name: tokenize, command: [python, tokenize.py]}]\n",
-    ),
 )
 
 STEP_TIMEOUT = Rule(
@@ -33,11 +25,6 @@ STEP_TIMEOUT = Rule(
         "its quota, and its GPUs, from the first step on; and each time it comes back, its steps begin again."
     ),
     fix="Write a shorter timeout for the step, or do what takes long in a run of its own, before this one.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="steps: [{command: [python, tokenize.py], timeout: 2h}]\n",
-        after="steps: [{command: [python, tokenize.py], timeout: 25m}]\n",
-    ),
 )
 
 FETCH_SOURCE = Rule(
@@ -49,12 +36,6 @@ FETCH_SOURCE = Rule(
         "in team.yaml once. A repository of Hugging Face is written as hf://OWNER/NAME, or hf://datasets/OWNER/NAME."
     ),
     fix="Correct the name, or declare the connection in team.yaml.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="steps: [{fetch: lidr/2026, to: /data/scans}]\n",
-        after="steps: [{fetch: lidar/2026, to: /data/scans}]\n",
-        changes=(_PYTORCH, _FETCHES),
-    ),
 )
 
 FETCH_IMAGE = Rule(
@@ -66,15 +47,6 @@ FETCH_IMAGE = Rule(
         "have its GPUs, and fail at once."
     ),
     fix="Choose an image whose entry in images/catalog.yaml has fetches, or add it to one that has the package.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="steps: [{fetch: lidar/2026, to: /data/scans}]\n",
-        after="steps: [{fetch: lidar/2026, to: /data/scans, image: pytorch}]\n",
-        changes=(
-            ("specs/nlp/filings.yaml", "image: openmpi", "image: openmpi\ndata: {filings: /data}"),
-            _FETCHES,
-        ),
-    ),
 )
 
 FETCH_FOLDER = Rule(
@@ -86,12 +58,6 @@ FETCH_FOLDER = Rule(
         "mount is not where the workers are; and one that is mounted read-only takes nothing."
     ),
     fix="Fetch to a folder of a claim with ReadWriteMany that data mounts.",
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="steps: [{fetch: lidar/2026, to: /scratch/scans}]\n",
-        after="steps: [{fetch: lidar/2026, to: /data/scans}]\n",
-        changes=(_PYTORCH, _FETCHES),
-    ),
 )
 
 PATCH_MEETS_STEP = Rule(
@@ -109,24 +75,4 @@ PATCH_MEETS_STEP = Rule(
         "stops instead: {op: test, path: .../replicatedJobs/0/name, value: node}."
     ),
     echo=Echo.PATCH,
-    example=Example(
-        "patch",
-        before=(
-            "- target: {kind: TrainingRuntime}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /spec/template/spec/replicatedJobs/0/template/spec/template/spec/hostAliases, value: [{ip: 10.1.1.1, hostnames: [license.example.com]}]}\n"
-        ),
-        after=(
-            "- target: {kind: TrainingRuntime, labelSelector: gangplan.dev/job=filings}\n"
-            "  patch: |-\n"
-            "    - {op: add, path: /spec/template/spec/replicatedJobs/1/template/spec/template/spec/hostAliases, value: [{ip: 10.1.1.1, hostnames: [license.example.com]}]}\n"
-        ),
-        changes=(
-            (
-                "specs/nlp/filings.yaml",
-                "workers: 4\n",
-                "workers: 4\nsteps: [{name: tokenize, command: [python, tokenize.py]}]\n",
-            ),
-        ),
-    ),
 )

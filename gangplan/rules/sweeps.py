@@ -2,34 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Example, Rule
-
-FILE = "specs/nlp/lr.yaml"
-_HEAD = "apiVersion: gangplan.dev/v1\nkind: Sweep\n"
-_TEMPLATE = """\
-maxConcurrent: 2
-template:
-  image: openmpi
-  command: [python, train.py, "--lr=${{ parameters.lr }}"]
-  workers: 2
-  checkpoint: {to: filings}
-"""
-_JOB = """\
-apiVersion: gangplan.dev/v1
-kind: TrainingJob
-image: openmpi
-command: [python, train.py, "--lr=1e-4"]
-workers: 2
-checkpoint: {to: filings}
-"""
-_GRID = "parameters: {grid: {lr: [1e-4, 3e-4, 1e-3]}}\n"
-_GOOD = f"{_HEAD}{_GRID}{_TEMPLATE}"
-
-
-def _example(before: str, **more: object) -> Example:
-    """A sweep that breaks a rule, beside the one that does not."""
-    return Example(FILE, before=before, after=_GOOD, whole=True, **more)  # type: ignore[arg-type]
-
+from gangplan.rules.model import ERROR, WARNING, Rule
 
 PARAMETER_UNKNOWN = Rule(
     "parameter-unknown",
@@ -40,7 +13,6 @@ PARAMETER_UNKNOWN = Rule(
         "and train with it or fail after it has waited for its GPUs."
     ),
     fix="Correct the name, or add the parameter.",
-    example=_example(_GOOD.replace("parameters.lr }}", "parameters.rate }}"), rest=("parameter-unused",)),
 )
 
 PARAMETER_UNUSED = Rule(
@@ -49,7 +21,6 @@ PARAMETER_UNUSED = Rule(
     "A parameter of a sweep is nowhere in its template.",
     why="Trials that differ only in a value that no program sees are the same run several times, at full price.",
     fix="Write ${{ parameters.NAME }} into command or env of the template, or remove the parameter.",
-    example=_example(_GOOD.replace("lr: [1e-4, 3e-4, 1e-3]", "lr: [1e-4], seed: [1, 2]")),
 )
 
 PARAMETER_TWICE = Rule(
@@ -58,7 +29,6 @@ PARAMETER_TWICE = Rule(
     "A sweep tries the same value twice.",
     why="1e-3 and 0.001 are one value to the program: the same trial would be paid for twice.",
     fix="Remove one of them.",
-    example=_example(_GOOD.replace("1e-4, 3e-4, 1e-3", "1e-4, 0.0001")),
 )
 
 PARAMETER_VALUES = Rule(
@@ -70,7 +40,6 @@ PARAMETER_VALUES = Rule(
         "on a logarithmic scale, above zero."
     ),
     fix="Name the same parameters in grid, list and random, and correct the range.",
-    example=_example(_GOOD.replace("{grid: {lr: [1e-4, 3e-4, 1e-3]}}", "{}"), rest=("parameter-unknown",)),
 )
 
 SWEEP_TEMPLATE = Rule(
@@ -82,7 +51,6 @@ SWEEP_TEMPLATE = Rule(
         "the fields of a TrainingJob that describe the work."
     ),
     fix="Move the field out of the template, or remove it.",
-    example=_example(_GOOD.replace("  workers: 2", "  queue: training\n  workers: 2")),
 )
 
 SWEEP_TOO_LARGE = Rule(
@@ -94,10 +62,6 @@ SWEEP_TOO_LARGE = Rule(
         "lists can ask for thousands of runs. The platform says how many one sweep may have (limits.trials)."
     ),
     fix="Try fewer values, draw some with random, or ask the platform to raise limits.trials.",
-    example=_example(
-        _GOOD.replace("1e-3]", "1e-3, 3e-3]"),
-        changes=(("overlays/lab/cluster.yaml", "teams:\n", "limits: {trials: 3}\nteams:\n"),),
-    ),
     is_verdict=True,
 )
 
@@ -107,7 +71,6 @@ TRIAL_UNKNOWN = Rule(
     "A sweep lists a trial that it does not have.",
     why="The name of a trial follows from its values. A name that no trial has ends nothing.",
     fix="Take the name from gangplan plan, or remove it.",
-    example=_example(f"{_GOOD}stopped: [aaaaaaaa]\n"),
 )
 
 SWEEP_RESULTS = Rule(
@@ -119,13 +82,6 @@ SWEEP_RESULTS = Rule(
         "loser at work, or end the wrong trial."
     ),
     fix="Write a CSV file with the columns trial and that of the metric, a trial in each line.",
-    example=Example(
-        FILE,
-        before=f"{_GOOD}results: {{file: ./lr.csv, metric: loss, keep: 1}}\n",
-        after=_GOOD,
-        whole=True,
-        files={"specs/nlp/lr.csv": "trial,accuracy\n"},
-    ),
 )
 
 SWEEP_NEEDS_KUEUE = Rule(
@@ -134,16 +90,6 @@ SWEEP_NEEDS_KUEUE = Rule(
     "A sweep would run on a cluster where nothing holds its trials back.",
     why="maxConcurrent is a quota of Kueue. Where another scheduler starts runs, all trials would start at once.",
     fix="Choose a cluster with gang: kueue, or write a spec for each run.",
-    example=Example(
-        FILE,
-        before=_GOOD,
-        after=_JOB,
-        whole=True,
-        changes=(
-            ("overlays/lab/cluster.yaml", ', kueue: "0.19.2"', ""),
-            ("overlays/lab/cluster.yaml", "teams:\n", "gang: none\nenvironment: dev\nteams:\n"),
-        ),
-    ),
 )
 
 SWEEP_UNCAPPED = Rule(
@@ -168,11 +114,6 @@ SWEEP_SLOWER = Rule(
         "well: the sweep takes more waves than maxConcurrent says."
     ),
     fix="Lower maxConcurrent, make trials smaller, or ask for more quota.",
-    example=_example(
-        _GOOD.replace("maxConcurrent: 2", "maxConcurrent: 40").replace(
-            "  workers: 2", "  workers: 2\n  cpu: 50"
-        )
-    ),
 )
 
 TRIAL_REMOVED = Rule(

@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Example, Rule
-
-_FAR = """\
-apiVersion: gangplan.dev/v1
-kind: Cluster
-environment: dev
-versions: {kubernetes: "1.34.4", trainer: "2.3.0", kueue: "0.19.2", gpuOperator: "25.10.0"}
-region: eu-central
-location: on-prem
-nodePools:
-  a100: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}}
-teams:
-  nlp: {queue: training}
-"""
+from gangplan.rules.model import ERROR, WARNING, Rule
 
 TEAM_UNKNOWN = Rule(
     "team-unknown",
@@ -26,11 +13,6 @@ TEAM_UNKNOWN = Rule(
         "belongs to nobody."
     ),
     fix="Correct the name, or add the team's folder.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="  vison: {queue: training}\n",
-        after="",
-    ),
 )
 
 NAMESPACE_RESERVED = Rule(
@@ -42,11 +24,6 @@ NAMESPACE_RESERVED = Rule(
         "kube-system that would cut the cluster off."
     ),
     fix="Choose another name for namespace.",
-    example=Example(
-        "specs/nlp/team.yaml",
-        before="namespace: kube-system\n",
-        after="namespace: team-nlp\n",
-    ),
 )
 
 NAMESPACE_TWICE = Rule(
@@ -58,12 +35,6 @@ NAMESPACE_TWICE = Rule(
         "other's secrets and share one quota."
     ),
     fix="Give each team a namespace of its own.",
-    example=Example(
-        "specs/vision/team.yaml",
-        before=("apiVersion: gangplan.dev/v1\nkind: Team\nnamespace: nlp\n"),
-        after=("apiVersion: gangplan.dev/v1\nkind: Team\nnamespace: vision\n"),
-        whole=True,
-    ),
 )
 
 CLAIM_WITHOUT_SIZE = Rule(
@@ -75,19 +46,6 @@ CLAIM_WITHOUT_SIZE = Rule(
         "without a size says neither."
     ),
     fix="Add size: to have it created, or remove the class.",
-    example=Example(
-        "specs/nlp/team.yaml",
-        before="notes: {accessModes: [ReadWriteOnce], storageClass: block}",
-        after="notes: {accessModes: [ReadWriteOnce], storageClass: block, size: 1Ti}",
-        old="notes: {accessModes: [ReadWriteOnce]}",
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                "teams:\n",
-                ("storageClasses: {block: {accessModes: [ReadWriteOnce]}}\nteams:\n"),
-            ),
-        ),
-    ),
 )
 
 CLAIM_TWICE = Rule(
@@ -99,25 +57,6 @@ CLAIM_TWICE = Rule(
         "Kubernetes refuses."
     ),
     fix="Keep size and storageClass in only one of them.",
-    example=Example(
-        "specs/nlp/team.yaml",
-        before=(
-            "notes: {accessModes: [ReadWriteOnce], size: 1Ti, storageClass: block}\n"
-            "  more: {accessModes: [ReadWriteOnce], claimName: notes, size: 2Ti, storageClass: block}"
-        ),
-        after=(
-            "notes: {accessModes: [ReadWriteOnce], size: 1Ti, storageClass: block}\n"
-            "  more: {accessModes: [ReadWriteOnce], size: 2Ti, storageClass: block}"
-        ),
-        old="notes: {accessModes: [ReadWriteOnce]}",
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                "teams:\n",
-                ("storageClasses: {block: {accessModes: [ReadWriteOnce]}}\nteams:\n"),
-            ),
-        ),
-    ),
 )
 
 STORAGE_CLASS_UNKNOWN = Rule(
@@ -126,19 +65,6 @@ STORAGE_CLASS_UNKNOWN = Rule(
     "The cluster has no such storage class.",
     why=("A claim with a class that does not exist stays Pending, as does every pod that mounts it."),
     fix="Use one of the listed classes, or declare it in the cluster file.",
-    example=Example(
-        "specs/nlp/team.yaml",
-        before="notes: {accessModes: [ReadWriteOnce], size: 1Ti, storageClass: blok}",
-        after="notes: {accessModes: [ReadWriteOnce], size: 1Ti, storageClass: block}",
-        old="notes: {accessModes: [ReadWriteOnce]}",
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                "teams:\n",
-                ("storageClasses: {block: {accessModes: [ReadWriteOnce]}}\nteams:\n"),
-            ),
-        ),
-    ),
 )
 
 STORAGE_ACCESS_MODE = Rule(
@@ -147,19 +73,6 @@ STORAGE_ACCESS_MODE = Rule(
     "The storage class does not offer the access mode.",
     why=("The provisioner refuses the claim, or creates a volume that a second node cannot mount."),
     fix="Use an access mode of the class, or another class.",
-    example=Example(
-        "specs/nlp/team.yaml",
-        before="notes: {accessModes: [ReadWriteMany], size: 1Ti, storageClass: block}",
-        after="notes: {accessModes: [ReadWriteOnce], size: 1Ti, storageClass: block}",
-        old="notes: {accessModes: [ReadWriteOnce]}",
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                "teams:\n",
-                ("storageClasses: {block: {accessModes: [ReadWriteOnce]}}\nteams:\n"),
-            ),
-        ),
-    ),
 )
 
 STORAGE_NO_DEFAULT = Rule(
@@ -168,19 +81,6 @@ STORAGE_NO_DEFAULT = Rule(
     "A claim names no storage class, and the cluster has no default.",
     why=("Without a class and without a default, nothing creates the volume, and the claim stays Pending."),
     fix="Add storageClass to the claim, or make one of the cluster's classes the default.",
-    example=Example(
-        "specs/nlp/team.yaml",
-        before="notes: {accessModes: [ReadWriteOnce], size: 1Ti}",
-        after="notes: {accessModes: [ReadWriteOnce], size: 1Ti, storageClass: block}",
-        old="notes: {accessModes: [ReadWriteOnce]}",
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                "teams:\n",
-                ("storageClasses: {block: {accessModes: [ReadWriteOnce]}}\nteams:\n"),
-            ),
-        ),
-    ),
 )
 
 STORAGE_DEFAULT_TWICE = Rule(
@@ -189,19 +89,6 @@ STORAGE_DEFAULT_TWICE = Rule(
     "Two storage classes claim to be the default.",
     why=("Kubernetes takes the newest of several defaults, which is not what the file says."),
     fix="Keep default: true on only one of them.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before=(
-            "storageClasses:\n"
-            "  nfs: {accessModes: [ReadWriteMany], default: true}\n"
-            "  ceph: {accessModes: [ReadWriteMany], default: true}\n"
-        ),
-        after=(
-            "storageClasses:\n"
-            "  nfs: {accessModes: [ReadWriteMany], default: true}\n"
-            "  ceph: {accessModes: [ReadWriteMany]}\n"
-        ),
-    ),
 )
 
 SECRET_PATH = Rule(
@@ -213,11 +100,6 @@ SECRET_PATH = Rule(
         "placeholder, every secret is looked up in one place that does not exist."
     ),
     fix="Use {team}, {namespace} and {secret}.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="secretStore: {name: vault, path: 'kv/{tenant}/{secret}'}\n",
-        after="secretStore: {name: vault, path: 'kv/{team}/{secret}'}\n",
-    ),
 )
 
 SECRET_PATH_SHARED = Rule(
@@ -227,11 +109,6 @@ SECRET_PATH_SHARED = Rule(
     why=("Any team could then name any secret in the store and have it fetched into its own namespace."),
     fix="Put {team} or {namespace} into the path.",
     waivable=True,
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="secretStore: {name: vault, path: 'kv/{secret}'}\n",
-        after="secretStore: {name: vault, path: 'kv/{namespace}/{secret}'}\n",
-    ),
 )
 
 GRANT_EXPIRED = Rule(
@@ -244,15 +121,6 @@ GRANT_EXPIRED = Rule(
     ),
     fix="Remove the grant and render, or set a later day.",
     is_verdict=True,
-    example=Example(
-        "specs/nlp/team.yaml",
-        before="debuggers: [{group: on-call, until: '2026-11-30', reason: a hang}]\n",
-        after="debuggers: [{group: on-call, until: '2026-12-01', reason: a hang}]\n",
-        run="validate --today 2026-12-01",
-        changes=(
-            ("overlays/lab/cluster.yaml", "location: on-prem\n", ("location: on-prem\nenvironment: dev\n")),
-        ),
-    ),
 )
 
 GRANT_IN_PROD = Rule(
@@ -265,12 +133,6 @@ GRANT_IN_PROD = Rule(
     ),
     fix="Remove the grant as soon as it is no longer needed.",
     waivable=True,
-    example=Example(
-        "specs/nlp/team.yaml",
-        before="debuggers: [{group: on-call, until: '2026-11-30', reason: a hang}]\n",
-        after="",
-        run="validate --today 2026-11-01",
-    ),
 )
 
 CLAIMS_TOO_MANY = Rule(
@@ -282,29 +144,6 @@ CLAIMS_TOO_MANY = Rule(
         "team's sync fails."
     ),
     fix="Remove a claim, or raise limits.objects.claims of the cluster.",
-    example=Example(
-        "specs/nlp/team.yaml",
-        before=(
-            "notes: {accessModes: [ReadWriteOnce], size: 1Ti, storageClass: block}\n"
-            "  more: {accessModes: [ReadWriteOnce], size: 2Ti, storageClass: block}"
-        ),
-        after=(
-            "notes: {accessModes: [ReadWriteOnce], size: 1Ti, storageClass: block}\n"
-            "  more: {accessModes: [ReadWriteOnce]}"
-        ),
-        old="notes: {accessModes: [ReadWriteOnce]}",
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                "teams:\n",
-                (
-                    "storageClasses: {block: {accessModes: [ReadWriteOnce]}}\n"
-                    "limits: {objects: {claims: 1}}\n"
-                    "teams:\n"
-                ),
-            ),
-        ),
-    ),
 )
 
 IDENTITY_UNREACHABLE = Rule(
@@ -316,11 +155,6 @@ IDENTITY_UNREACHABLE = Rule(
         "of every run close it unless the cluster's file names it, and programs wait until their SDK gives up."
     ),
     fix="Add the endpoint to egress, and its name to workloadIdentity.egress.",
-    example=Example(
-        "overlays/lab/cluster.yaml",
-        before="workloadIdentity: {provider: aws}\n",
-        after="workloadIdentity: {provider: aws, egress: [s3]}\n",
-    ),
 )
 
 IDENTITY_UNUSED = Rule(
@@ -329,12 +163,6 @@ IDENTITY_UNUSED = Rule(
     "An identity is stated for a cloud that none of the clusters has.",
     why="Nothing on the cluster answers to it: programs find no credentials, or those of the node.",
     fix="State workloadIdentity in the cluster's file, or remove the identity.",
-    example=Example(
-        "specs/nlp/team.yaml",
-        before='identity: {aws: {role: "arn:aws:iam::123456789012:role/team-nlp"}}\n',
-        after="identity: {gcp: {serviceAccount: team-nlp@example-project.iam.gserviceaccount.com}}\n",
-        changes=(("overlays/lab/cluster.yaml", "teams:\n", "workloadIdentity: {provider: gcp}\nteams:\n"),),
-    ),
 )
 
 CONNECTION_INCOMPLETE = Rule(
@@ -346,12 +174,6 @@ CONNECTION_INCOMPLETE = Rule(
         "S3 and Blob CSI mount volumes that the platform has made, which a claim names."
     ),
     fix="State what the message names.",
-    example=Example(
-        "specs/nlp/team.yaml",
-        before="  scans: {bucket: example-scans}\n",
-        after='  scans: {endpoint: "https://s3.example.com", secret: lidar-s3, bucket: example-scans}\n',
-        old='  radar: {endpoint: "https://s3.example.com", bucket: radar, secret: lidar-s3, claim: lidar-files}\n',
-    ),
 )
 
 NOT_THERE = Rule(
@@ -364,12 +186,4 @@ NOT_THERE = Rule(
         "no clusters is on all of them."
     ),
     fix="Run the job where it is, or add the cluster in team.yaml once it is there, too.",
-    example=Example(
-        "specs/nlp/team.yaml",
-        before="filings: {accessModes: [ReadWriteMany], clusters: [far]}",
-        after="filings: {accessModes: [ReadWriteMany], clusters: [far, lab]}",
-        old="filings: {accessModes: [ReadWriteMany]}",
-        files={"overlays/far/cluster.yaml": _FAR},
-        changes=(("specs/nlp/filings.yaml", "gpus: 2\n", "gpus: 2\ndata: {filings: /data}\n"),),
-    ),
 )

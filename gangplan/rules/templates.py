@@ -2,39 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Example, Rule
-
-FILE = "specs/nlp/tuned.yaml"
-PLATFORM = "jobtemplates/wide.yaml"
-_SPEC = """\
-apiVersion: gangplan.dev/v1
-kind: TrainingJob
-template: wide
-parameters: {size: 2}
-checkpoint: {to: filings}
-"""
-_TEMPLATE = """\
-apiVersion: gangplan.dev/v1
-kind: JobTemplate
-parameters:
-  size: {type: integer, min: 2, max: 8}
-job:
-  image: openmpi
-  command: [python, train.py]
-  workers: ${{ parameters.size }}
-"""
-
-
-def _spec(before: str, **more: object) -> Example:
-    """A spec that breaks a rule, beside the one that does not."""
-    files = {PLATFORM: _TEMPLATE}
-    return Example(FILE, before=before, after=_SPEC, whole=True, files=files, **more)  # type: ignore[arg-type]
-
-
-def _template(before: str, **more: object) -> Example:
-    """A template that breaks a rule, beside the one that does not."""
-    return Example(PLATFORM, before=before, after=_TEMPLATE, whole=True, **more)  # type: ignore[arg-type]
-
+from gangplan.rules.model import ERROR, WARNING, Rule
 
 TEMPLATE_UNKNOWN = Rule(
     "template-unknown",
@@ -42,7 +10,6 @@ TEMPLATE_UNKNOWN = Rule(
     "A spec or a template names a template, or a version of one, that does not exist.",
     why="All that the template would say is missing, so there is no job.",
     fix="Correct the name, or add the template. gangplan list templates shows those that there are.",
-    example=_spec(_SPEC.replace("template: wide", "template: wide@2")),
 )
 
 TEMPLATE_EXTENDS = Rule(
@@ -51,7 +18,6 @@ TEMPLATE_EXTENDS = Rule(
     "Templates extend each other in a cycle, or more than eight deep.",
     why="In a cycle no template is the first one. A job that eight files decide is one that nobody can read.",
     fix="Remove an extends:, or join some of the templates.",
-    example=_template(_TEMPLATE.replace("parameters:\n", "extends: wide\nparameters:\n", 1)),
 )
 
 TEMPLATE_UNUSABLE = Rule(
@@ -63,7 +29,6 @@ TEMPLATE_UNUSABLE = Rule(
         "state and earlier runs belong to one job alone: from a template, all would have the same."
     ),
     fix="Remove the field, or rename the file.",
-    example=_template(_TEMPLATE.replace("job:\n", "job:\n  name: tuned\n")),
 )
 
 TEMPLATE_PLACEHOLDER = Rule(
@@ -72,10 +37,6 @@ TEMPLATE_PLACEHOLDER = Rule(
     "A template asks for the value of a parameter that it does not have.",
     why="${{ parameters.NAME }} is filled in for every spec. Without a parameter of the name, nobody can say with what.",
     fix="Correct the name, or add it under parameters:.",
-    example=_template(
-        _TEMPLATE.replace("${{ parameters.size }}", "${{ parameters.sise }}"),
-        rest=("template-parameter-unused",),
-    ),
 )
 
 TEMPLATE_PARAMETER_UNUSED = Rule(
@@ -84,7 +45,6 @@ TEMPLATE_PARAMETER_UNUSED = Rule(
     "Nothing in a template uses one of its parameters.",
     why="A spec that gives a value for it expects that the value matters, and gets the same run with any other.",
     fix="Write ${{ parameters.NAME }} where it belongs, or remove the parameter.",
-    example=_template(_TEMPLATE.replace("${{ parameters.size }}", "2")),
 )
 
 TEMPLATE_PARAMETER_UNKNOWN = Rule(
@@ -93,7 +53,6 @@ TEMPLATE_PARAMETER_UNKNOWN = Rule(
     "A spec gives a value for a parameter that its template does not have.",
     why="The value would be ignored, and the run would not be the one that was meant.",
     fix="Correct the name. gangplan explain template NAME lists the parameters.",
-    example=_spec(_SPEC.replace("{size: 2}", "{size: 2, rate: 0.1}")),
 )
 
 TEMPLATE_PARAMETER_MISSING = Rule(
@@ -102,7 +61,6 @@ TEMPLATE_PARAMETER_MISSING = Rule(
     "A spec gives no value for a parameter that has no default.",
     why="The template leaves the choice to the spec, because no value is right for all.",
     fix="Write parameters: {NAME: VALUE} into the spec, or give the parameter a default.",
-    example=_spec(_SPEC.replace("parameters: {size: 2}\n", "")),
 )
 
 TEMPLATE_PARAMETER_VALUE = Rule(
@@ -111,5 +69,4 @@ TEMPLATE_PARAMETER_VALUE = Rule(
     "The value of a parameter is of another type than the template says, or out of its bounds.",
     why="The template's author knows the values for which the job works; others fail later, after waiting for GPUs.",
     fix="Write a value that the parameter takes. gangplan explain template NAME shows which.",
-    example=_spec(_SPEC.replace("{size: 2}", "{size: 16}")),
 )

@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, Example, Rule
-
-_SPEC = "specs/nlp/filings.yaml"
-_CLUSTER = "overlays/lab/cluster.yaml"
-_BY_DRIVER = "authentication: driver"
-_VAULT = (
-    "volumes:\n  vault: {driver: secrets-store.csi.k8s.io, attributes: {secretProviderClass: nlp-vault}}\n"
-)
-_WORK = (
-    "storageClasses: {fast: {accessModes: [ReadWriteOnce]}}\n"
-    "volumes:\n  work: {storageClass: fast, size: 100Gi, most: 1Ti}\n"
-)
+from gangplan.rules.model import ERROR, Rule
 
 VOLUME_UNKNOWN = Rule(
     "volume-unknown",
@@ -24,12 +13,6 @@ VOLUME_UNKNOWN = Rule(
         "runs may use, with which attributes, and which storage classes give a pod a volume of its own."
     ),
     fix="Use a volume that the cluster lists for the team, or have its owner add one.",
-    example=Example(
-        _SPEC,
-        before="volumes: {vaults: /mnt/secrets}\n",
-        after="volumes: {vault: /mnt/secrets}\n",
-        changes=((_CLUSTER, "topology:", f"{_VAULT}topology:"),),
-    ),
 )
 
 VOLUME_UNUSABLE = Rule(
@@ -42,12 +25,6 @@ VOLUME_UNUSABLE = Rule(
         "that asks for encryption at rest, storageClasses states that the class encrypts."
     ),
     fix="Write what the message names.",
-    example=Example(
-        _SPEC,
-        before="volumes: {work: {path: /work, size: 2Ti}}\n",
-        after="volumes: {work: {path: /work, size: 1Ti}}\n",
-        changes=((_CLUSTER, "topology:", f"{_WORK}topology:"),),
-    ),
 )
 
 VOLUME_NOT_ADMITTED = Rule(
@@ -60,15 +37,6 @@ VOLUME_NOT_ADMITTED = Rule(
         "enforces. A driver without the label counts as privileged. Kubernetes itself has no such check."
     ),
     fix="Label the CSIDriver, and state the level as podSecurity of the volume in cluster.yaml.",
-    example=Example(
-        _SPEC,
-        before="volumes: {vault: /mnt/secrets}\n",
-        after="",
-        changes=(
-            (_CLUSTER, "topology:", f"{_VAULT}topology:"),
-            (_CLUSTER, 'kubernetes: "1.34.4"', 'kubernetes: "1.34.4", openshift: "4.21.0"'),
-        ),
-    ),
 )
 
 VOLUME_OVER_QUOTA = Rule(
@@ -81,15 +49,6 @@ VOLUME_OVER_QUOTA = Rule(
         "the run's deadline while the run holds its quota of GPUs."
     ),
     fix="Use smaller volumes or fewer workers, or have the quota raised.",
-    example=Example(
-        _SPEC,
-        before="volumes: {work: {path: /work, size: 500Gi}}\n",
-        after="volumes: {work: {path: /work, size: 200Gi}}\n",
-        changes=(
-            (_CLUSTER, "topology:", f"{_WORK}topology:"),
-            (_CLUSTER, "{queue: training}", "{queue: training, hardQuota: {storage: {fast: 1Ti}}}"),
-        ),
-    ),
 )
 
 CLUSTER_VOLUME_WRONG = Rule(
@@ -101,11 +60,6 @@ CLUSTER_VOLUME_WRONG = Rule(
         "means nothing to the other, and a class that does not exist leaves pods waiting for their volume."
     ),
     fix="Write what the message names.",
-    example=Example(
-        _CLUSTER,
-        before="volumes: {vault: {driver: secrets-store.csi.k8s.io, size: 1Gi}}\n",
-        after="volumes: {vault: {driver: secrets-store.csi.k8s.io}}\n",
-    ),
 )
 
 PERSISTENT_VOLUME_WRONG = Rule(
@@ -118,17 +72,4 @@ PERSISTENT_VOLUME_WRONG = Rule(
         "for Kubernetes takes two with one handle for the same; and nothing that it is made of may change once it exists."
     ),
     fix="Write what the message names.",
-    example=Example(
-        _CLUSTER,
-        before=f"  nlp: {{queue: training, persistentVolumes: {{films: {{{_BY_DRIVER}, bucket: example-film}}}}}}\n",
-        after=f"  nlp: {{queue: training, persistentVolumes: {{films: {{{_BY_DRIVER}, bucket: example-films}}}}}}\n",
-        old="  nlp: {queue: training}\n",
-        changes=(
-            (
-                "specs/nlp/team.yaml",
-                "connections:\n",
-                "connections:\n  films: {bucket: example-films, mount: mountpoint-s3}\n",
-            ),
-        ),
-    ),
 )

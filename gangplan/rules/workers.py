@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Example, Rule
+from gangplan.rules.model import ERROR, WARNING, Rule
 
 RANKS_SHARE_GPUS = Rule(
     "ranks-share-gpus",
@@ -17,12 +17,6 @@ RANKS_SHARE_GPUS = Rule(
         "newer NCCL allows it, as an experiment, with NCCL_MULTI_RANK_GPU_ENABLE in env."
     ),
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="slots: 4\n",
-        after="slots: 2\n",
-        changes=(("specs/nlp/filings.yaml", "image: openmpi", "image: pytorch"),),
-    ),
 )
 
 MIG_SLICES = Rule(
@@ -39,19 +33,6 @@ MIG_SLICES = Rule(
         "CUDA_VISIBLE_DEVICES to a UUID of its own in each rank."
     ),
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="gpus: 2\ngpu: {model: a100-80gb, mig: 1g.10gb}\n",
-        after="gpus: 1\ngpu: {model: a100-80gb, mig: 1g.10gb}\n",
-        old="gpus: 2\n",
-        changes=(
-            (
-                "overlays/lab/cluster.yaml",
-                "topology:\n",
-                "  mig: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, mig: 1g.10gb, count: 56}, labels: {pool: mig}}\ntopology:\n",
-            ),
-        ),
-    ),
 )
 
 MEMORY_TINY = Rule(
@@ -64,12 +45,6 @@ MEMORY_TINY = Rule(
     ),
     fix="Write what a fair share of the node is, as the help shows.",
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="memory: 512M",
-        after="memory: 512Gi",
-        old="memory: 32Gi",
-    ),
 )
 
 CPU_TINY = Rule(
@@ -82,12 +57,6 @@ CPU_TINY = Rule(
     ),
     fix="Write what a fair share of the node is, as the help shows.",
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before="cpu: 200m",
-        after="cpu: 2",
-        old="cpu: 8",
-    ),
 )
 GPUS_FORGOTTEN = Rule(
     "gpus-forgotten",
@@ -103,11 +72,4 @@ GPUS_FORGOTTEN = Rule(
         "placement: {nodePool: ...} if you do want these nodes."
     ),
     waivable=True,
-    example=Example(
-        "specs/nlp/filings.yaml",
-        before=("cpu: 8\nmemory: 320Gi"),
-        after=("gpus: 2\ncpu: 8\nmemory: 320Gi"),
-        old=("gpus: 2\ncpu: 8\nmemory: 32Gi"),
-        changes=(("overlays/lab/cluster.yaml", "cpu: {count: 4,", "cpu: {labels: {pool: cpu}, count: 4,"),),
-    ),
 )

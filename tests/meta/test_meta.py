@@ -270,7 +270,7 @@ def _is_linked(path: Path) -> bool:
 
 @pytest.mark.parametrize("literal", ["argocd.argoproj.io", "kustomize.toolkit.fluxcd.io/"])
 def test_engines_are_named_in_one_place(literal: str) -> None:
-    """What annotations tell Argo CD and Flux is in one module. An example of a rule shows patches of it."""
+    """What annotations tell Argo CD and Flux is in one module."""
     folders = [REPOSITORY / name for name in ("gangplan", "generators", "validate")]
     paths = {path for folder in folders for path in folder.rglob("*.py") if "__pycache__" not in path.parts}
     found = {
@@ -278,11 +278,7 @@ def test_engines_are_named_in_one_place(literal: str) -> None:
         for path in paths
         if literal in path.read_text(encoding="utf-8") and not _is_linked(path)
     }
-    assert "gangplan/model/syncing.py" in found
-    assert found - {"gangplan/gitops/tekton.py"} <= {
-        "gangplan/model/syncing.py",
-        "gangplan/rules/lifecycle.py",
-    }
+    assert found - {"gangplan/gitops/tekton.py"} == {"gangplan/model/syncing.py"}
 
 
 # Beside it, the kinds that people write where a spec belongs, and the program that reads the CRDs of

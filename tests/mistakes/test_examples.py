@@ -10,7 +10,7 @@ import pytest
 from gangplan.findings import Finding
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
-from gangplan.rulebook import topics
+from gangplan.rulebook import example_of, topics
 from gangplan.rules.model import Rule
 from tests.mistakes.proposals import UnreadError, pasted
 from tests.rules.worlds import put
@@ -48,8 +48,9 @@ def _of(findings: list[Finding]) -> Counter[tuple[str, str]]:
 def _leads_to(rule: Rule, root: Path) -> Counter[tuple[str, str]] | None:
     """What is found once the help of an example is followed and was not before, and the finding itself if it
     is still there; None where a program cannot follow it."""
-    assert rule.example
-    put(root, rule.example, "before")
+    example = example_of(rule)
+    assert example
+    put(root, example, "before")
     before = preview(Request(root, engine="serial")).findings
     broken = next((one for one in before if one.rule == rule), None)
     if broken is None or not (root / broken.where.file).is_file() or not broken.where.file.endswith(".yaml"):
@@ -68,7 +69,8 @@ def _leads_to(rule: Rule, root: Path) -> Counter[tuple[str, str]] | None:
 def test_the_help_of_an_example_helps(topic: str, tmp_path: Path) -> None:
     worse = {}
     for rule in topics()[topic].values():
-        if rule.example and rule.example.run == "validate" and (found := _leads_to(rule, tmp_path / rule)):
+        example = example_of(rule)
+        if example and example.run == "validate" and (found := _leads_to(rule, tmp_path / rule)):
             worse[str(rule)] = sorted(found)
     excused = {rule for rule in EXCUSED if rule in topics()[topic]}
     assert {rule: found for rule, found in worse.items() if rule not in excused} == {}

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from gangplan import rulebook
 from gangplan.commands.explain import explain
 from gangplan.errors import Exit
 from gangplan.findings import Finding, Location
 from gangplan.reference.pages import pages
 from gangplan.report.sarif import sarif_report
-from gangplan.rulebook import Rulebook, built_in, formerly, shipped, topics
+from gangplan.rulebook import Rulebook, built_in, example_of, examples, formerly, shipped, topics
 from gangplan.rules.merges import RENDERED_STALE
 from gangplan.rules.model import ERROR, Rule
 from tests.report.samples import report
@@ -24,7 +25,7 @@ from tests.rules.worlds import build
 from tests.workspaces import REPOSITORY, Outcome, gangplan
 
 RULES = shipped()
-EXAMPLES = [rule for rule in RULES.values() if rule.example]
+EXAMPLES = {rule: example for rule in RULES.values() if (example := example_of(rule))}
 
 
 def raised() -> frozenset[str]:
@@ -75,7 +76,7 @@ def test_a_page_says_enough(rule: Rule) -> None:
     assert len(rule.fix) >= 15
     assert not re.search(r"\bfacts [A-Z]?[0-9]", rule.why + rule.fix), "a user has no such document"
     # A page without an example says why no workspace can show the rule, and the test that does.
-    assert (rule.example is None) == bool(rule.untested)
+    assert (example_of(rule) is None) == bool(rule.untested)
 
 
 def found(outcome: Outcome) -> dict[str, set[str]]:
@@ -86,24 +87,41 @@ def found(outcome: Outcome) -> dict[str, set[str]]:
     return result
 
 
+def test_every_example_is_of_a_rule() -> None:
+    """In the file of its topic, in the order of the rules."""
+    written = {file.stem: list(examples(file.stem)) for file in rulebook.EXAMPLES.iterdir()}
+    of_topics = topics().items()
+    assert written == {
+        topic: [rule for rule in found if not found[rule].untested] for topic, found in of_topics
+    }
+
+
+def test_no_command_that_judges_reads_examples(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    examples.cache_clear()
+    monkeypatch.setattr(rulebook, "EXAMPLES", Path("nowhere"))
+    assert gangplan("render", "-C", root).code == Exit.CLEAN
+    assert gangplan("validate", "-C", root, "--format", "sarif").code == Exit.CLEAN
+    assert "not installed" in gangplan("explain", "over-quota").err
+    monkeypatch.undo()
+
+
 @pytest.mark.parametrize("rule", EXAMPLES, ids=str)
 def test_before_breaks_this_rule_alone(rule: Rule, tmp_path: Path, builder: str) -> None:
-    assert rule.example
-    outcome = build(tmp_path / "workspace", rule.example, "before")
+    example = EXAMPLES[rule]
+    outcome = build(tmp_path / "workspace", example, "before")
     # What comes after rendering makes rendered/ stale.
-    stale = {RENDERED_STALE} if rule.example.run.startswith(("since", "again")) else set()
-    assert set(found(outcome)) - stale == {rule, *rule.example.rest} - stale, outcome.err
+    stale = {RENDERED_STALE} if example.run.startswith(("since", "again")) else set()
+    assert set(found(outcome)) - stale == {rule, *example.rest} - stale, outcome.err
     assert rule.severity.word in found(outcome)[rule]
     told = [one for one in outcome.findings if one.rule == rule]
     assert all(one.help for one in told), "a finding says what helps"
-    is_error = any(RULES[one].severity is ERROR for one in (rule, *rule.example.rest))
+    is_error = any(RULES[one].severity is ERROR for one in (rule, *example.rest))
     assert (outcome.code == Exit.CLEAN) != is_error, outcome.err
 
 
 @pytest.mark.parametrize("rule", EXAMPLES, ids=str)
 def test_after_does_not(rule: Rule, tmp_path: Path, builder: str) -> None:
-    assert rule.example
-    outcome = build(tmp_path / "workspace", rule.example, "after")
+    outcome = build(tmp_path / "workspace", EXAMPLES[rule], "after")
     assert rule not in found(outcome), outcome.err
     assert outcome.code == Exit.CLEAN, outcome.err
 

@@ -39,10 +39,9 @@ def _take(found: Files, root: Path, tree: Path, name: str) -> None:
 
 def _examples_of_rules(folder: Path) -> Iterator[tuple[Path, Path, str]]:
     """The `after` side of every page, rendered."""
-    for rule in RULES:
-        assert rule.example
+    for rule, example in RULES.items():
         root = folder / rule
-        put(root, rule.example, "after")
+        put(root, example, "after")
         with rendered_aside(Request(root.resolve(), engine="serial")) as (result, tree):
             assert not result.has_errors, rule
             yield root, tree, rule

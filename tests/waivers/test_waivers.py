@@ -13,7 +13,7 @@ from gangplan.errors import Exit
 from gangplan.findings import Finding, Location, Waived, in_order, worst
 from gangplan.model.quantity import parse_memory
 from gangplan.resolve.waiver_checks import known_policies
-from gangplan.rulebook import Rulebook, shipped, topic_of
+from gangplan.rulebook import Rulebook, example_of, shipped, topic_of
 from gangplan.rules.model import Severity
 from gangplan.spec.waiver_files import load_waivers
 from gangplan.waivers import Subject, excuse, marks, unmarked
@@ -491,19 +491,21 @@ def test_every_binding_leaves_waived_objects_alone(root: Path) -> None:
         assert (mark in asked) == shipped()[policy].may_be_waived
 
 
-WAIVABLE = [page for page in shipped().values() if page.may_be_waived and page.example and not page.is_policy]
+WAIVABLE = [page for page in shipped().values() if page.may_be_waived and example_of(page)]
 
 
 @pytest.mark.parametrize("rule", WAIVABLE, ids=str)
 def test_every_rule_that_may_be_waived_is(rule: Any, tmp_path: Path, builder: str) -> None:
     """Whatever finds it, in whatever stage: a finding that no waiver reaches could never be excused."""
     root = tmp_path / "workspace"
-    put(root, rule.example, "before")
+    example = example_of(rule)
+    assert example
+    put(root, example, "before")
     teams = sorted(path.parent.name for path in root.glob("specs/*/team.yaml"))
     clusters = sorted(path.parent.name for path in root.glob("overlays/*/cluster.yaml"))
     scopes = [*({"team": name} for name in teams), *({"cluster": name} for name in clusters)]
     waived(root, *(waiver(str(rule), scope=scope) for scope in scopes))
-    outcome = command(root, f"{rule.example.run} --format json")
+    outcome = command(root, f"{example.run} --format json")
     told = [one for one in json.loads(outcome.out)["findings"] if one["rule"] == rule]
     assert told, outcome.err
     assert all(one.get("waiver") for one in told), told
