@@ -9,6 +9,7 @@ share is committed in the whole trees alone, and a change of it is reviewed ther
 from __future__ import annotations
 
 import functools
+import os
 import re
 import shutil
 import sys
@@ -163,5 +164,8 @@ def _level(line: str) -> int:
 
 
 if __name__ == "__main__":
+    from tests.conftest import TODAY
+
+    os.environ["GANGPLAN_TODAY"] = TODAY
     for example in EXAMPLES:
         shutil.copytree(render_example(example.name), Path(sys.argv[1]) / example.name)
