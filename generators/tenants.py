@@ -48,7 +48,7 @@ def namespace(tenant: Tenant) -> list[Body]:
     if tenant.pod_security.reason:
         annotations[f"{PREFIX}pod-security-reason"] = tenant.pod_security.reason
         annotations[f"{PREFIX}pod-security-until"] = tenant.pod_security.until
-    annotations |= syncing.of_confirmed()
+    annotations |= syncing.of_home()
     if tenant.platform.openshift is not None:
         annotations["openshift.io/display-name"] = tenant.team
         if tenant.description:

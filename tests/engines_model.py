@@ -160,7 +160,9 @@ class ArgoCD:
         for key in sorted(changed, key=lambda key: int(notes(targets[key]).get(f"{ARGO}sync-wave", "0"))):
             self._put(targets[key])
         for key in extra:  # pruneObject asks the live object, not Git
-            if policy["prune"] and "Prune=false" not in options(self.cluster.live[key].body):
+            # One that is to be confirmed waits for a person.
+            guards = {"Prune=false", "Prune=confirm"} & options(self.cluster.live[key].body)
+            if policy["prune"] and not guards:
                 self.cluster.delete(key)
                 self.tracked.discard(key)
         self.synced = revision

@@ -19,6 +19,7 @@ from gangplan.gitops.source import RepositorySource
 from gangplan.source import load_objects
 from tests import workspaces
 from tests.engines_model import QUEUE, ArgoCD, Cluster, Flux, Object, key_of
+from tests.golden import render_example
 from tests.workspaces import render, write
 
 SPEC = "specs/nlp/filings.yaml"
@@ -273,3 +274,27 @@ def test_a_protected_run_is_not_pruned_in_the_change_that_stops_it(story: Story)
     story.revision, story.bodies = "removed at once", []
     story.look()
     assert story.cluster.running == {run}
+
+
+@pytest.mark.parametrize("engine", ["argocd", "flux"])
+def test_data_and_the_namespace_outlive_the_file_of_a_team(engine: str) -> None:
+    """Flux removed claims and volumes whose entry was gone, and with the namespace every run."""
+    trees = [render_example(name) / "lab/tenants" for name in ("tenant-in-full", "static-volumes")]
+    files = [file for tree in trees for file in sorted(tree.rglob("*.yaml"))]
+    bodies = [body for file in files for body in load_objects(file.read_text())]
+    cluster, parts = Cluster(), ["platform", "tenants"]
+    made: ArgoCD | Flux
+    if engine == "argocd":
+        objects = argocd_objects(ArgoCluster("lab", {"nlp": "nlp"}, "runtimePatches"), SOURCE, parts)
+        made = ArgoCD(cluster, next(one for one in objects if one["metadata"]["name"] == "lab-tenants"))
+    else:
+        objects = flux_objects("lab", SOURCE, parts)
+        made = Flux(cluster, next(one for one in objects if one["metadata"]["name"] == "lab-tenants"))
+    made.refresh("r1", bodies)
+    before = {key[0] for key in cluster.live}
+    assert {"Namespace", "PersistentVolume", "PersistentVolumeClaim", "LocalQueue", "RoleBinding"} <= before
+
+    made.refresh("r2", [body for body in bodies if body["kind"] == "ServiceAccount"])
+    assert {key[0] for key in cluster.live} == {
+        *("Namespace", "PersistentVolume", "PersistentVolumeClaim", "ServiceAccount"),
+    }

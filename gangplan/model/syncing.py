@@ -18,15 +18,16 @@ class Engine:
     """The annotations that one engine reads.
 
     `run`: a file that leaves Git neither kills the run nor shows as drift, and nothing ever waits for it.
-    `archived`: the object stays in Git and is never applied. `kept`: data, which outlives its file.
-    `confirmed`: what others stand on, and goes when somebody agrees. `wave` is the annotation with the number
-    of a wave, if the engine knows any.
+    `archived`: the object stays in Git and is never applied. `kept`: data, which outlives its file. `home`: a
+    namespace, with which runs and data go. `confirmed`: what others stand on, and goes when somebody agrees.
+    `wave` is the annotation with the number of a wave, if the engine knows any.
     """
 
     prefix: str
     run: Pairs
     archived: Pairs
     kept: Pairs = ()
+    home: Pairs = ()
     confirmed: Pairs = ()
     wave: str = ""
 
@@ -47,10 +48,18 @@ ENGINES: Mapping[str, Engine] = {
         run=((COMPARE, "IgnoreExtraneous"), (OPTIONS, ",".join(GUARDS))),
         archived=((HOOK, SKIPPED),),
         kept=((OPTIONS, f"{NEVER_PRUNED},Delete=false"),),
+        home=((OPTIONS, "Prune=confirm,Delete=confirm"),),
         confirmed=((OPTIONS, "Prune=confirm,Delete=confirm"),),
         wave=WAVE,
     ),
-    "flux": Engine(FLUX, run=((PRUNE, "disabled"),), archived=((SERVER_SIDE, "Ignore"),)),
+    # It asks nobody: what is not to go at once is removed by a person.
+    "flux": Engine(
+        FLUX,
+        run=((PRUNE, "disabled"),),
+        archived=((SERVER_SIDE, "Ignore"),),
+        kept=((PRUNE, "disabled"),),
+        home=((PRUNE, "disabled"),),
+    ),
 }
 
 
@@ -67,6 +76,11 @@ def of_archived() -> dict[str, str]:
 def of_kept() -> dict[str, str]:
     """The annotations of data."""
     return dict(pair for engine in _engines() for pair in engine.kept)
+
+
+def of_home() -> dict[str, str]:
+    """The annotations of a namespace, with which everything in it goes."""
+    return dict(pair for engine in _engines() for pair in engine.home)
 
 
 def of_confirmed() -> dict[str, str]:
