@@ -12,11 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from gangplan.model.quantity import parse
 from gangplan.policy.objects import NAMESPACE
-from tests.test_crds import FILES, minors, name_of, objects
+from tests.test_crds import every_workspace, files, minors, objects
 from tests.validate import crd
 
 Body = dict[str, Any]
@@ -26,9 +24,9 @@ MAPS = {"requests", "limits", "hard", "max", "min", "default", "defaultRequest"}
 AMOUNTS = {"nominalQuota", "borrowingLimit", "lendingLimit", "weight", "sizeLimit", "storage"}
 
 
-@pytest.mark.parametrize(("workspace", "path"), FILES, ids=name_of)
-def test_quantities_are_canonical_texts(workspace: Path, path: Path) -> None:
-    for body in objects(path):
+@every_workspace
+def test_quantities_are_canonical_texts(workspace: Path) -> None:
+    for body in (body for path in files(workspace) for body in objects(path)):
         if body["kind"] == "ConfigMap":
             continue
         for where, amount in amounts(body.get("spec", {}), "spec"):
@@ -56,10 +54,11 @@ def test_amounts_are_found() -> None:
 
 
 @crd.needs_crds
-@pytest.mark.parametrize(("workspace", "path"), FILES, ids=name_of)
-def test_defaults_of_the_crds_are_written_out(workspace: Path, path: Path) -> None:
-    lines = minors(workspace, path)
-    for body in objects(path):
+@every_workspace
+def test_defaults_of_the_crds_are_written_out(workspace: Path) -> None:
+    for lines, body in (
+        (minors(workspace, path), body) for path in files(workspace) for body in objects(path)
+    ):
         component = crd.GROUPS.get(body["apiVersion"].rpartition("/")[0])
         if component is None:
             continue
@@ -117,10 +116,10 @@ def test_filling_finds_what_is_left_out() -> None:
     assert body == {"a": {"b": 1}}
 
 
-@pytest.mark.parametrize(("workspace", "path"), FILES, ids=name_of)
-def test_defaults_of_built_in_kinds_are_written_out(workspace: Path, path: Path) -> None:
+@every_workspace
+def test_defaults_of_built_in_kinds_are_written_out(workspace: Path) -> None:
     """Defaults that the API server persists (Kubernetes v1.34: pkg/apis/*/v1/defaults.go)."""
-    for body in objects(path):
+    for body in (body for path in files(workspace) for body in objects(path)):
         spec = body.get("spec") or {}
         match body["kind"]:
             case "NetworkPolicy":
@@ -173,10 +172,10 @@ EMPTY = {
 }
 
 
-@pytest.mark.parametrize(("workspace", "path"), FILES, ids=name_of)
-def test_nothing_is_empty(workspace: Path, path: Path) -> None:
+@every_workspace
+def test_nothing_is_empty(workspace: Path) -> None:
     """Kueue's webhooks write objects anew from their types, which leaves out what is empty (omitempty)."""
-    for body in objects(path):
+    for body in (body for path in files(workspace) for body in objects(path)):
         for where in empties(body, ""):
             kept = {("", where), (body["kind"], where)} & EMPTY or is_parameter(body, where)
             assert kept, f"{body['kind']} {body['metadata']['name']}: {where} is empty"

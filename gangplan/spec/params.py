@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any
 
-from gangplan.spec.base import ReadBy, helpful
+from gangplan.spec.base import Hints, ReadBy, helpful
 
 
 def param(value: Any) -> Any:
@@ -13,9 +13,9 @@ def param(value: Any) -> Any:
     if isinstance(value, tuple):
         for index, one in enumerate(value):
             if not isinstance(one, str):
-                raise helpful(
-                    "param", f"word {index + 1} of the list is not a string", f'Quote it: "{_word(one)}".'
-                )
+                message = f"word {index + 1} of the list is not a string"
+                hints = Hints(word=index, is_whole=True)
+                raise helpful("param", message, f'Quote it: "{_word(one)}".', hints)
         return value
     if isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value)):
         return value

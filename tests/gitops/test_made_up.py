@@ -17,6 +17,7 @@ MADE_UP = Engine(
     run=((f"{PREFIX}remove", "never"),),
     archived=((f"{PREFIX}apply", "never"),),
     kept=((f"{PREFIX}data", "kept"),),
+    home=((f"{PREFIX}remove", "never"),),
     confirmed=((f"{PREFIX}remove", "asked"),),
     wave=f"{PREFIX}order",
 )
@@ -61,7 +62,7 @@ def test_an_archived_run_tells_it_that_it_is_not_applied(root: Path) -> None:
 
 def test_guardrails_tell_it_who_decides(root: Path) -> None:
     write(root, {"specs/nlp/job.yaml": SPEC})
-    assert told(root, "tenants/nlp/*.yaml")["Namespace"] == {"remove": "asked", "order": "-30"}
+    assert told(root, "tenants/nlp/*.yaml")["Namespace"] == {"remove": "never", "order": "-30"}
     assert told(root, "platform/platform.yaml")["ClusterQueue"] == {"remove": "asked", "order": "-12"}
 
 
