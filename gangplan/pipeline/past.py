@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from gangplan.generators.tenants import DEBUGGER, ROLE_OF
-from gangplan.model.kinds import kinds_of
+from gangplan.model.kinds import Part, kinds_of
 from gangplan.model.schedule import ACCOUNT
 from gangplan.objects import Body, Ref, ref_of
 from gangplan.spec.namespaces import RESERVED
 
-_KINDS: dict[str, frozenset[str]] = {
-    "runs": frozenset(one.name for one in kinds_of("runs")),
-    "platform": frozenset(one.name for one in kinds_of("platform")),
-    "policies": frozenset(one.name for one in kinds_of("policies")),
-    "tenant": frozenset(one.name for one in kinds_of("tenants")),
+# The parts of a tree by what their files are called.
+_PARTS: Mapping[str, Part] = {
+    "runs": "runs",
+    "platform": "platform",
+    "policies": "policies",
+    "tenant": "tenants",
 }
 # The roles that bindings of a tenant name.
 _ROLES = frozenset(
@@ -48,7 +49,7 @@ def is_past_file(path: str, source: str, bodies: Sequence[Body], taken: Collecti
     if place["run"]:
         is_known = all(is_part(ref, place["run"]) for ref in refs) and len(own) == 1
     else:
-        is_known = all(ref.kind in _KINDS[place["platform"] or place["tenant"]] for ref in refs)
+        is_known = all(_is_in(place["platform"] or place["tenant"], ref) for ref in refs)
     return is_known and all(_is_marked(body) and _grants_little(body) for body in bodies)
 
 
@@ -66,7 +67,12 @@ def is_part(ref: Ref, run: str) -> bool:
     is_named = f"{ref.name}-".startswith(f"{run}-") or (
         ref.kind == "CronJob" and ref.name == run.rpartition("-")[0]
     )
-    return ref.kind in _KINDS["runs"] and is_named
+    return _is_in("runs", ref) and is_named
+
+
+def _is_in(part: str, ref: Ref) -> bool:
+    """Whether objects of its kind stand in files of a part."""
+    return any(one.name == ref.kind for one in kinds_of(_PARTS[part]))
 
 
 def _fits(place: re.Match[str], source: str) -> bool:
@@ -84,7 +90,7 @@ def is_past_object(path: str, body: Body, wanted: Collection[Ref]) -> bool:
     if place is None or place["run"] or ref in wanted or ref.kind in _RIGHTS or not _is_marked(body):
         return False
     is_near = ref.namespace in {"", *(one.namespace for one in wanted)} or ref.name.startswith("gangplan-")
-    return ref.kind in _KINDS[place["platform"] or place["tenant"]] and is_near
+    return _is_in(place["platform"] or place["tenant"], ref) and is_near
 
 
 def _is_marked(body: Body) -> bool:

@@ -3,6 +3,8 @@ proved."""
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import gangplan as gangplan_package
 from gangplan import generators
 from gangplan.generators.common import Writer
 from gangplan.generators.mpijob import mpi_job
@@ -22,6 +25,8 @@ from gangplan.validate.network import pods
 from tests.mpijob.base import Body, run, spec, workspace
 from tests.workspaces import gangplan
 
+# Programs that run alone.
+LEFT_OUT = ("gangplan.__main__", "gangplan.engines.mpi", "gangplan.local.hop", "gangplan.local.tag")
 REPOSITORY = "https://git.example.com/a.git"
 COMPONENT = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"
 KIND, GROUP, ROLE, RUN = "RankJob", "example.com", "example.com/role", "example.com/run"
@@ -97,7 +102,10 @@ def labels(job: Body, holder: Body, every: Sequence[ExpandedPods], at: int) -> p
 
 @pytest.fixture
 def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows."""
+    """The rows. What is imported while they are there would keep what it derives from them."""
+    for module in pkgutil.walk_packages(gangplan_package.__path__, "gangplan."):
+        if not module.name.startswith(LEFT_OUT):
+            importlib.import_module(module.name)
     name = RANKJOB.name
     monkeypatch.setitem(backend.BACKENDS, name, RANKJOB)
     monkeypatch.setitem(backend.BY_KIND, KIND, RANKJOB)
