@@ -1,4 +1,4 @@
-"""Every kind of object that gangplan renders: one row for each, in the order in which a sync applies them.
+"""Every kind of object that gangplan renders: one row for each.
 
 In which part of a cluster's tree it stands, in which wave, what no update may change, what the project of an
 engine allows, who may look at it: all of it is asked here. What makes pods is in backend.py.

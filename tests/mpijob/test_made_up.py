@@ -16,12 +16,17 @@ import gangplan as gangplan_package
 from gangplan import generators
 from gangplan.generators.common import Writer
 from gangplan.generators.mpijob import mpi_job
-from gangplan.gitops import argocd
+from gangplan.gitops import argocd, flux, health
+from gangplan.live import whole
 from gangplan.model import backend, kinds
 from gangplan.plan import Unit
-from gangplan.validate import expand, promise, world
+from gangplan.trace import run as traced
+from gangplan.validate import consistency, expand, made, promise, run_hours, transition, world
 from gangplan.validate.expand import ExpandedPods
+from gangplan.validate.kueue import proof
 from gangplan.validate.network import pods
+from gangplan.validate.promise import roles
+from gangplan.validate.trainer import launching, lifecycle
 from tests.mpijob.base import Body, run, spec, workspace
 from tests.workspaces import gangplan
 
@@ -71,6 +76,26 @@ spec:
               head: {{type: object, x-kubernetes-preserve-unknown-fields: true}}
               rank: {{type: object, x-kubernetes-preserve-unknown-fields: true}}
 """
+
+
+# Every table that a backend has a row in, by what its rows are called by.
+TABLES = {
+    "name": (generators.RUN_GENERATORS, pods.LABELS, argocd.DRIFTS, flux._REPLACING),
+    "kind": (
+        *(expand.EXPANDERS, consistency.CHECKS, lifecycle.TRAPS, proof._RESIZED, run_hours._AMOUNTS),
+        *(made._SKETCHES, made._MAKERS, whole._CHILDREN, traced.TABLES),
+        {one.name: one for one in health.KINDS},
+        {one.name: one for one in kinds.KINDS},
+    ),
+    "holder": (world.TEMPLATES, roles._PODS, launching._LAUNCHERS, transition.EDITED),
+    "stated": (argocd.MADE_BY,),
+}
+
+
+@pytest.mark.parametrize("attribute", TABLES)
+def test_no_table_lacks_a_backend(attribute: str) -> None:
+    wanted = {getattr(one, attribute) for one in backend.BACKENDS.values()}
+    assert [sorted(table) for table in TABLES[attribute] if not wanted <= {*table}] == []
 
 
 def rank_job(unit: Unit, write: Writer) -> list[Body]:
