@@ -32,7 +32,9 @@ from gangplan.model.pods import TargetPool as TargetPool
 from gangplan.model.pods import Toleration as Toleration
 from gangplan.model.quantity import Quantity
 from gangplan.model.trial import FromTemplate
+from gangplan.model.trial import Origins as Origins
 from gangplan.model.trial import Trial as Trial
+from gangplan.model.trial import ValueOrigin as ValueOrigin
 from gangplan.records import dataclass
 
 Posture = Literal["default", "restricted", "isolated"]

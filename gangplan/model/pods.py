@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import field as kept
 from decimal import Decimal
 from typing import Literal
 
 from gangplan.model.quantity import Quantity
+from gangplan.model.trial import Origins
 from gangplan.records import dataclass
 
 # What pods of dated runs read the name of their run from, which NO_PROXY refers to (resolve/schedule.py).
@@ -32,6 +34,7 @@ class EnvVar:
     field: str = ""
     resource: str = ""
     is_expanded: bool = False  # the value refers to variables before it, as $(NAME)
+    origins: Origins = kept(default=(), compare=False, repr=False)
 
     @property
     def is_told_apart(self) -> bool:

@@ -1,8 +1,32 @@
-"""What a job was made from: a trial of a sweep, a template."""
+"""What a job and its values were made from: fields of files, a trial of a sweep, a template."""
 
 from __future__ import annotations
 
 from gangplan.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ValueOrigin:
+    """What a value comes from, kept beside it where it is decided; `because` says why, where a path does not.
+
+    `role` is a file (spec, team, cluster, catalog) and `path` leads to its field, or with `is_key` to the
+    name of the field. It is `job` for an attribute of the job, `fabric` for a field of its pool's fabric, and
+    empty for what gangplan decides.
+    `is_direct` tells a value that shows from one that only decides whether, or which.
+    """
+
+    role: str
+    path: tuple[str | int, ...] = ()
+    because: str = ""
+    is_direct: bool = True
+    is_key: bool = False
+
+    def aside(self) -> ValueOrigin:
+        """The same for a value that does not show."""
+        return ValueOrigin(self.role, self.path, self.because, False, self.is_key)
+
+
+Origins = tuple[ValueOrigin, ...]
 
 
 @dataclass(frozen=True, slots=True)

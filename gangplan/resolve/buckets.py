@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from gangplan.findings import Location
 from gangplan.model.identity import SERVICE_ACCOUNT
-from gangplan.model.job import InlineVolume, Mount, PulledImage
+from gangplan.model.job import EnvVar, InlineVolume, Mount, Origins, PulledImage, ValueOrigin
 from gangplan.model.pods import GCSFUSE
 from gangplan.resolve.cloud import own_identity
 from gangplan.resolve.context import JobResolution
@@ -58,3 +58,29 @@ def bucket_mount(
     volume = f"bucket-{name}"[:63].rstrip("-")
     inline = InlineVolume(name, GCSFUSE, attributes)
     return Mount(volume, path, inline=inline, read_only=connection.read_only)
+
+
+S3_URL = "S3_URL"
+
+
+def bucket_env(name: str, connection: Connection) -> tuple[EnvVar, ...]:
+    """Address and keys of a bucket as the AWS tools and SDKs read them, and its URL as S3_URL."""
+
+    def said(*fields: str) -> Origins:
+        return tuple(ValueOrigin("team", ("connections", name, field)) for field in fields)
+
+    secret = connection.secret or ""
+    found = [
+        EnvVar("AWS_ENDPOINT_URL", connection.endpoint or "", origins=said("endpoint")),
+        EnvVar(
+            S3_URL,
+            f"s3://{connection.bucket}/{connection.prefix}".rstrip("/"),
+            origins=said("bucket", "prefix"),
+        ),
+        EnvVar("AWS_REGION", connection.region or "", origins=said("region")),
+        *(
+            EnvVar(key, secret=secret, key=key, origins=said("secret"))
+            for key in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+        ),
+    ]
+    return tuple(one for one in found if one.value or one.secret)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from gangplan.findings import Location
-from gangplan.model.job import EnvVar, Mount, Origin, PulledImage, Scratch
-from gangplan.resolve.buckets import bucket_mount, is_folder
+from gangplan.model.job import EnvVar, Mount, Origin, Origins, PulledImage, Scratch, ValueOrigin
+from gangplan.resolve.buckets import bucket_env, bucket_mount, is_folder
 from gangplan.resolve.config_maps import config_mounts
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data_plan import DataPlan
@@ -65,7 +66,7 @@ def _dataset(
     claim, connection = team.claims.get(name), team.connections.get(name)
     if connection is not None:
         if target == "env":
-            _s3_env(context, plan, name, connection, where)
+            _s3_env(context, plan, name, connection, ValueOrigin("spec", ("data", name), is_key=True))
             return
         if is_folder(connection):
             _bucket(context, plan, name, connection, target, image, where)
@@ -180,12 +181,13 @@ def _holder(claim: Claim) -> str:
 
 
 def _s3_env(
-    context: JobResolution, plan: DataPlan, name: str, connection: Connection, where: Location
+    context: JobResolution, plan: DataPlan, name: str, connection: Connection, asked: ValueOrigin
 ) -> None:
-    """Address and keys of a bucket as the AWS tools and SDKs read them, and its URL as S3_URL.
+    """The variables of a bucket.
 
-    These tools know one address and one pair of keys, so all connections of a run must agree on them.
+    AWS tools know one address and one pair of keys, so all connections of a run must agree on them.
     """
+    where = context.where(*asked.path, key=asked.is_key)
     if connection.type != "s3" or connection.endpoint is None or connection.secret is None:
         lacks = "is no S3 connection" if connection.type != "s3" else "states no endpoint and secret"
         context.report(
@@ -195,7 +197,6 @@ def _s3_env(
             "Mount it as a folder, or state endpoint and secret of an S3-compatible store.",
         )
         return
-    address = f"s3://{connection.bucket}/{connection.prefix}".rstrip("/")
     written = context.team.document.value["connections"][name].get("egress")
     place = context.team.document.where(("connections", name, "egress")) if written else where
     plan.egress.setdefault(connection.endpoint_name, place)
@@ -212,15 +213,8 @@ def _s3_env(
             f"'{name}' and '{plan.connection}' have different addresses or keys, and a program's environment holds only one",
             "Use one of them in this spec, or ask for a claim that exposes the other bucket as files.",
         )
-    for name, value in (
-        ("AWS_ENDPOINT_URL", connection.endpoint),
-        ("S3_URL", address),
-        ("AWS_REGION", connection.region or ""),
-    ):
-        if value:
-            plan.env.setdefault(name, EnvVar(name, value))
-    for key in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        plan.env.setdefault(key, EnvVar(key, secret=connection.secret, key=key))
+    for one in bucket_env(name, connection):
+        plan.env.setdefault(one.name, replace(one, origins=(*one.origins, asked.aside())))
 
 
 def _report_read_only(context: JobResolution, name: str, where: Location) -> None:
@@ -240,6 +234,7 @@ def _checkpoint(
         return
     team, job = context.team.spec, context.spec.spec.name or context.spec.source.stem
     where = context.where("checkpoint", "to")
+    place: Origins = (ValueOrigin("spec", ("checkpoint", "path")),)
     connection, claim = team.connections.get(asked.to), team.claims.get(asked.to)
     if connection is not None and is_folder(connection):
         _bucket(context, plan, asked.to, connection, asked.path, image, where)
@@ -250,7 +245,8 @@ def _checkpoint(
         _mount_bucket(context, plan, asked.to, connection, asked.path, workers, where)
         directory = f"{asked.path}/{job}"
     elif connection is not None:
-        _s3_env(context, plan, asked.to, connection, where)
+        _s3_env(context, plan, asked.to, connection, ValueOrigin("spec", ("checkpoint", "to")))
+        place = tuple(ValueOrigin("team", ("connections", asked.to, one)) for one in ("bucket", "prefix"))
         directory = f"s3://{connection.bucket}/{connection.prefix}".rstrip("/") + f"/{job}"
     elif claim is not None:
         if claim.read_only or set(claim.access_modes) == {"ReadOnlyMany"}:
@@ -265,13 +261,14 @@ def _checkpoint(
             context.near(asked.to, [*team.claims, *team.connections], "claims", "connections"),
         )
         return
-    values = {
-        "CHECKPOINT_DIR": directory,
-        "CHECKPOINT_INTERVAL": str(asked.every_steps),
-        "CHECKPOINT_RESUME": "true" if asked.resume else "false",
-    }
-    for name, value in values.items():
-        plan.env[name] = EnvVar(name, value)
+    to, job_name = ValueOrigin("spec", ("checkpoint", "to"), is_direct=False), ValueOrigin("job", ("name",))
+    every, resume = (ValueOrigin("spec", ("checkpoint", field)) for field in ("everySteps", "resume"))
+    for name, value, origins in (
+        ("CHECKPOINT_DIR", directory, (*place, to, job_name)),
+        ("CHECKPOINT_INTERVAL", str(asked.every_steps), (every,)),
+        ("CHECKPOINT_RESUME", "true" if asked.resume else "false", (resume,)),
+    ):
+        plan.env[name] = EnvVar(name, value, origins=origins)
     context.origins["checkpoint"] = Origin("spec", context.where("checkpoint"))
 
 

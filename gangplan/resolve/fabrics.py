@@ -14,7 +14,7 @@ from gangplan.model.fabric import (
     FabricVolume,
     GivenByFabrics,
 )
-from gangplan.model.job import EnvVar
+from gangplan.model.job import EnvVar, ValueOrigin
 from gangplan.model.quantity import Quantity, parse_cpu, parse_memory
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.fabric_presets import whole
@@ -229,7 +229,10 @@ def _idle(context: JobResolution, access: FabricAccess, uid: int) -> None:
 def add_env(env: dict[str, EnvVar], access: FabricAccess) -> None:
     """The fabric's variables below all others."""
     for name, value in access.env:
-        env.setdefault(name, EnvVar(name, value))
+        why = f"env in the spec would win over {name} of the fabric"
+        nearer = ValueOrigin("spec", ("env", name), why, is_direct=False)
+        origins = (ValueOrigin("fabric", ("env", name)), nearer)
+        env.setdefault(name, EnvVar(name, value, origins=origins))
 
 
 def with_pages(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gangplan.model.frameworks import BY_MPI
-from gangplan.model.job import EnvVar, PulledImage, Resources, TargetPool
+from gangplan.model.job import EnvVar, PulledImage, Resources, TargetPool, ValueOrigin
 from gangplan.model.quantity import Quantity
 from gangplan.records import dataclass
 from gangplan.resolve.context import JobResolution
@@ -67,4 +67,9 @@ def add_threads(plan: DataPlan, cpu: Quantity, slots: int) -> None:
     torchrun sets 1 where it is unset (torch/distributed/run.py), which starves one rank with many cores.
     """
     threads = max(1, cpu.milli() // (1000 * slots))
-    plan.env.setdefault(THREADS, EnvVar(THREADS, str(threads)))
+    origins = (
+        ValueOrigin("", because="OpenMP sees the cores of the node, so gangplan passes it those of the rank"),
+        ValueOrigin("job", ("threads",)),
+        ValueOrigin("spec", ("env", THREADS), f"env in the spec could set {THREADS}", is_direct=False),
+    )
+    plan.env.setdefault(THREADS, EnvVar(THREADS, str(threads), origins=origins))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
-from gangplan.model.job import PLACEHOLDER, Egress, EnvVar
+from gangplan.model.job import PLACEHOLDER, Egress, EnvVar, Origins, ValueOrigin
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data_plan import DataPlan
 from gangplan.spec.cluster import Proxy
@@ -56,7 +56,28 @@ def add_proxy(context: JobResolution, data: DataPlan, egress: Sequence[Egress]) 
     }
     for name, value in values.items():
         for spelled in (name, name.lower()):
-            data.env.setdefault(spelled, EnvVar(spelled, value))
+            data.env.setdefault(spelled, EnvVar(spelled, value, origins=_origins(context, data, name)))
+
+
+def _origins(context: JobResolution, data: DataPlan, name: str) -> Origins:
+    """What a variable comes from; what is reached without the proxy, also from stores that are reached directly."""
+    field = {"HTTP_PROXY": "http", "HTTPS_PROXY": "https", "NO_PROXY": "noProxy"}[name]
+    found = [ValueOrigin("cluster", ("proxy", field))]
+    around = [ValueOrigin("spec", ("network", "egress")), ValueOrigin("cluster", ("egress",))]
+    if name == "NO_PROXY":
+        found.append(ValueOrigin("cluster", ("domain",)))
+        for store in _stores(context, data):
+            around += [ValueOrigin("team", ("connections", store, part)) for part in ("endpoint", "egress")]
+        asked = (("data",), ("checkpoint", "to"), ("steps",), ("serviceAccount",))
+        around += [ValueOrigin("spec", path) for path in asked]
+        around.append(ValueOrigin("cluster", ("workloadIdentity",)))
+    return (*found, *(one.aside() for one in around))
+
+
+def _stores(context: JobResolution, data: DataPlan) -> list[str]:
+    """The connections whose addresses the pods of a run are told."""
+    fetched = (one.fetch.partition("/")[0] for one in context.spec.spec.steps if one.fetch)
+    return [name for name in (data.connection, *fetched) if name in context.team.spec.connections]
 
 
 def uses_proxy(proxy: Proxy, egress: Sequence[Egress]) -> bool:
@@ -72,10 +93,9 @@ def _direct(context: JobResolution, data: DataPlan, proxy: Proxy, egress: Iterab
     yield from proxy.no_proxy
     targets = proxy_egress(proxy)
     through = {one.name for one in egress if any(_holds(one, target) for target in targets)} | {INTERNET}
-    fetched = (one.fetch.partition("/")[0] for one in context.spec.spec.steps if one.fetch)
-    for name in (data.connection, *fetched):
-        connection = context.team.spec.connections.get(name)
-        if connection is not None and connection.endpoint_name not in through:
+    for name in _stores(context, data):
+        connection = context.team.spec.connections[name]
+        if connection.endpoint_name not in through:
             yield urlsplit(connection.endpoint or "").hostname or ""
     yield from (one.cidr for one in egress if one.name not in through)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gangplan.model.job import EnvVar, Job
+from gangplan.model.job import EnvVar, Job, ValueOrigin
 from gangplan.model.pods import MODEL_ENV, Registered
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.order import step_of
@@ -17,7 +17,10 @@ from gangplan.workspace import SpecFile, Workspace
 
 def model_env(model: Model) -> dict[str, EnvVar]:
     """The variables that tell the command what to register."""
-    return {name: EnvVar(name, getattr(model, field)) for name, field in MODEL_ENV.items()}
+    return {
+        name: EnvVar(name, getattr(model, field), origins=(ValueOrigin("spec", ("model", field)),))
+        for name, field in MODEL_ENV.items()
+    }
 
 
 def add_model(context: JobResolution, workspace: Workspace, job: Job) -> Job:

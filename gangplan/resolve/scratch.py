@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gangplan.model.amounts import say, written
-from gangplan.model.job import EnvVar, Mount, Origin, Scratch
+from gangplan.model.job import EnvVar, Mount, Origin, Scratch, ValueOrigin
 from gangplan.model.quantity import Quantity, parse_memory
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.facts import ENCRYPTING
@@ -52,7 +52,8 @@ def scratch_env(context: JobResolution, scratch: Scratch | None) -> dict[str, En
         if FOLDER in (spec.env if path[0] == "env" else spec.secrets.env):
             message = f"'{FOLDER}' tells the program where its scratch is"
             context.report(ENV_RESERVED, context.where(*path, key=True), message, "Remove it.")
-    return {FOLDER: EnvVar(FOLDER, scratch.path)}
+    origins = (ValueOrigin("spec", ("scratch", "path")), ValueOrigin("spec", ("scratch",), is_direct=False))
+    return {FOLDER: EnvVar(FOLDER, scratch.path, origins=origins)}
 
 
 def check_scratch(

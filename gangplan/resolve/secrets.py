@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gangplan.model.frameworks import TOLD
-from gangplan.model.job import EnvVar, Mount
+from gangplan.model.job import EnvVar, Mount, ValueOrigin
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data_plan import DataPlan
 from gangplan.rules.specs import ENV_RESERVED, ENV_TWICE, SECRET_UNKNOWN
@@ -58,7 +58,8 @@ def resolve_secrets(context: JobResolution, plan: DataPlan) -> None:
                 f"'{name}' is set in env and in secrets.env",
                 "Keep one.",
             )
-        plan.env[name] = EnvVar(name, secret=secret, key=key)
+        origins = (ValueOrigin("spec", ("secrets", "env", name)),)
+        plan.env[name] = EnvVar(name, secret=secret, key=key, origins=origins)
     for secret, path in asked.files.items():
         if secret not in declared:
             context.report(

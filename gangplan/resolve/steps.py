@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from gangplan.findings import Location
 from gangplan.model.duration import format_duration
-from gangplan.model.job import EnvVar, Mount, Origin, PulledImage, Role, Step
+from gangplan.model.job import EnvVar, Mount, Origin, Origins, PulledImage, Role, Step, ValueOrigin
 from gangplan.model.quantity import parse_cpu, parse_memory
+from gangplan.resolve.buckets import S3_URL, bucket_env
 from gangplan.resolve.cloud import own_identity
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data_plan import DataPlan
@@ -54,7 +55,7 @@ def resolve_steps(
         small = replace(shape, cpu=CPU, memory=MEMORY) if one.fetch else shape
         pod = shaped(context, image, placement, small, name, one, ("steps", index))
         if pod is not None:
-            env = (*_keys(context, one), *pod.env)
+            env = (*_keys(context, index, one), *pod.env)
             step = Step(index, times[index], _source(context, one), one.to or "")
             found.append(replace(pod, env=env, step=step))
     return tuple(found)
@@ -203,17 +204,21 @@ def _source(context: JobResolution, one: Asked) -> str:
     return "/".join(part.strip("/") for part in (f"s3://{bucket.bucket}", bucket.prefix, path) if part)
 
 
-def _keys(context: JobResolution, one: Asked) -> tuple[EnvVar, ...]:
+def _keys(context: JobResolution, index: int, one: Asked) -> tuple[EnvVar, ...]:
     """The token or the keys and the address of the source, which this pod alone gets."""
+    place, asked = ("steps", index), ValueOrigin("spec", ("steps", index, "fetch"), is_direct=False)
+
+    def said(name: str, *shown: ValueOrigin) -> Origins:
+        return (*shown, ValueOrigin("spec", (*place, "env", name), is_direct=False), asked)
+
     if one.secret is not None:
         secret, _, key = one.secret.partition("/")
-        return (EnvVar("HF_TOKEN", secret=secret, key=key),)
+        origins = said("HF_TOKEN", ValueOrigin("spec", (*place, "secret")))
+        return (EnvVar("HF_TOKEN", secret=secret, key=key, origins=origins),)
     if one.fetch is None or one.fetch.startswith("hf://"):
         return ()
-    bucket = context.team.spec.connections[one.fetch.partition("/")[0]]
-    values = (("AWS_ENDPOINT_URL", bucket.endpoint), ("AWS_REGION", bucket.region))
-    found = [EnvVar(name, value) for name, value in values if value]
-    if bucket.secret:
-        names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
-        found += [EnvVar(name, secret=bucket.secret, key=name) for name in names]
-    return tuple(found)
+    connection = one.fetch.partition("/")[0]
+    variables = bucket_env(connection, context.team.spec.connections[connection])
+    return tuple(
+        replace(one, origins=said(one.name, *one.origins)) for one in variables if one.name != S3_URL
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gangplan.model.job import EnvVar, Origin
+from gangplan.model.job import EnvVar, Origin, Origins, ValueOrigin
 from gangplan.model.pods import origin_of
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.pods import CONFIG_MAP_UNKNOWN
@@ -22,22 +22,36 @@ def plain_env(context: JobResolution) -> dict[str, EnvVar]:
         ("team", context.team.document, team.defaults.env, "defaults", "env"),
     ):
         for name, value in layer.items():
-            found[name] = EnvVar(name, value)
+            origins = (ValueOrigin(who, (*path, name)), *_nearer(who, name))
+            found[name] = EnvVar(name, value, origins=origins)
             context.origins[origin_of(name)] = Origin(who, document.where((*path, name)))
     return found | own_env(context, spec.env, ("env",))
+
+
+def _nearer(who: str, name: str) -> Origins:
+    """Where a variable would win over that of a layer."""
+    spec = ValueOrigin("spec", ("env", name), "env in the spec would win", is_direct=False)
+    if who == "team":
+        return (spec,)
+    return spec, ValueOrigin(
+        "team", ("defaults", "env", name), "the team's default would win", is_direct=False
+    )
 
 
 def own_env(context: JobResolution, given: Mapping[str, str | EnvSource], at: Path) -> dict[str, EnvVar]:
     """The variables of one block of the spec, which is at a path."""
     return {
-        name: EnvVar(name, value) if isinstance(value, str) else _from(context, name, value, at)
+        name: EnvVar(name, value, origins=(ValueOrigin("spec", (*at, name)),))
+        if isinstance(value, str)
+        else _from(context, name, value, at)
         for name, value in given.items()
     }
 
 
 def _from(context: JobResolution, name: str, source: EnvSource, at: Path) -> EnvVar:
     if source.config_map is None:
-        return EnvVar(name, field=source.field or "", resource=source.resource or "")
+        origins = (ValueOrigin("spec", (*at, name, "field" if source.field else "resource")),)
+        return EnvVar(name, field=source.field or "", resource=source.resource or "", origins=origins)
     config_map, _, key = source.config_map.partition("/")
     declared = context.team.spec.config_maps
     if config_map not in declared:
@@ -47,4 +61,5 @@ def _from(context: JobResolution, name: str, source: EnvSource, at: Path) -> Env
             f"ConfigMap '{config_map}' is not declared by team {context.team.name}",
             context.near(config_map, declared, "config_maps", key=key),
         )
-    return EnvVar(name, config_map=config_map, key=key)
+    origins = (ValueOrigin("spec", (*at, name, "configMap")),)
+    return EnvVar(name, config_map=config_map, key=key, origins=origins)

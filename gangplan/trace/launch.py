@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from gangplan.model.frameworks import ELASTIC
-from gangplan.model.pods import MODEL_ENV
 from gangplan.plan.command import HOSTFILE
 from gangplan.plan.environment import GPUS_SHOWN
-from gangplan.resolve.launcher import THREADS
-from gangplan.trace import fabric, preflight, rails
+from gangplan.trace import preflight, rails
 from gangplan.trace.cause import Cause, asides
 from gangplan.trace.context import TraceContext
 from gangplan.trace.files import own
-from gangplan.trace.proxied import proxy
 
-PROXIES = {"HTTP_PROXY": "http", "HTTPS_PROXY": "https", "NO_PROXY": "noProxy"}
 BINDING = frozenset({"OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy"})
 TRANSPORT = frozenset({"OMPI_MCA_btl", "OMPI_MCA_pml", "FI_PROVIDER", "UCX_TLS", "NCCL_IB_DISABLE"})
 # Variables of the fabric, and the field of a pool's RDMA devices that is in them.
@@ -28,13 +24,6 @@ DAEMONS = frozenset({"OMPI_MCA_oob_tcp_if_include", "PRTE_MCA_prte_if_include"})
 # Options of torchrun, and the fields of `elastic` that are in them.
 _ELASTIC = {"--nnodes": ("min", "max"), "--max-restarts": ("restarts",)}
 PLACEHOLDERS = ("{ranks}", "{workers}", "{slots}")
-S3 = {
-    "AWS_ENDPOINT_URL": ("endpoint",),
-    "AWS_REGION": ("region",),
-    "S3_URL": ("bucket", "prefix"),
-    "AWS_ACCESS_KEY_ID": ("secret",),
-    "AWS_SECRET_ACCESS_KEY": ("secret",),
-}
 
 
 def word(context: TraceContext, index: int) -> list[Cause]:
@@ -168,87 +157,11 @@ def _of_fabric(context: TraceContext, name: str) -> list[Cause]:
 
 
 def job_variable(context: TraceContext, name: str) -> list[Cause]:
-    """The nearest to the spec wins, name by name; a missing one could be set in any layer."""
-    files = context.files
-    if files.has("spec", "secrets", "env", name):
-        return [context.spec("secrets", "env", name)]
-    if name.startswith("CHECKPOINT_") and files.has("spec", "checkpoint"):
-        return _checkpoint(context, name)
-    if name in MODEL_ENV and files.has("spec", "model"):
-        return [context.spec("model", MODEL_ENV[name])]
-    if name == "SCRATCH_DIR" and files.has("spec", "scratch"):
-        return [context.spec(*context.scratch("path")), context.spec("scratch").aside()]
-    for role, path in (("spec", ("env",)), ("team", ("defaults", "env")), ("cluster", ("defaults", "env"))):
-        if files.has(role, *path, name):
-            inside = (
-                next(iter(written)) if isinstance(written := files.value(role, *path, name), dict) else None
-            )
-            steps = (*path, name, *([inside] if inside else ()))
-            return [files.cause(role, *steps), *_nearer(context, role, name)]
-    if files.has("cluster", "env", name):
-        return [context.cluster("env", name), *_nearer(context, "cluster", name)]
-    if name in dict(context.job.fabric.access.env):
-        could = context.spec(
-            "env", name, because=f"env in the spec would win over {name} of the fabric"
-        ).aside()
-        return [*fabric.variable(context, name), could]
-    if name.upper() in PROXIES and files.has("cluster", "proxy"):
-        return proxy(context, PROXIES[name.upper()])
-    if name == THREADS:
-        why = own("OpenMP sees the cores of the node, so gangplan passes it those of the rank")
-        return [
-            why,
-            *_quotient(context.chosen("cpu"), context.slots()),
-            context.spec("env", name, because=f"env in the spec could set {name}").aside(),
-        ]
-    if name in S3 and (found := _connection(context)):
-        return _s3(context, found, S3[name])
+    """A variable of the job by name: where it was decided; a missing one could be set in the spec."""
+    found = next((one for one in context.job.env if one.name == name), None)
+    if found is not None and found.origins:
+        return context.causes(found.origins)
     return [context.spec("env", name, because=f"env in the spec could set {name}")]
-
-
-def _quotient(above: list[Cause], below: list[Cause]) -> list[Cause]:
-    """What one number divided by another comes from: where one field decides both, it may stay as it is."""
-    both = {one.field for one in above if one.is_direct} & {one.field for one in below if one.is_direct}
-    return [one.aside() if one.field in both else one for one in (*above, *below)]
-
-
-def _nearer(context: TraceContext, role: str, name: str) -> list[Cause]:
-    """Places that would win over the one that holds."""
-    found = [] if role == "spec" else [context.spec("env", name, because="env in the spec would win")]
-    if role == "cluster":
-        found.append(context.team("defaults", "env", name, because="the team's default would win"))
-    return asides(found)
-
-
-def _connection(context: TraceContext) -> tuple[str, Cause] | None:
-    """The connection whose address and keys the environment holds, and who asked for it."""
-    for name, target in (context.value("spec", "data") or {}).items():
-        if target == "env" and context.files.has("team", "connections", name):
-            return name, context.spec("data", name, key=True)
-    to = context.value("spec", "checkpoint", "to")
-    if to and context.files.has("team", "connections", to):
-        return to, context.spec("checkpoint", "to")
-    return None
-
-
-def _s3(context: TraceContext, found: tuple[str, Cause], fields: tuple[str, ...]) -> list[Cause]:
-    name, asked = found
-    return [*(context.team("connections", name, field) for field in fields), asked.aside()]
-
-
-def _checkpoint(context: TraceContext, name: str) -> list[Cause]:
-    if name == "CHECKPOINT_INTERVAL":
-        return [context.spec("checkpoint", "everySteps")]
-    if name == "CHECKPOINT_RESUME":
-        return [context.spec("checkpoint", "resume")]
-    to = context.value("spec", "checkpoint", "to")
-    asked = context.spec("checkpoint", "to")
-    is_folder = any(to in (mount.name, mount.claim) for mount in context.job.mounts)
-    if context.files.has("team", "connections", to) and not is_folder:
-        place = [context.team("connections", to, field) for field in ("bucket", "prefix")]
-    else:
-        place = [context.spec("checkpoint", "path")]
-    return [*place, asked.aside(), *context.named()]
 
 
 def argument(context: TraceContext, role: str, index: int) -> list[Cause]:

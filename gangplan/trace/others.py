@@ -8,7 +8,7 @@ from gangplan.trace.cause import Cause, asides
 from gangplan.trace.containers import of_job, pulled
 from gangplan.trace.context import TraceContext
 from gangplan.trace.files import own
-from gangplan.trace.launch import S3, job_variable, word
+from gangplan.trace.launch import job_variable, word
 
 
 def asked(context: TraceContext, role: Role, *path: str | int) -> Cause:
@@ -50,11 +50,9 @@ def argument(context: TraceContext, role: Role, index: int) -> list[Cause]:
 def variable(context: TraceContext, role: Role, name: str) -> list[Cause]:
     """A variable: the role's own, what it is told of the others, or the job's."""
     given = asked(context, role, "env", name)
-    if given.is_written:
-        value = context.value("spec", *role.place, "env", name)
-        return [asked(context, role, "env", name, next(iter(value)))] if isinstance(value, dict) else [given]
-    if role.step is not None and any(one.name == name for one in role.env):
-        return _keys(context, role, name)
+    own_variable = next((one for one in role.env if one.name == name), None)
+    if own_variable is not None:
+        return context.causes(own_variable.origins)
     variables = step_env(context.job, role) if role.step else role_env(context.job, role)
     planned = next((one for one in variables if one.name == name), None)
     if planned in context.job.env:
@@ -104,16 +102,6 @@ def _fetched(context: TraceContext, step: Role, index: int) -> list[Cause]:
     if not context.files.has("team", "connections", name):
         return [source]
     return [source, *(context.team("connections", name, field) for field in ("bucket", "prefix"))]
-
-
-def _keys(context: TraceContext, step: Role, name: str) -> list[Cause]:
-    """The token or the keys of the source."""
-    token = asked(context, step, "secret")
-    given = [asked(context, step, "env", name).aside(), asked(context, step, "fetch").aside()]
-    if token.is_written and name == "HF_TOKEN":
-        return [token, *given]
-    connection = str(context.value("spec", *step.place, "fetch")).partition("/")[0]
-    return [*(context.team("connections", connection, field) for field in S3[name]), *given]
 
 
 def count(context: TraceContext, role: Role) -> list[Cause]:

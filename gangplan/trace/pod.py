@@ -10,7 +10,7 @@ from gangplan.trace import containers, fabric, others, placed, rails
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.context import TraceContext, constant
 from gangplan.trace.files import at, own
-from gangplan.trace.launch import S3, argument, program, variable
+from gangplan.trace.launch import argument, program, variable
 from gangplan.trace.metadata import label, pod_annotation
 from gangplan.trace.mounts import mounted
 from gangplan.trace.table import Table
@@ -128,7 +128,7 @@ def _variable(pod: PodContext, stars: Path) -> list[Cause]:
         causes = others.variable(pod.context, pod.other, str(name))
     else:
         causes = variable(pod.context, str(name), pod.role)
-    is_fixed = stars[1:] == ("name",) or (stars[-1] == "key" and name in S3)
+    is_fixed = stars[1:] == ("name",) or (stars[-1] == "key" and str(name).startswith("AWS_"))
     return asides(causes) if is_fixed else causes
 
 
@@ -245,7 +245,7 @@ def _beside(pod: PodContext, stars: Path) -> list[Cause]:
         mounted = _mount_at(pod, int(stars[2]), str(stars[-1]))
         return [*mounted, *containers.around(pod.context, index), *ranks]
     found = pod.context.job.containers[index]
-    return [*containers.container(pod.context, found, stars[1:], pod.role), *ranks]
+    return [*containers.container(pod.context, found, stars[1:], pod.at("initContainers", stars[0])), *ranks]
 
 
 def _privileges(pod: PodContext, stars: Path) -> list[Cause]:
