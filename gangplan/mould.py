@@ -253,7 +253,13 @@ def _is_none(value: Any) -> bool:
 
 
 def _environment() -> Environment:
-    environment = yaml_environment(_printed)
+    environment = stand_in_environment()
     environment.context_class = _StudyContext
+    return environment
+
+
+def stand_in_environment() -> Environment:
+    """The environment of templates that are run on stand-ins, which print markers."""
+    environment = yaml_environment(_printed)
     environment.tests["none"] = _is_none
     return environment

@@ -10,8 +10,8 @@ class ValueOrigin:
     """What a value comes from, kept beside it where it is decided; `because` says why, where a path does not.
 
     `role` is a file (spec, team, cluster, catalog) and `path` leads to its field, or with `is_key` to the
-    name of the field. It is `job` for an attribute of the job, `fabric` for a field of its pool's fabric, and
-    empty for what gangplan decides.
+    name of the field. It is `job` for an attribute of the job, `fabric` or `rails` for a field of the fabric
+    or of the RDMA devices of its pool, and empty for what gangplan decides.
     `is_direct` tells a value that shows from one that only decides whether, or which.
     """
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from gangplan.model.frameworks import ELASTIC
-from gangplan.model.job import PLACEHOLDER, Elastic, EnvVar, Job
+from gangplan.model.job import PLACEHOLDER, Elastic, EnvVar, Job, ValueOrigin
 
 # torchrun's default port for this rendezvous (torch 2.6, c10d_rendezvous_backend.py, DEFAULT_PORT).
 PORT = 29400
+_MEETING = (
+    ValueOrigin("", because="where the workers of an elastic run meet"),
+    ValueOrigin("spec", ("elastic",)).aside(),
+    ValueOrigin("cluster", ("podsReadyTimeout",)).aside(),
+    ValueOrigin("job", ("framework",)).aside(),
+)
 
 
 def options(elastic: Elastic) -> tuple[str, ...]:
@@ -25,4 +31,4 @@ def rendezvous(job: Job) -> tuple[EnvVar, ...]:
     run = f"{job.name}-{PLACEHOLDER}"
     wait = job.platform.start_wait_s
     values = ("c10d", f"join_timeout={wait},read_timeout={wait}", f"{run}-node-0-0.{run}:{PORT}", run)
-    return tuple(EnvVar(name, value) for name, value in zip(ELASTIC, values, strict=True))
+    return tuple(EnvVar(name, value, origins=_MEETING) for name, value in zip(ELASTIC, values, strict=True))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from dataclasses import replace
 
 from gangplan.model.frameworks import MEETING_PORT, NUMBER
-from gangplan.model.job import PLACEHOLDER, EnvVar, Job, PodContainer, Role
+from gangplan.model.job import PLACEHOLDER, EnvVar, Job, Origins, PodContainer, Role, ValueOrigin
 from gangplan.plan.paths import HOSTFILE, HYDRA_HOSTFILE
-from gangplan.plan.traffic import traffic_env
+from gangplan.plan.traffic import STARTED, traffic_env
 
 _SSH_ARGS = "-o ConnectionAttempts=10"
 
@@ -17,16 +19,16 @@ GPUS_SHOWN = "NVIDIA_VISIBLE_DEVICES"
 
 def launcher_env(job: Job) -> tuple[EnvVar, ...]:
     """Variables for the launcher's container, the job's own included, sorted by name. The job's own win."""
-    hidden = [(GPUS_SHOWN, "void")] if hides_gpus(job) else []
-    return _with_defaults(job, [*_of_family(job), *traffic_env(job), *hidden])
+    hidden = [_hidden(*STARTED)] if hides_gpus(job) else []
+    return _with_defaults(job, (*_of_family(job), *traffic_env(job), *hidden))
 
 
 def worker_env(job: Job) -> tuple[EnvVar, ...]:
     """Variables for the workers' containers: the job's own, for people and for torch."""
     told = () if job.uses_mpi else (*meeting(job), *_rendezvous(job))
     devices = [name for name, _ in job.resources.others if name.startswith("nvidia.com/")]
-    hidden = [(GPUS_SHOWN, "void")] if job.worker_pool.gpu and not job.gpus and not devices else []
-    return _with_defaults(job, [*([] if job.uses_mpi else traffic_env(job)), *hidden], told)
+    hidden = [_hidden(*STARTED)] if job.worker_pool.gpu and not job.gpus and not devices else []
+    return _with_defaults(job, (*([] if job.uses_mpi else traffic_env(job)), *hidden, *told))
 
 
 def container_env(job: Job, container: PodContainer) -> tuple[EnvVar, ...]:
@@ -34,10 +36,9 @@ def container_env(job: Job, container: PodContainer) -> tuple[EnvVar, ...]:
 
     It has asked for no GPU, so it must not see those of its node, which are other runs' too.
     """
-    hidden = [(GPUS_SHOWN, "void")] if job.worker_pool.gpu else []
-    variables = {one.name: one for one in _with_defaults(job, hidden)}
-    variables |= {one.name: one for one in container.env}
-    return tuple(variables[name] for name in sorted(variables))
+    hidden = [_hidden(ValueOrigin("job", ("worker_pool",)))] if job.worker_pool.gpu else []
+    asked = ValueOrigin("spec", container.place), ValueOrigin("spec", ("launcher", "runsRanks"))
+    return _with_own(_with_defaults(job, hidden), container.env, container.place, asked)
 
 
 def hides_gpus(job: Job) -> bool:
@@ -56,30 +57,59 @@ def meeting(job: Job) -> tuple[EnvVar, ...]:
 
 def role_env(job: Job, role: Role) -> tuple[EnvVar, ...]:
     """Variables of the pods of another role: the job's own, what it is told of the workers, and its own."""
-    hidden = [(GPUS_SHOWN, "void")] if role.pool.gpu and not role.resources.devices else []
-    variables = {one.name: one for one in _with_defaults(job, hidden, _meeting(job, role.name))}
-    variables |= {one.name: one for one in role.env}
-    return tuple(variables[name] for name in sorted(variables))
+    gpus = ValueOrigin("spec", (*role.place, "gpus"))
+    hidden = [_hidden(gpus)] if role.pool.gpu and not role.resources.devices else []
+    return _with_own(_with_defaults(job, (*hidden, *_meeting(job, role.name))), role.env, role.place)
 
 
 def step_env(job: Job, step: Role) -> tuple[EnvVar, ...]:
     """Variables of the pod of a step: the job's own and its own, which win. There are no workers to be told of."""
-    hidden = [(GPUS_SHOWN, "void")] if step.pool.gpu and not step.resources.devices else []
-    variables = {one.name: one for one in _with_defaults(job, hidden)}
-    variables |= {one.name: one for one in step.env}
-    return tuple(variables[name] for name in sorted(variables))
+    gpus = ValueOrigin("spec", (*step.place, "gpus"))
+    hidden = [_hidden(gpus)] if step.pool.gpu and not step.resources.devices else []
+    return _with_own(_with_defaults(job, hidden), step.env, step.place)
+
+
+def _with_own(
+    inherited: Iterable[EnvVar], own: Iterable[EnvVar], place: tuple[str | int, ...], asked: Origins = ()
+) -> tuple[EnvVar, ...]:
+    """Variables with those of a place in the spec, which win; `asked` also decides whether they are there."""
+    variables = {one.name: one for one in (*inherited, *own)}
+    return tuple(
+        replace(one, origins=(*one.origins, *_asides(ValueOrigin("spec", (*place, "env", name)), *asked)))
+        for name, one in sorted(variables.items())
+    )
+
+
+def _asides(*origins: ValueOrigin) -> Origins:
+    return tuple(one.aside() for one in origins)
+
+
+def _hidden(*around: ValueOrigin) -> EnvVar:
+    """What hides the GPUs of a node from a pod that asks for none."""
+    why = ValueOrigin("", because="it asks for no GPU, so it must not see those of its node")
+    could = ValueOrigin("spec", ("env", GPUS_SHOWN), f"env in the spec could set {GPUS_SHOWN}")
+    return EnvVar(GPUS_SHOWN, "void", origins=(why, *_asides(could, *around)))
+
+
+_MEETING = (
+    ValueOrigin("", because="what tells the pods of a run of each other"),
+    *(ValueOrigin("job", (name,)).aside() for name in ("workers", "framework", "name")),
+    ValueOrigin("spec", ("roles",)).aside(),
+)
 
 
 def _meeting(job: Job, role: str) -> tuple[EnvVar, ...]:
     if job.image.framework not in ("tensorflow", "plain"):
         return ()
-    number = EnvVar("NODE_RANK", field=NUMBER)
+    # The roles are what another role is there for.
+    origins = _MEETING if role == "worker" else _MEETING[::-1]
+    number = EnvVar("NODE_RANK", field=NUMBER, origins=origins)
     if job.image.framework == "plain":
         hosts = _hosts(job, "node", job.workers)
         told = {"MASTER_ADDR": hosts[0], "MASTER_PORT": str(MEETING_PORT), "NNODES": str(job.workers)}
         told |= {hosts_name(one.name): ",".join(_hosts(job, one.name, one.workers)) for one in job.roles}
         told |= {"ROLE": role} if job.roles else {}
-        return (*(EnvVar(name, value) for name, value in told.items()), number)
+        return (*(EnvVar(name, value, origins=origins) for name, value in told.items()), number)
     # An evaluator is told of the others, and they are not told of it (tf.estimator.RunConfig).
     counts = {one.name: (one.name, one.workers) for one in job.roles if one.name != "evaluator"}
     counts["worker"] = ("node", job.workers)
@@ -89,7 +119,8 @@ def _meeting(job: Job, role: str) -> tuple[EnvVar, ...]:
     }
     cluster = json.dumps(addresses, separators=(",", ":"))
     task = f'{{"type":"{role}","index":$(NODE_RANK)}}'
-    return number, EnvVar("TF_CONFIG", f'{{"cluster":{cluster},"task":{task}}}', is_expanded=True)
+    value = f'{{"cluster":{cluster},"task":{task}}}'
+    return number, EnvVar("TF_CONFIG", value, is_expanded=True, origins=origins)
 
 
 def hosts_name(role: str) -> str:
@@ -103,12 +134,8 @@ def _hosts(job: Job, entry: str, count: int) -> list[str]:
     return [f"{run}-{entry}-0-{number}.{run}" for number in range(count)]
 
 
-def _with_defaults(
-    job: Job, defaults: list[tuple[str, str]], others: tuple[EnvVar, ...] = ()
-) -> tuple[EnvVar, ...]:
-    variables = {name: EnvVar(name, value) for name, value in defaults}
-    variables |= {variable.name: variable for variable in others}
-    variables |= {variable.name: variable for variable in job.env}
+def _with_defaults(job: Job, defaults: Iterable[EnvVar]) -> tuple[EnvVar, ...]:
+    variables = {variable.name: variable for variable in (*defaults, *job.env)}
     return tuple(variables[name] for name in sorted(variables))
 
 
@@ -125,11 +152,40 @@ SET_BY_OPERATOR = frozenset(
 )
 
 
-def _of_family(job: Job) -> list[tuple[str, str]]:
+def _of_family(job: Job) -> list[EnvVar]:
     """What the family needs, as far as the run's controller does not set it."""
-    if not job.backend.sets_environment:
-        return _family_env(job)
-    return [(name, value) for name, value in _family_env(job) if name not in SET_BY_OPERATOR]
+    named = ((name, value) for name, value in _family_env(job) if _is_needed(job, name))
+    return [EnvVar(name, value, origins=(*_OF_FAMILY.get(name, _FOUND), *STARTED)) for name, value in named]
+
+
+def _is_needed(job: Job, name: str) -> bool:
+    return not job.backend.sets_environment or name not in SET_BY_OPERATOR
+
+
+_FOUND = (ValueOrigin("", because="what this MPI needs to find its hosts, beyond what Trainer sets"),)
+_BINDING = (
+    ValueOrigin(
+        "",
+        because="an mpirun of your own binds its ranks so; by default, pods of a node would share its first cores",
+    ),
+    ValueOrigin("spec", ("mpi", "bindTo")),
+)
+_DIRECT = (
+    ValueOrigin("", because="only the launcher may open SSH sessions in this network posture"),
+    ValueOrigin("job", ("posture",)).aside(),
+)
+_OF_FAMILY: dict[str, Origins] = {
+    "I_MPI_HYDRA_BRANCH_COUNT": _DIRECT,
+    "I_MPI_PERHOST": (ValueOrigin("job", ("slots",)),),
+    "I_MPI_PIN": (
+        ValueOrigin("", because="ranks are not bound to cores"),
+        ValueOrigin("spec", ("mpi", "bindTo")).aside(),
+    ),
+    "OMPI_MCA_hwloc_base_binding_policy": _BINDING,
+    "OMPI_MCA_plm_rsh_no_tree_spawn": _DIRECT,
+    "PRTE_MCA_hwloc_default_binding_policy": _BINDING,
+    "PRTE_MCA_plm_ssh_no_tree_spawn": _DIRECT,
+}
 
 
 def _family_env(job: Job) -> list[tuple[str, str]]:

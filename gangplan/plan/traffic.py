@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.model.job import Job
+from gangplan.model.job import EnvVar, Job, Origins, ValueOrigin
 
 # The interface of a pod on the cluster's own network (CNI; HYDRA_IFACE relies on it, too).
 POD_INTERFACE = "eth0"
@@ -17,27 +17,35 @@ POD_INTERFACE = "eth0"
 # 4.1; PRRTE 3 and 4 for both prefixes); everything else needs -x.
 _CARRIED = ("OMPI_MCA_", "PRTE_MCA_")
 
-Pairs = list[tuple[str, str]]
+# What decides how ranks are started, and so whether a variable is there at all.
+STARTED = (ValueOrigin("job", ("framework",)).aside(), ValueOrigin("job", ("mpi",)).aside())
+_GPUS = ValueOrigin("job", ("gpus",)).aside()
+_TCP = (
+    ValueOrigin("", because="network.transport in the spec keeps traffic on TCP"),
+    ValueOrigin("spec", ("network", "transport")).aside(),
+    *STARTED,
+    _GPUS,
+)
 
 
-def traffic_env(job: Job) -> Pairs:
-    """The variables of the transport and the fabric, by name and value."""
+def traffic_env(job: Job) -> list[EnvVar]:
+    """The variables of the transport and the fabric, each with what it is from."""
     return [*_transport(job), *_fabric(job)]
 
 
 def to_carry(job: Job) -> tuple[str, ...]:
     """Names of these variables that Open MPI takes to the ranks only when told."""
-    return tuple(name for name, _ in traffic_env(job) if not name.startswith(_CARRIED))
+    return tuple(one.name for one in traffic_env(job) if not one.name.startswith(_CARRIED))
 
 
-def _transport(job: Job) -> Pairs:
+def _transport(job: Job) -> list[EnvVar]:
     """Keep traffic between workers on TCP where the spec asks for it, and shared memory inside one.
 
     Open MPI calls its shared memory `vader` in 4 and `sm` in 5.
     """
     if job.transport != "tcp":
         return []
-    nccl = [("NCCL_IB_DISABLE", "1")] if job.gpus else []
+    nccl = [EnvVar("NCCL_IB_DISABLE", "1", origins=_TCP)] if job.gpus else []
     if job.image.mpi is None:
         return nccl
     memory = "vader" if job.image.mpi.major < 5 else "sm"
@@ -46,15 +54,16 @@ def _transport(job: Job) -> Pairs:
         "IntelMPI": [("FI_PROVIDER", "tcp")],
         "MPICH": [("FI_PROVIDER", "tcp"), ("UCX_TLS", "tcp,sm,self")],
     }
-    return [*by_family[job.image.mpi.family], *nccl]
+    family = (EnvVar(name, value, origins=_TCP) for name, value in by_family[job.image.mpi.family])
+    return [*family, *nccl]
 
 
-def _fabric(job: Job) -> Pairs:
+def _fabric(job: Job) -> list[EnvVar]:
     """What the pool says of its fabric, and where traffic stays that is not for it."""
     return [*_nccl(job), *_ucx(job), *_open_mpi(job), *_hydra(job)]
 
 
-def _nccl(job: Job) -> Iterator[tuple[str, str]]:
+def _nccl(job: Job) -> Iterator[EnvVar]:
     """Cards and the interfaces for NCCL's own sockets, exact by `=` (NCCL 2.28, environment variables).
 
     Left alone, NCCL takes an interface named ib* first and else the first of all, of which only that of the pod
@@ -63,19 +72,19 @@ def _nccl(job: Job) -> Iterator[tuple[str, str]]:
     if not job.gpus:
         return
     if job.fabric.hcas:
-        yield "NCCL_IB_HCA", "=" + ",".join(job.fabric.hcas)
+        yield _said("NCCL_IB_HCA", "=" + ",".join(job.fabric.hcas), _shown("hcas"))
     if names := _interfaces(job):
-        yield "NCCL_SOCKET_IFNAME", f"={names}"
+        yield _said("NCCL_SOCKET_IFNAME", f"={names}", _of_sockets(job))
 
 
-def _ucx(job: Job) -> Iterator[tuple[str, str]]:
+def _ucx(job: Job) -> Iterator[EnvVar]:
     """Cards for UCX, which wants their ports (UCX 1.19: a device that a pod does not have is only warned of)."""
     if job.image.mpi is not None and job.fabric.hcas:
         cards = [card if ":" in card else f"{card}:1" for card in job.fabric.hcas]
-        yield "UCX_NET_DEVICES", ",".join(cards)
+        yield _said("UCX_NET_DEVICES", ",".join(cards), _shown("hcas"))
 
 
-def _open_mpi(job: Job) -> Iterator[tuple[str, str]]:
+def _open_mpi(job: Job) -> Iterator[EnvVar]:
     """Daemons stay on the pod's network, where the launcher is; ranks without UCX use the fabric's interfaces.
 
     Left alone, both try every interface that a pod has, also those that its peer cannot reach: Open MPI 4.1.8
@@ -86,9 +95,14 @@ def _open_mpi(job: Job) -> Iterator[tuple[str, str]]:
         return
     # PRRTE 3 has that of daemons under its own name (prte_if_include, Open MPI 5.0.11).
     daemons = "OMPI_MCA_oob_tcp_if" if job.image.mpi.major < 5 else "PRTE_MCA_prte_if"
-    for name, value in (("OMPI_MCA_btl_tcp_if", names), (daemons, POD_INTERFACE)):
+    why = ValueOrigin("", because="daemons stay on the network that the launcher is on, too")
+    of_daemons = (why, ValueOrigin("rails", ("interface",)).aside())
+    for name, value, origins in (
+        ("OMPI_MCA_btl_tcp_if", names, _of_sockets(job)),
+        (daemons, POD_INTERFACE, of_daemons),
+    ):
         if not _excludes(job, name):
-            yield f"{name}_include", value
+            yield _said(f"{name}_include", value, origins)
 
 
 def _excludes(job: Job, name: str) -> bool:
@@ -98,14 +112,14 @@ def _excludes(job: Job, name: str) -> bool:
     return any(option in word for word in words)
 
 
-def _hydra(job: Job) -> Iterator[tuple[str, str]]:
+def _hydra(job: Job) -> Iterator[EnvVar]:
     """The interface for libfabric's TCP, of which it takes one (fi_tcp(7)).
 
     Left alone, ranks of Intel MPI 2021.18 without a fabric hang where a pod has an interface that leads nowhere.
     Daemons are told theirs in any case (HYDRA_IFACE, I_MPI_HYDRA_IFACE).
     """
     if job.image.mpi is not None and job.image.mpi.family != "OpenMPI" and (names := _interfaces(job)):
-        yield "FI_TCP_IFACE", names.partition(",")[0]
+        yield _said("FI_TCP_IFACE", names.partition(",")[0], _of_sockets(job))
 
 
 def _interfaces(job: Job) -> str:
@@ -113,3 +127,28 @@ def _interfaces(job: Job) -> str:
     if job.fabric.interfaces:
         return ",".join(job.fabric.interfaces)
     return POD_INTERFACE if job.fabric.networks else ""
+
+
+def _shown(field: str) -> Origins:
+    """A field of the RDMA devices of the workers' pool."""
+    return (ValueOrigin("rails", (field,)),)
+
+
+def _of_sockets(job: Job) -> Origins:
+    if job.fabric.interfaces:
+        return _shown("interface")
+    why = "sockets stay on the pod's own network unless the pool names an interface"
+    return ValueOrigin("", because=why), *(one.aside() for one in _shown("interface"))
+
+
+def _said(name: str, value: str, origins: Origins) -> EnvVar:
+    """A variable of the fabric, with what decides whether it is there."""
+    around = (
+        ValueOrigin("rails", ("network",)),
+        ValueOrigin("spec", ("env", name), f"env in the spec could set {name}"),
+        ValueOrigin("spec", ("mpi", "flags")),
+        _GPUS,
+        *STARTED,
+        ValueOrigin("job", ("worker_pool",)),
+    )
+    return EnvVar(name, value, origins=(*origins, *(one.aside() for one in around)))

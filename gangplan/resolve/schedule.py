@@ -9,7 +9,7 @@ from gangplan.model.backend import TRAINJOB
 from gangplan.model.cost import most_seconds
 from gangplan.model.cron import HOUR, MINUTE, next_start, parse_cron
 from gangplan.model.duration import format_duration
-from gangplan.model.job import PLACEHOLDER, EnvVar, Job, Schedule
+from gangplan.model.job import PLACEHOLDER, EnvVar, Job, Schedule, ValueOrigin
 from gangplan.model.pods import RUN_NAME
 from gangplan.model.starts import FIRST, NoZonesError, clock_changes, shortest_gap, zone_of
 from gangplan.resolve.client import client_of
@@ -81,7 +81,8 @@ def _proxied(job: Job) -> tuple[EnvVar, ...]:
 
 def label_variable() -> EnvVar:
     """The variable that has the name of a dated run, by the label of its pods."""
-    return EnvVar(RUN_NAME, field=f"metadata.labels['{TRAINJOB.run_label}']")
+    origins = (ValueOrigin("spec", ("env", RUN_NAME), f"env in the spec could set {RUN_NAME}"),)
+    return EnvVar(RUN_NAME, field=f"metadata.labels['{TRAINJOB.run_label}']", origins=origins)
 
 
 def _reading(one: EnvVar, own: str) -> EnvVar:

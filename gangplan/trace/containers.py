@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gangplan.model.job import PodContainer
-from gangplan.plan.environment import GPUS_SHOWN
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.context import TraceContext, constant
 from gangplan.trace.files import own
-from gangplan.trace.launch import job_variable
 
 
 def of_job(context: TraceContext) -> list[Cause]:
@@ -52,8 +48,8 @@ def around(context: TraceContext, index: int) -> list[Cause]:
     return asides([context.spec(*context.job.containers[index].place)])
 
 
-def container(context: TraceContext, one: PodContainer, path: Path, body: Any) -> list[Cause]:
-    """A field of a container of the job, which is `body` as generated."""
+def container(context: TraceContext, one: PodContainer, path: Path) -> list[Cause]:
+    """A field of a container of the job."""
     asked = [context.spec(*one.place).aside()]
     field = path[0]
     if field == "name":
@@ -65,8 +61,6 @@ def container(context: TraceContext, one: PodContainer, path: Path, body: Any) -
         return _image(context, one)
     if field in ("command", "args"):
         return [*_word(context, one, str(field), int(path[1])), *asides(_image(context, one)), *asked]
-    if field == "env":
-        return [*_variable(context, one, path[1:], body["env"][path[1]]["name"]), *asked]
     if field == "resources":
         return [*_amount(context, one, str(path[-1])), *asked]
     if field == "workingDir":
@@ -88,19 +82,6 @@ def _word(context: TraceContext, one: PodContainer, field: str, index: int) -> l
         named = [context.spec(*one.place, "name")] if index == 3 else []
         return [own("a shell hands SIGTERM on to the command"), *named]
     return [context.spec(*one.place, "command", *((index,) if isinstance(written, list) else ()))]
-
-
-def _variable(context: TraceContext, one: PodContainer, path: Path, name: str) -> list[Cause]:
-    given = context.spec(*one.place, "env", name)
-    variable = next((mine for mine in one.env if mine.name == name), None)
-    if variable is not None:
-        found = context.causes(variable.origins)
-    elif name == GPUS_SHOWN and all(variable.name != name for variable in context.job.env):
-        found = [own("it asks for no GPU, so it must not see those of its node")]
-        found += asides([context.spec("env", name), *context.pool(context.job.worker_pool.name)])
-    else:
-        found = job_variable(context, name)
-    return asides(found) if path[1:] == ("name",) else [*found, given.aside()]
 
 
 def _amount(context: TraceContext, one: PodContainer, resource: str) -> list[Cause]:

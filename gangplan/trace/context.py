@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from gangplan.model.job import Job, ValueOrigin
+from gangplan.model.job import Job
 from gangplan.plan import Unit
 from gangplan.records import dataclass
 from gangplan.trace.cause import Cause, Path, asides
@@ -54,35 +53,6 @@ class TraceContext:
     def image(self, *path: str | int, because: str = "", name: str = "") -> Cause:
         """A field of an image's entry in the catalog; of the job's where no other is named."""
         return self.files.cause("catalog", "images", name or self.job.image.name, *path, because=because)
-
-    def causes(self, origins: Iterable[ValueOrigin]) -> list[Cause]:
-        """The causes that origins kept beside a value stand for."""
-        return [
-            cause if origin.is_direct else cause.aside()
-            for origin in origins
-            for cause in self._of_origin(origin)
-        ]
-
-    def _of_origin(self, origin: ValueOrigin) -> list[Cause]:
-        if not origin.role:
-            return [own(origin.because)]
-        if origin.role == "job":
-            return self.attribute(str(origin.path[0]))
-        if origin.role == "fabric":
-            from gangplan.trace.fabric import stated  # few runs have one
-
-            return stated(self, *origin.path)
-        return [self.files.cause(origin.role, *origin.path, because=origin.because, key=origin.is_key)]
-
-    def attribute(self, name: str) -> list[Cause]:
-        """What an attribute of the job comes from."""
-        found = {
-            "name": self.named,
-            "workers": self.workers,
-            "slots": self.slots,
-            "threads": self.threads,
-        }.get(name)
-        return found() if found else self.chosen(name)
 
     def threads(self) -> list[Cause]:
         """The cores of a rank; where one field decides both numbers, their quotient may stay as it is."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from gangplan.model.job import Role
-from gangplan.plan.environment import GPUS_SHOWN, role_env, step_env
 from gangplan.trace.cause import Cause, asides
 from gangplan.trace.containers import of_job, pulled
 from gangplan.trace.context import TraceContext
 from gangplan.trace.files import own
-from gangplan.trace.launch import job_variable, word
+from gangplan.trace.launch import word
 
 
 def asked(context: TraceContext, role: Role, *path: str | int) -> Cause:
@@ -45,24 +44,6 @@ def argument(context: TraceContext, role: Role, index: int) -> list[Cause]:
         return [*word(context, index), command.aside()]
     written = context.value("spec", *role.place, "command")
     return [asked(context, role, "command", *((index,) if isinstance(written, list) else ()))]
-
-
-def variable(context: TraceContext, role: Role, name: str) -> list[Cause]:
-    """A variable: the role's own, what it is told of the others, or the job's."""
-    given = asked(context, role, "env", name)
-    own_variable = next((one for one in role.env if one.name == name), None)
-    if own_variable is not None:
-        return context.causes(own_variable.origins)
-    variables = step_env(context.job, role) if role.step else role_env(context.job, role)
-    planned = next((one for one in variables if one.name == name), None)
-    if planned in context.job.env:
-        return [*job_variable(context, name), given.aside()]
-    if name == GPUS_SHOWN:
-        why = own("it asks for no GPU, so it must not see those of its node")
-        return [why, context.spec("env", name).aside(), asked(context, role, "gpus").aside()]
-    why = own("what tells the pods of a run of each other")
-    around = [context.spec("roles").aside(), context.spec("env", name).aside()]
-    return [why, *around, *asides([*context.workers(), *context.framework(), *context.named()])]
 
 
 def amount(context: TraceContext, role: Role, resource: str) -> list[Cause]:

@@ -10,7 +10,7 @@ from gangplan.trace import containers, fabric, others, placed, rails
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.context import TraceContext, constant
 from gangplan.trace.files import at, own
-from gangplan.trace.launch import argument, program, variable
+from gangplan.trace.launch import argument, program
 from gangplan.trace.metadata import label, pod_annotation
 from gangplan.trace.mounts import mounted
 from gangplan.trace.table import Table
@@ -120,16 +120,6 @@ def _argument(pod: PodContext, stars: Path) -> list[Cause]:
 
 def _workdir(pod: PodContext, stars: Path) -> list[Cause]:
     return [pod.context.spec("workdir")]
-
-
-def _variable(pod: PodContext, stars: Path) -> list[Cause]:
-    name = pod.at("containers", 0, "env", stars[0], "name")
-    if pod.other:
-        causes = others.variable(pod.context, pod.other, str(name))
-    else:
-        causes = variable(pod.context, str(name), pod.role)
-    is_fixed = stars[1:] == ("name",) or (stars[-1] == "key" and str(name).startswith("AWS_"))
-    return asides(causes) if is_fixed else causes
 
 
 def _port(pod: PodContext, stars: Path) -> list[Cause]:
@@ -245,7 +235,7 @@ def _beside(pod: PodContext, stars: Path) -> list[Cause]:
         mounted = _mount_at(pod, int(stars[2]), str(stars[-1]))
         return [*mounted, *containers.around(pod.context, index), *ranks]
     found = pod.context.job.containers[index]
-    return [*containers.container(pod.context, found, stars[1:], pod.at("initContainers", stars[0])), *ranks]
+    return [*containers.container(pod.context, found, stars[1:]), *ranks]
 
 
 def _privileges(pod: PodContext, stars: Path) -> list[Cause]:
@@ -283,7 +273,6 @@ POD = Table(
     ("spec containers 0 command *", _command),
     ("spec containers 0 args *", _argument),
     ("spec containers 0 workingDir", _workdir),
-    ("spec containers 0 env * **", _variable),
     ("spec containers 0 ports * containerPort", _port),
     ("spec containers 0 ports **", _probe),
     ("spec containers 0 startupProbe tcpSocket port", _port),

@@ -42,10 +42,17 @@ def _fit(pattern: tuple[str, ...], path: Path) -> Path | None:
     return tuple(stars) + (path[len(fixed) :] if rest else ())
 
 
-def looked_up(table: Table | None, context: Any, body: Body) -> Callable[[Path], list[Cause]]:
-    """The causes of a path by a table: of the field itself, or of all fields of a mapping or list."""
+def looked_up(
+    table: Table | None, context: Any, body: Body, kept: Callable[[Path], list[Cause]] | None = None
+) -> Callable[[Path], list[Cause]]:
+    """The causes of a path: of the field itself, or of all fields of a mapping or list.
+
+    `kept` are those that were kept beside the value, where it has some; else the table tells.
+    """
 
     def one(path: Path) -> list[Cause]:
+        if kept is not None and (causes := kept(path)):
+            return causes
         found = table.find(path) if table else None
         return list(found[0](context, found[1])) if found else [own("gangplan writes it")]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 from gangplan.component import Component
 from gangplan.findings import Location
@@ -38,12 +40,22 @@ def tracer_of(
     files = files_of(unit)
     home = Location(unit.job.source, 1, 1)
 
+    printed: list[Any] = []
+
+    def kept(context: RunContext, index: int, place: Path) -> list[Cause]:
+        from gangplan.trace.printed import kept_with, printed_in  # few runs have findings
+
+        if not printed:
+            printed.extend(printed_in(unit))
+        return kept_with(context, printed[index], place)
+
     def tracer(index: int, path: Path) -> Trace:
         body = generated[index]
         if STATE in (bodies[index]["metadata"].get("annotations") or {}):
             # A run that is over becomes a record after all patches (pipeline/runs.py).
             (body,) = record_of([body])
-        found = looked_up(_table(body["kind"]), RunContext(unit, files, body), body)
+        context = RunContext(unit, files, body)
+        found = looked_up(_table(body["kind"]), context, body, partial(kept, context, index))
         return traced(body, bodies[index], path, component, found, home)
 
     return tracer

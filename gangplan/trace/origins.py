@@ -1,0 +1,44 @@
+"""The origins that resolve/ and plan/ keep beside values, as causes with their places in files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from gangplan.model.job import ValueOrigin
+from gangplan.trace import fabric, rails
+from gangplan.trace.cause import Cause
+from gangplan.trace.context import TraceContext
+from gangplan.trace.files import own
+
+# An attribute of the job to what it comes from, where it is not a field of the spec with defaults in layers.
+ATTRIBUTES: dict[str, Callable[[TraceContext], list[Cause]]] = {
+    "framework": TraceContext.framework,
+    "mpi": TraceContext.mpi,
+    "name": TraceContext.named,
+    "slots": TraceContext.slots,
+    "threads": TraceContext.threads,
+    "worker_pool": lambda context: context.pool(context.job.worker_pool.name),
+    "workers": TraceContext.workers,
+}
+
+
+def causes_of(context: TraceContext, origins: Iterable[ValueOrigin]) -> list[Cause]:
+    """What origins stand for, in their order."""
+    return [
+        cause if origin.is_direct else cause.aside()
+        for origin in origins
+        for cause in _causes(context, origin)
+    ]
+
+
+def _causes(context: TraceContext, origin: ValueOrigin) -> list[Cause]:
+    if not origin.role:
+        return [own(origin.because)]
+    if origin.role == "fabric":
+        return fabric.stated(context, *origin.path)
+    name = str(origin.path[0])
+    if origin.role == "rails":
+        return rails.stated(context, name)
+    if origin.role == "job":
+        return ATTRIBUTES[name](context) if name in ATTRIBUTES else context.chosen(name)
+    return [context.files.cause(origin.role, *origin.path, because=origin.because, key=origin.is_key)]

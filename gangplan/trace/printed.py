@@ -1,0 +1,125 @@
+"""The source map of rendered objects: which value of the model each field was printed from.
+
+Templates are run once more, on stand-ins (stand_ins.py) that print markers with the way to each value; what
+is rendered is never touched. So a field leads to the values that it was made of, and these to where they
+were decided (`origins`, kept beside them by resolve/ and plan/).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+from jinja2 import Environment
+
+from gangplan.generators import run_objects
+from gangplan.model.job import EnvVar
+from gangplan.mould import rendered, stand_in_environment
+from gangplan.objects import Body, walk
+from gangplan.plan import Unit
+from gangplan.source import load_blocks
+from gangplan.stand_ins import MARKER, Notes, Study
+from gangplan.trace.cause import Cause, Path, asides
+from gangplan.trace.context import TraceContext
+from gangplan.trace.origins import causes_of
+
+
+class Way(NamedTuple):
+    """The steps from a name that a template is given to a value that it prints, and the values on the way."""
+
+    steps: Path
+    values: tuple[Any, ...]
+
+
+# The fields of one object, each with the ways to what was printed in it; a constant of the template has none.
+Printed = dict[Path, tuple[Way, ...]]
+
+
+def printed_in(unit: Unit) -> list[Printed]:
+    """The source maps of the objects of a run, in their order; empty where no template writes it."""
+    known: dict[int, Printed] = {}
+    made: list[Body] = []  # keeps the objects, so that no other one gets the identity of one of them
+
+    def write(template: str, values: dict[str, Any]) -> list[Body]:
+        bodies = rendered(template, values)
+        made.extend(bodies)
+        known.update(zip(map(id, bodies), ways_of(template, values), strict=True))
+        return bodies
+
+    return [known.get(id(body), {}) for body in run_objects(unit, write)]
+
+
+def ways_of(template: str, values: dict[str, Any]) -> list[Printed]:
+    """The source maps of the objects that a template writes for some values."""
+    opened: list[Notes] = []
+    notes = Notes(Study(), opened)
+    opened.append(notes)
+    given = {name: notes.given(name, value) for name, value in values.items()}
+    text = _environment().get_template(template).render(given)
+    ways = _Ways(notes.study, values)
+    return [
+        {path: found for path, value in walk(body) if (found := tuple(ways.in_text(value)))}
+        for body in load_blocks(text)
+    ]
+
+
+@cache
+def _environment() -> Environment:
+    return stand_in_environment()
+
+
+class _Ways:
+    """The ways to the values of a study, by their numbers."""
+
+    def __init__(self, study: Study, values: dict[str, Any]) -> None:
+        self._words: dict[int, Any] = {number: key for key, number in study._numbers.items()}
+        known: list[Any] = [None, values]
+        known[0] = known
+        for step in study.steps[2:]:
+            try:
+                known.append(step.find(known[step.start]))
+            except AttributeError:  # jinja asks every callable for attributes that few have
+                known.append(None)
+        self._known = known
+
+    def in_text(self, text: object) -> Iterator[Way]:
+        """The ways to what stands in a text by its marker."""
+        for match in re.finditer(MARKER, text) if isinstance(text, str) else ():
+            yield from self._to(int(match[2]))
+
+    def _to(self, number: int) -> list[Way]:
+        start, words = self._words[number]
+        if start:
+            before = self._to(start) if start > 1 else [Way((), ())]
+            return [self._further(one, words, number, start) for one in before]
+        kind, *parts = words
+        given = [one for one in parts if isinstance(one, int)]
+        if kind == "item" and not isinstance(parts[1], int):
+            return [
+                Way((*one.steps, parts[1][1]), (*one.values, self._known[number]))
+                for one in self._to(parts[0])
+            ]
+        if kind == "call":
+            ways = self._to(parts[0])
+            if len(ways[0].steps) > 1:  # a method, of which the template goes on with what it gives
+                return [Way(one.steps, (*one.values[:-1], self._known[number])) for one in ways]
+            given = given[1:]
+        return [way for one in given for way in self._to(one)]
+
+    def _further(self, way: Way, words: Any, number: int, start: int) -> Way:
+        kind, step = words
+        name = self._known[start][step][0] if kind == "pair" else step
+        return Way((*way.steps, name), (*way.values, self._known[number]))
+
+
+def kept_with(context: TraceContext, printed: Printed, path: Path) -> list[Cause]:
+    """The causes that are kept beside the value that a field was printed from; none where there are none."""
+    for way in printed.get(path, ()):
+        for value in reversed(way.values):
+            if isinstance(value, EnvVar):
+                causes = causes_of(context, value.origins)
+                is_told = way.steps[-1] == "name" or (way.steps[-1] == "key" and value.name == value.key)
+                return asides(causes) if is_told else causes
+    return []

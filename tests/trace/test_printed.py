@@ -1,0 +1,98 @@
+"""The source map of rendered objects is whole: a field leads to what printed it, or stands in a template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path as FilePath
+
+import pytest
+
+from gangplan.generators import run_objects
+from gangplan.model.job import EnvVar
+from gangplan.objects import walk
+from gangplan.pipeline.render import preview
+from gangplan.pipeline.request import Request
+from gangplan.plan import Unit
+from gangplan.template import FOLDER, printed
+from gangplan.trace.printed import Way, printed_in
+from gangplan.workspace import load_workspace
+from tests.trace import worlds
+from tests.workspaces import REPOSITORY
+
+EXAMPLES = sorted(path.parent for path in (REPOSITORY / "tests/examples").glob("*/input"))
+# What gangplan/generators/files.py writes without a template.
+WITHOUT_TEMPLATE = frozenset({"ConfigMap"})
+# What a function of a generator makes another number of (`restarts`).
+COUNTED = ("layout", "node_pods")
+
+
+def _units(root: FilePath) -> Iterator[Unit]:
+    result = preview(Request(root, engine="serial", jobs=1), load_workspace(root))
+    return (run.unit for run in result.runs)
+
+
+def _constants() -> str:
+    return "".join(path.read_text(encoding="utf-8") for path in sorted(FOLDER.rglob("*.j2"))).lower()
+
+
+def _is_shown(value: object, way: Way) -> bool:
+    """Whether the value at the end of a way is what the field says, in part where more was printed in it."""
+    text, whole = printed(way.values[-1]).strip('"'), printed(value).strip('"')
+    return text in whole or text.replace("$", "$$") in whole
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_every_field_of_a_run_has_a_source(example: FilePath) -> None:
+    constants = _constants()
+    for unit in _units(example / "input"):
+        for body, ways in zip(run_objects(unit), printed_in(unit), strict=True):
+            if body["kind"] in WITHOUT_TEMPLATE:
+                assert not ways
+                continue
+            for path, value in walk(body):
+                assert path in ways or not value or str(value).lower() in constants, (path, value)
+            assert ways.keys() <= {path for path, _ in walk(body)}
+
+
+def test_a_way_ends_at_what_is_shown(tmp_path: FilePath) -> None:
+    unit = next(one for one in _units(worlds.everything(tmp_path)) if one.job.name == "full")
+    shown = [
+        _is_shown(value, way)
+        for body, ways in zip(run_objects(unit), printed_in(unit), strict=True)
+        for path, value in walk(body)
+        for way in ways.get(path, ())
+        if isinstance(way.values[-1], str | int) and way.steps != COUNTED
+    ]
+    assert len(shown) > 400
+    assert all(shown)
+
+
+def test_a_way_says_how_to_reach_it(tmp_path: FilePath) -> None:
+    units = {one.job.name: one for one in _units(worlds.everything(tmp_path))}
+    found = {
+        (path, way.steps, value)
+        for body, ways in zip(run_objects(units["full"]), printed_in(units["full"]), strict=True)
+        for path, value in walk(body)
+        for way in ways.get(path, ())
+    }
+    steps = {steps: (path, value) for path, steps, value in found}
+    path, value = steps["unit", "job", "image", "uid"]
+    assert path[-2:] == ("securityContext", "runAsUser")
+    assert value == units["full"].job.image.uid
+    path, value = steps["launch", "worker_env", 0, "name"]
+    assert path[-3:] == ("env", 0, "name")
+    assert value == units["full"].launch.worker_env[0].name
+
+
+def test_every_variable_says_where_it_is_from(tmp_path: FilePath) -> None:
+    variables = {
+        value
+        for unit in _units(worlds.everything(tmp_path))
+        for ways in printed_in(unit)
+        for found in ways.values()
+        for way in found
+        for value in way.values
+        if isinstance(value, EnvVar)
+    }
+    assert len(variables) > 40
+    assert not [one.name for one in variables if not one.origins]
