@@ -32,7 +32,7 @@ def _grants(place: StandingPlace) -> list[tuple[int, str]]:
     return found
 
 
-def grant(place: StandingPlace, field: str) -> list[Cause]:
+def grant(place: StandingPlace, stars: Path, field: str) -> list[Cause]:
     return [place.team("debuggers", index, field) for index, _ in _grants(place)]
 
 

@@ -10,10 +10,7 @@ from gangplan.trace.place import StandingPlace
 
 def holder_of(place: StandingPlace) -> Path:
     """The team or cohort behind a queue or a Cohort."""
-    name = place.body["metadata"]["name"]
-    if place.body["kind"] == "Cohort":
-        return ("cohorts", name)
-    return ("teams", next((one.team for one in place.site.queues if one.name == name), name))
+    return tuple(place.word("holder"))
 
 
 def concurrent(place: StandingPlace, stars: Path) -> list[Cause]:
@@ -56,22 +53,6 @@ def _flavor_of_check(place: StandingPlace, stars: Path) -> list[Cause]:
 def _autoscale(place: StandingPlace, *path: str | int) -> Cause:
     pool = place.body["metadata"]["name"].removeprefix("provision-")
     return place.cluster("nodePools", pool, "autoscale", *path)
-
-
-def provisioning_class(place: StandingPlace, stars: Path) -> list[Cause]:
-    """spec.provisioningClassName of a ProvisioningRequestConfig."""
-    return [_autoscale(place, "provisioningClass")]
-
-
-def parameter(place: StandingPlace, stars: Path) -> list[Cause]:
-    """One of spec.parameters of a ProvisioningRequestConfig."""
-    return [_autoscale(place, "parameters", *stars)]
-
-
-def managed(place: StandingPlace, stars: Path) -> list[Cause]:
-    """One of spec.managedResources of a ProvisioningRequestConfig."""
-    pool = place.body["metadata"]["name"].removeprefix("provision-")
-    return [place.cluster("nodePools", pool, "gpu", "resource")]
 
 
 def check(place: StandingPlace, stars: Path) -> list[Cause]:

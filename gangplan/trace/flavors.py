@@ -49,20 +49,6 @@ def flavor_causes(place: StandingPlace, flavor: str) -> list[Cause]:
     return [named, hashed, *asides([*parts, *levels(place), place.cluster("versions", "kueue")])]
 
 
-def node_label(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [place.cluster("nodePools", pool_of(place, place.body["metadata"]["name"]), "labels", *stars)]
-
-
-def taint(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [place.cluster("nodePools", pool_of(place, place.body["metadata"]["name"]), "taints", *stars)]
-
-
 def topology_of(place: StandingPlace, stars: Path) -> list[Cause]:
     pool = pool_of(place, place.body["metadata"]["name"])
     return [place.cluster("nodePools", pool, "topology").aside(), *levels(place), *placed(place)]
-
-
-def anything(place: StandingPlace, stars: Path) -> list[Cause]:
-    pool = pool_of(place, place.body["metadata"]["name"])
-    around = asides([place.cluster("nodePools", pool, field) for field in ("labels", "taints", "topology")])
-    return [own("a flavor that says nothing would be refused"), *around]

@@ -15,14 +15,3 @@ def queue_name(place: StandingPlace, stars: Path) -> list[Cause]:
         return [own, place.gang()]
     stated = place.cluster(*holder, "localQueues", name, because=f"LocalQueue {name}", key=True)
     return [stated, own.aside(), place.gang()]
-
-
-def queue_weight(place: StandingPlace, stars: Path) -> list[Cause]:
-    """spec.fairSharing.weight of a LocalQueue."""
-    name = place.body["metadata"]["name"]
-    return [place.cluster("teams", tenant_of(place).team, "localQueues", name, "weight")]
-
-
-def queue_target(place: StandingPlace, stars: Path) -> list[Cause]:
-    """spec.clusterQueue of a LocalQueue."""
-    return [place.cluster("teams", tenant_of(place).team, "clusterQueue"), place.gang()]

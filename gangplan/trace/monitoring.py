@@ -7,10 +7,6 @@ from gangplan.trace.files import own
 from gangplan.trace.place import StandingPlace
 
 
-def monitoring(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [place.cluster("monitoring", "namespace"), place.cluster("monitoring").aside()]
-
-
 def rules(place: StandingPlace, stars: Path) -> list[Cause]:
     """Alerts and records: a few numbers and the teams come from files, everything else is gangplan's."""
     queues = [place.gang(), place.cluster("monitoring").aside()]
@@ -34,8 +30,3 @@ def _team_rule(place: StandingPlace, stars: Path) -> list[Cause]:
     if stars[-1] == "cluster_queue":
         return [place.cluster("teams", queue.team, "clusterQueue")]
     return [place.cluster("teams", queue.team, because=f"team {queue.team}", key=True)]
-
-
-def dashboard(place: StandingPlace, stars: Path) -> list[Cause]:
-    around = [place.cluster("monitoring").aside(), place.cluster("versions", "kueue").aside(), place.gang()]
-    return [own("a dashboard: the same for every cluster with these components"), *around]

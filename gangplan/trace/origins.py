@@ -36,9 +36,9 @@ def _causes(context: TraceContext, origin: ValueOrigin) -> list[Cause]:
         return [own(origin.because)]
     if origin.role == "fabric":
         return fabric.stated(context, *origin.path)
-    name = str(origin.path[0])
     if origin.role == "rails":
-        return rails.stated(context, name)
+        return rails.stated(context, str(origin.path[0]))
     if origin.role == "job":
+        name = str(origin.path[0])
         return ATTRIBUTES[name](context) if name in ATTRIBUTES else context.chosen(name)
     return [context.files.cause(origin.role, *origin.path, because=origin.because, key=origin.is_key)]

@@ -42,6 +42,21 @@ class StandingPlace:
         """What a file says."""
         return self.files.value(role, *path)
 
+    def word(self, word: str) -> Any:
+        """What a word of a table stands for."""
+        name = self.body["metadata"]["name"]
+        if word == "pool":  # behind a flavor, or that grows
+            return next(
+                (one.pool for one in self.site.flavors if one.name == name), name.removeprefix("provision-")
+            )
+        if word == "holder":  # the team or cohort behind a queue or a Cohort
+            queue = next((one.team for one in self.site.queues if one.name == name), name)
+            return ("cohorts", name) if self.body["kind"] == "Cohort" else ("teams", queue)
+        words = {"name": name, "kind": self.body["kind"], "cluster": self.name, "source": self.site.source}
+        if self.tenant is not None:
+            words |= {"team": self.tenant.team, "source": self.tenant.source}
+        return words[word]
+
     def gang(self) -> Cause:
         """What starts the pods of a run together, as a cause that does not show."""
         return self.cluster("gang").aside()

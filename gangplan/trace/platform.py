@@ -7,39 +7,20 @@ from functools import partial
 
 from gangplan.trace import rails
 from gangplan.trace.cause import Cause, Path, asides
-from gangplan.trace.checks import check, checks, concurrent, holder_of, managed, parameter, provisioning_class
+from gangplan.trace.checks import check, checks, concurrent, holder_of
 from gangplan.trace.files import own
 from gangplan.trace.flavors import (
-    anything,
     flavor_causes,
     flavor_name,
     level,
-    node_label,
     pool_of,
-    taint,
     topology_name,
     topology_of,
 )
-from gangplan.trace.monitoring import dashboard, monitoring, rules
+from gangplan.trace.monitoring import rules
 from gangplan.trace.place import StandingPlace
 from gangplan.trace.quotas import limit_causes, nominal_causes
-from gangplan.trace.table import Table
-
-
-def _annotation(place: StandingPlace, stars: Path) -> list[Cause]:
-    if str(stars[-1]) == "gangplan.dev/source":
-        return [place.cluster(because=f"the cluster's file is {place.site.source}")]
-    if str(stars[-1]) == "gangplan.dev/inputs":
-        return [own("the exporters without which these rules say nothing"), place.gang()]
-    return [own("the same for every cluster")]
-
-
-def _label(place: StandingPlace, stars: Path) -> list[Cause]:
-    key, field = str(stars[-1]), {"PrometheusRule": "ruleLabels", "ConfigMap": "dashboardLabels"}
-    kind = field.get(place.body["kind"], "")
-    if kind and key != "app.kubernetes.io/managed-by":
-        return [place.cluster("monitoring", kind, key)]
-    return [own("gangplan writes it for every cluster")]
+from gangplan.trace.table import Row, Table
 
 
 def _priority(place: StandingPlace, stars: Path) -> list[Cause]:
@@ -50,23 +31,6 @@ def _priority(place: StandingPlace, stars: Path) -> list[Cause]:
     return [place.cluster("limits", "priorities", *at, because=words), place.gang()]
 
 
-def _preemption(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [own("where Kueue decides, pods never preempt by themselves"), place.gang()]
-
-
-def _rights(place: StandingPlace, stars: Path) -> list[Cause]:
-    versions = [place.cluster("versions", one).aside() for one in ("trainer", "mpiOperator", "kueue")]
-    return [
-        own("what a persona may do: the same for every cluster with these components"),
-        *versions,
-        place.gang(),
-    ]
-
-
-def _queue_name(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [place.cluster(*holder_of(place), "clusterQueue"), place.gang()]
-
-
 def _cohort_name(place: StandingPlace, stars: Path) -> list[Cause]:
     name = place.body["metadata"]["name"]
     words = (
@@ -75,14 +39,6 @@ def _cohort_name(place: StandingPlace, stars: Path) -> list[Cause]:
         else "the one cohort that there is unless the file has its own"
     )
     return [place.cluster("cohorts", name, because=words or f"cohort {name}", key=True), place.gang()]
-
-
-def _parent(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [place.cluster(*holder_of(place), "parent")]
-
-
-def _cohort(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [place.cluster(*holder_of(place), "cohort"), place.cluster("cohorts").aside()]
 
 
 def _home(place: StandingPlace, stars: Path) -> list[Cause]:
@@ -99,18 +55,6 @@ def _preempt(place: StandingPlace, stars: Path) -> list[Cause]:
     if place.files.has("cluster", *holder, "preemption"):
         return [place.cluster(*holder, "preemption", field), place.cluster("preemption", field).aside()]
     return [place.cluster("preemption", field), place.cluster(*holder, "preemption").aside()]
-
-
-def _weight(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [place.cluster(*holder_of(place), "weight")]
-
-
-def _strategy(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [place.cluster(*holder_of(place), "queueingStrategy")]
-
-
-def _mode(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [place.cluster(*holder_of(place), "admissionMode")]
 
 
 # Fields of a pool that name resources of their own.
@@ -166,10 +110,6 @@ def _lend(place: StandingPlace, stars: Path) -> list[Cause]:
     return _amount(place, stars, "lendingLimit", partial(limit_causes, kind="lend"))
 
 
-def _kubeconfig(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [place.cluster("multiKueue", "clusters", place.body["metadata"]["name"], "kubeconfigSecret")]
-
-
 def _worker(place: StandingPlace, stars: Path) -> list[Cause]:
     if place.body["kind"] == "MultiKueueConfig" and stars:
         name = place.body["spec"]["clusters"][stars[0]]
@@ -192,7 +132,32 @@ def _made(place: StandingPlace) -> list[Cause]:
     return [] if kind == "PriorityClass" else [place.gang()]
 
 
-_META = (("metadata labels *", _label), ("metadata annotations *", _annotation))
+_META: tuple[Row, ...] = (
+    ("metadata labels *", "= gangplan writes it for every cluster"),
+    ("metadata annotations gangplan.dev/source", "cluster: the cluster's file is {source}"),
+    (
+        "metadata annotations gangplan.dev/inputs",
+        "= the exporters without which these rules say nothing | ~cluster.gang",
+    ),
+    ("metadata annotations *", "= the same for every cluster"),
+)
+_MANAGED: Row = _META[0][0].replace("*", "app.kubernetes.io/managed-by"), _META[0][1]
+_RULE_LABELS: tuple[Row, ...] = (_MANAGED, ("metadata labels *", "cluster.monitoring.ruleLabels.{0}"))
+_BOARD_LABELS: tuple[Row, ...] = (_MANAGED, ("metadata labels *", "cluster.monitoring.dashboardLabels.{0}"))
+_RIGHTS = (
+    "= what a persona may do: the same for every cluster with these components | ~cluster.versions.trainer"
+    " | ~cluster.versions.mpiOperator | ~cluster.versions.kueue | ~cluster.gang"
+)
+_DASHBOARD = (
+    "= a dashboard: the same for every cluster with these components"
+    " | ~cluster.monitoring | ~cluster.versions.kueue | ~cluster.gang"
+)
+_ANYTHING = (
+    "= a flavor that says nothing would be refused | ~cluster.nodePools.{pool}.labels"
+    " | ~cluster.nodePools.{pool}.taints | ~cluster.nodePools.{pool}.topology"
+)
+_NEVER = "= where Kueue decides, pods never preempt by themselves | ~cluster.gang"
+_MONITORING = "cluster.monitoring.namespace | ~cluster.monitoring"
 _QUOTAS = (
     ("spec resourceGroups 0 coveredResources *", _covered),
     ("spec resourceGroups 0 flavors * name", _quota_flavor),
@@ -201,41 +166,46 @@ _QUOTAS = (
     ("spec resourceGroups 0 flavors * resources * lendingLimit", _lend),
     ("spec resourceGroups **", _covered),
 )
-_PRIORITY = Table(("metadata name", _priority), *_META, ("preemptionPolicy", _preemption), ("**", _priority))
+_PRIORITY = Table(
+    ("metadata name", _priority),
+    *_META,
+    ("preemptionPolicy", _NEVER),
+    ("**", _priority),
+)
 PLATFORM: dict[str, Table] = {
     "PriorityClass": _PRIORITY,
     "WorkloadPriorityClass": _PRIORITY,
-    "ClusterRole": Table(*_META, ("rules **", _rights), ("**", _rest)),
+    "ClusterRole": Table(*_META, ("rules **", _RIGHTS), ("**", _rest)),
     "Topology": Table(
         ("metadata name", topology_name), *_META, ("spec levels * nodeLabel", level), ("**", _rest)
     ),
     "ResourceFlavor": Table(
         ("metadata name", flavor_name),
         *_META,
-        ("spec nodeLabels *", node_label),
-        ("spec nodeTaints * *", taint),
+        ("spec nodeLabels *", "cluster.nodePools.{pool}.labels.{0}"),
+        ("spec nodeTaints * *", "cluster.nodePools.{pool}.taints.{0}.{1}"),
         ("spec topologyName", topology_of),
-        ("spec tolerations **", anything),
+        ("spec tolerations **", _ANYTHING),
         ("**", _rest),
     ),
     "Cohort": Table(
         ("metadata name", _cohort_name),
         *_META,
-        ("spec parentName", _parent),
-        ("spec fairSharing weight", _weight),
+        ("spec parentName", "cluster.{holder}.parent"),
+        ("spec fairSharing weight", "cluster.{holder}.weight"),
         *_QUOTAS,
         ("**", _rest),
     ),
     "ClusterQueue": Table(
-        ("metadata name", _queue_name),
+        ("metadata name", "cluster.{holder}.clusterQueue | ~cluster.gang"),
         *_META,
-        ("spec cohortName", _cohort),
+        ("spec cohortName", "cluster.{holder}.cohort | ~cluster.cohorts"),
         ("spec namespaceSelector matchLabels *", _home),
-        ("spec queueingStrategy", _strategy),
-        ("spec admissionScope admissionMode", _mode),
+        ("spec queueingStrategy", "cluster.{holder}.queueingStrategy"),
+        ("spec admissionScope admissionMode", "cluster.{holder}.admissionMode"),
         ("spec concurrentAdmissionPolicy migration **", concurrent),
         ("spec preemption * **", _preempt),
-        ("spec fairSharing weight", _weight),
+        ("spec fairSharing weight", "cluster.{holder}.weight"),
         ("spec admissionChecksStrategy admissionChecks **", checks),
         *_QUOTAS,
         ("**", _rest),
@@ -244,20 +214,32 @@ PLATFORM: dict[str, Table] = {
     "ProvisioningRequestConfig": Table(
         *_META,
         ("metadata name", check),
-        ("spec provisioningClassName", provisioning_class),
-        ("spec parameters *", parameter),
-        ("spec managedResources *", managed),
+        ("spec provisioningClassName", "cluster.nodePools.{pool}.autoscale.provisioningClass"),
+        ("spec parameters *", "cluster.nodePools.{pool}.autoscale.parameters.{0}"),
+        ("spec managedResources *", "cluster.nodePools.{pool}.gpu.resource"),
         ("**", _rest),
     ),
     "MultiKueueCluster": Table(
         ("metadata name", _worker),
         *_META,
-        ("spec clusterSource kubeConfig location", _kubeconfig),
+        ("spec clusterSource kubeConfig location", "cluster.multiKueue.clusters.{name}.kubeconfigSecret"),
         ("**", _rest),
     ),
     "MultiKueueConfig": Table(*_META, ("spec clusters *", _worker), ("metadata name", check), ("**", _rest)),
     "PrometheusRule": Table(
-        ("metadata namespace", monitoring), *_META, ("spec groups **", rules), ("**", _rest)
+        ("metadata namespace", _MONITORING),
+        _MANAGED,
+        ("metadata labels *", "cluster.monitoring.ruleLabels.{0}"),
+        *_META,
+        ("spec groups **", rules),
+        ("**", _rest),
     ),
-    "ConfigMap": Table(("metadata namespace", monitoring), *_META, ("data *", dashboard), ("**", _rest)),
+    "ConfigMap": Table(
+        ("metadata namespace", _MONITORING),
+        _MANAGED,
+        ("metadata labels *", "cluster.monitoring.dashboardLabels.{0}"),
+        *_META,
+        ("data *", _DASHBOARD),
+        ("**", _rest),
+    ),
 }

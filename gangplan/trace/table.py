@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
+from gangplan.model.job import ValueOrigin
 from gangplan.objects import Body, walk
 from gangplan.trace.cause import Cause, Path
 from gangplan.trace.files import at, own
+from gangplan.trace.origins import causes_of
 
 # What a row does: the context of the trace, and the steps that its stars stand for, to causes.
 Rule = Callable[[Any, Path], Sequence[Cause]]
+Row = tuple[str, Rule | str]
 
 
 class Table:
-    """Rows of a pattern and a rule. A pattern is a path with blanks: `*` any step, a last `**` any rest."""
+    """Rows of a pattern and a rule. A pattern is a path with blanks: `*` any step, a last `**` any rest.
 
-    def __init__(self, *rows: tuple[str, Rule]) -> None:
-        self._rows = [(tuple(pattern.split(" ")), rule) for pattern, rule in rows]
+    A rule may be a text of origins, as `stated` reads it.
+    """
+
+    def __init__(self, *rows: Row) -> None:
+        self._rows = [
+            (tuple(pattern.split(" ")), stated(rule) if isinstance(rule, str) else rule)
+            for pattern, rule in rows
+        ]
 
     def find(self, path: Path) -> tuple[Rule, Path] | None:
         """The rule of the first row that fits, and what its stars stand for."""
@@ -26,6 +36,56 @@ class Table:
             if stars is not None:
                 return rule, stars
         return None
+
+
+def stated(text: str) -> Rule:
+    """The rule of a text: origins with `|` between them.
+
+    `spec.workdir` is a field, of the file or of what else an origin may name; `{pool}` and `{0}` stand for a
+    word of the context and for a step that a star stands for. `~` is before what does not show, `#` behind
+    what points to a name. `: why` says more, and `= why` what gangplan decides.
+    """
+    parts = [_part(one.strip()) for one in text.split(" | ")]
+
+    def rule(context: Any, stars: Path) -> list[Cause]:
+        filled = _Filling(context, stars)
+        return causes_of(context, (filled.in_origin(one) for one in parts))
+
+    return rule
+
+
+def _part(text: str) -> ValueOrigin:
+    if text.startswith("= "):
+        return ValueOrigin("", because=text[2:])
+    place, _, because = text.partition(": ")
+    is_aside, is_key = place.startswith("~"), place.endswith("#")
+    role, *path = place.strip("~#").split(".")
+    return ValueOrigin(role, tuple(path), because, not is_aside, is_key)
+
+
+class _Filling(dict[str, Any]):
+    """The words of a context, and the steps of its stars by their numbers."""
+
+    def __init__(self, context: Any, stars: Path) -> None:
+        super().__init__((str(number), step) for number, step in enumerate(stars))
+        self._context = context
+
+    def __missing__(self, word: str) -> Any:
+        return self._context.word(word)
+
+    def in_origin(self, origin: ValueOrigin) -> ValueOrigin:
+        """An origin with all in the place of what stands for it."""
+        path = tuple(
+            step
+            for token in origin.path
+            for step in (_steps(self[str(token)[1:-1]]) if str(token).startswith("{") else (token,))
+        )
+        because = origin.because.format_map(self) if "{" in origin.because else origin.because
+        return replace(origin, path=path, because=because)
+
+
+def _steps(found: Any) -> Path:
+    return found if isinstance(found, tuple) else (found,)
 
 
 def _fit(pattern: tuple[str, ...], path: Path) -> Path | None:

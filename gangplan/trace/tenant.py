@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from gangplan.model.backend import BACKENDS
-from gangplan.trace.account import account_identity
+from gangplan.trace.account import ACCOUNT
 from gangplan.trace.bindings import binding_name, grant, namespace, role, subject, subject_kind, tenant_of
 from gangplan.trace.cause import Cause, Path
 from gangplan.trace.files import own
-from gangplan.trace.local_queue import queue_name, queue_target, queue_weight
+from gangplan.trace.local_queue import queue_name
 from gangplan.trace.metadata import waived
 from gangplan.trace.network import dns_causes
 from gangplan.trace.persistent import of_volume, volume
 from gangplan.trace.place import StandingPlace
 from gangplan.trace.quotas import bound_causes, quota_facts
-from gangplan.trace.table import Table
+from gangplan.trace.table import Row, Table
 from gangplan.waivers import Subject
 
 PREFIX = "gangplan.dev/"
@@ -23,19 +25,6 @@ COUNTS |= {f"count/{made.resource}": "runs" for made in BACKENDS.values()}
 
 def _label(place: StandingPlace, stars: Path) -> list[Cause]:
     key = str(stars[-1])
-    if key == f"{PREFIX}cost-centre":
-        return [place.team("costCentre")]
-    if key == f"{PREFIX}team":
-        team = tenant_of(place).team
-        return [place.team("name", because=f"the team is that of specs/{team}/"), _on_cluster(place).aside()]
-    if key.startswith("pod-security.kubernetes.io/") and key.endswith("-version"):
-        return [place.cluster("versions", "kubernetes")]
-    if key.startswith("pod-security.kubernetes.io/"):
-        return _pod_security(place, key)
-    if key in ("opendatahub.io/dashboard", "kueue.openshift.io/managed"):
-        openshift = place.cluster("versions", "openshift").aside()
-        kueue = [place.cluster("versions", "kueue").aside(), place.gang()] if "kueue" in key else []
-        return [own("OpenShift's dashboard and its Kueue look for it"), openshift, *kueue]
     if key.startswith(f"{PREFIX}waived-"):
         subject = Subject(place.name, tenant_of(place).team)
         return waived(place.workspace.waivers, key.removeprefix(f"{PREFIX}waived-"), subject)
@@ -44,16 +33,10 @@ def _label(place: StandingPlace, stars: Path) -> list[Cause]:
     return [own("gangplan marks all that it renders")]
 
 
-def _account(place: StandingPlace, stars: Path) -> list[Cause]:
-    return account_identity(place, stars) or _annotation(place, stars)
-
-
-def _pod_security(place: StandingPlace, key: str) -> list[Cause]:
-    """A level: every namespace audits and warns about restricted, and enforces it unless stated."""
-    stated = place.cluster("teams", tenant_of(place).team, "podSecurity", "level")
-    if key.endswith("/enforce") and stated.is_written:
-        return [stated]
-    return [own(_POD_SECURITY), *([stated.aside()] if key.endswith("/enforce") else [])]
+def _pod_security(place: StandingPlace, stars: Path) -> list[Cause]:
+    """The level that a namespace enforces: restricted unless stated."""
+    level = place.cluster("teams", tenant_of(place).team, "podSecurity", "level")
+    return [level] if level.is_written else [own(_POD_SECURITY), level.aside()]
 
 
 _POD_SECURITY = "the namespace of every team follows the restricted level of pod security"
@@ -70,35 +53,11 @@ def _compliance(place: StandingPlace, key: str) -> list[Cause]:
     return [place.team("compliance", because="compliance in the team's file sets it")]
 
 
-def _on_cluster(place: StandingPlace) -> Cause:
-    team = tenant_of(place).team
-    return place.cluster("teams", team, because=f"team {team} is on cluster {place.name}", key=True)
-
-
-def _annotation(place: StandingPlace, stars: Path) -> list[Cause]:
-    key = str(stars[-1])
-    if key in (f"{PREFIX}contact", f"{PREFIX}description"):
-        return [place.team(key.removeprefix(PREFIX))]
-    if key == f"{PREFIX}source":
-        return [place.team(because=f"the team's file is {tenant_of(place).source}")]
-    if key.startswith(f"{PREFIX}pod-security-"):
-        field = key.removeprefix(f"{PREFIX}pod-security-")
-        return [place.cluster("teams", tenant_of(place).team, "podSecurity", field)]
-    if key in (f"{PREFIX}reason", f"{PREFIX}until"):
-        return grant(place, key.removeprefix(PREFIX))
-    if key.startswith("openshift.io/"):
-        openshift = place.cluster("versions", "openshift").aside()
-        return (
-            [place.team("description"), openshift]
-            if key.endswith("description")
-            else [own(f"OpenShift shows the team's name, {tenant_of(place).team}"), openshift]
-        )
-    return [own("what Argo CD may do with a tenant's objects: the same for every team")]
-
-
 def _hard(place: StandingPlace, stars: Path) -> list[Cause]:
     """A bound of the namespace's quota (resolve/backstop.py)."""
     key = str(stars[0])
+    if "scopeSelector" in place.body["spec"]:
+        return [own("no pod may have the priorities that are listed below")]
     if key in COUNTS:
         return [place.cluster("limits", "objects", COUNTS[key])]
     if ".storageclass." in key:
@@ -126,10 +85,6 @@ def _priorities(place: StandingPlace, stars: Path) -> list[Cause]:
     ]
 
 
-def _forbidden(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [own("no pod may have the priorities that are listed below")]
-
-
 def _bounds(place: StandingPlace, stars: Path) -> list[Cause]:
     return bound_causes(place, str(stars[-2]), str(stars[-1]))
 
@@ -140,10 +95,6 @@ def _dns(place: StandingPlace, stars: Path) -> list[Cause]:
 
 def _dns_addresses(place: StandingPlace, stars: Path) -> list[Cause]:
     return dns_causes(place, list(stars), is_address=True)
-
-
-def _pull(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [place.team("pullSecrets", stars[0])]
 
 
 def _secret_name(place: StandingPlace, stars: Path) -> list[Cause]:
@@ -161,14 +112,6 @@ def _secret(place: StandingPlace, name: str) -> list[Cause]:
     return found
 
 
-def _store(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [place.cluster("secretStore", str(stars[-1]))]
-
-
-def _refresh(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [place.cluster("secretStore", "refresh")]
-
-
 def _key(place: StandingPlace, stars: Path) -> list[Cause]:
     path = str(place.value("cluster", "secretStore", "path") or "")
     home = namespace(place, stars) if "{namespace}" in path else []
@@ -182,13 +125,6 @@ def _pull_template(place: StandingPlace, stars: Path) -> list[Cause]:
     return [
         own("a secret for pulling images has a type of its own"),
         place.team("pullSecrets", index).aside(),
-    ]
-
-
-def _null_bytes(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [
-        own("External Secrets 2.3 and later keep it"),
-        place.cluster("versions", "externalSecrets").aside(),
     ]
 
 
@@ -223,34 +159,58 @@ def _class(place: StandingPlace, stars: Path) -> list[Cause]:
     return [place.cluster("storageClasses", default, because=words, key=True), stated.aside()]
 
 
-def _rest(place: StandingPlace, stars: Path) -> list[Cause]:
-    return [own(f"gangplan writes it for every team ({place.body['kind']})")]
-
-
-_META = (
+_ON_CLUSTER = "~cluster.teams.{team}#: team {team} is on cluster {cluster}"
+_OPENSHIFT = "= OpenShift's dashboard and its Kueue look for it | ~cluster.versions.openshift"
+_SECURE = f"= {_POD_SECURITY}"
+_META: tuple[Row, ...] = (
     ("metadata namespace", namespace),
+    (
+        f"metadata labels {PREFIX}team",
+        f"team.name: the team is that of specs/{{team}}/ | {_ON_CLUSTER}",
+    ),
+    (f"metadata labels {PREFIX}cost-centre", "team.costCentre"),
+    *(
+        (f"metadata labels pod-security.kubernetes.io/{mode}-version", "cluster.versions.kubernetes")
+        for mode in ("enforce", "audit", "warn")
+    ),
+    ("metadata labels pod-security.kubernetes.io/enforce", _pod_security),
+    ("metadata labels pod-security.kubernetes.io/audit", _SECURE),
+    ("metadata labels pod-security.kubernetes.io/warn", _SECURE),
+    ("metadata labels opendatahub.io/dashboard", _OPENSHIFT),
+    ("metadata labels kueue.openshift.io/managed", f"{_OPENSHIFT} | ~cluster.versions.kueue | ~cluster.gang"),
     ("metadata labels *", _label),
-    ("metadata annotations *", _annotation),
+    (f"metadata annotations {PREFIX}contact", "team.contact"),
+    (f"metadata annotations {PREFIX}description", "team.description"),
+    (f"metadata annotations {PREFIX}source", "team: the team's file is {source}"),
+    (f"metadata annotations {PREFIX}pod-security-reason", "cluster.teams.{team}.podSecurity.reason"),
+    (f"metadata annotations {PREFIX}pod-security-until", "cluster.teams.{team}.podSecurity.until"),
+    (f"metadata annotations {PREFIX}reason", partial(grant, field="reason")),
+    (f"metadata annotations {PREFIX}until", partial(grant, field="until")),
+    ("metadata annotations openshift.io/description", "team.description | ~cluster.versions.openshift"),
+    (
+        "metadata annotations openshift.io/display-name",
+        "= OpenShift shows the team's name, {team} | ~cluster.versions.openshift",
+    ),
+    ("metadata annotations *", "= what Argo CD may do with a tenant's objects: the same for every team"),
 )
+REST = "= gangplan writes it for every team ({kind})"
 TENANT: dict[str, Table] = {
-    "Namespace": Table(("metadata name", namespace), *_META, ("**", _rest)),
+    "Namespace": Table(("metadata name", namespace), *_META, ("**", REST)),
     "ResourceQuota": Table(
         *_META,
         (
             "spec hard *",
-            lambda place, stars: (_hard if "scopeSelector" not in place.body["spec"] else _forbidden)(
-                place, stars
-            ),
+            _hard,
         ),
         ("spec scopeSelector matchExpressions 0 values *", _priorities),
-        ("**", _rest),
+        ("**", REST),
     ),
-    "LimitRange": Table(*_META, ("spec limits 0 * *", _bounds), ("**", _rest)),
+    "LimitRange": Table(*_META, ("spec limits 0 * *", _bounds), ("**", REST)),
     "NetworkPolicy": Table(
-        *_META, ("spec egress 0 **", _dns), ("spec egress 1 **", _dns_addresses), ("**", _rest)
+        *_META, ("spec egress 0 **", _dns), ("spec egress 1 **", _dns_addresses), ("**", REST)
     ),
     "ServiceAccount": Table(
-        ("metadata annotations *", _account), *_META, ("imagePullSecrets * name", _pull), ("**", _rest)
+        *ACCOUNT, *_META, ("imagePullSecrets * name", "team.pullSecrets.{0}"), ("**", REST)
     ),
     "RoleBinding": Table(
         ("metadata name", binding_name),
@@ -259,25 +219,28 @@ TENANT: dict[str, Table] = {
         ("subjects * name", subject),
         ("subjects * namespace", namespace),
         ("subjects * *", subject_kind),
-        ("**", _rest),
+        ("**", REST),
     ),
     "ExternalSecret": Table(
         ("metadata name", _secret_name),
         *_META,
-        ("spec secretStoreRef *", _store),
-        ("spec refreshInterval", _refresh),
+        ("spec secretStoreRef *", "cluster.secretStore.{0}"),
+        ("spec refreshInterval", "cluster.secretStore.refresh"),
         ("spec target name", _secret_name),
         ("spec target template **", _pull_template),
         ("spec dataFrom 0 extract key", _key),
-        ("spec dataFrom 0 extract nullBytePolicy", _null_bytes),
-        ("**", _rest),
+        (
+            "spec dataFrom 0 extract nullBytePolicy",
+            "= External Secrets 2.3 and later keep it | ~cluster.versions.externalSecrets",
+        ),
+        ("**", REST),
     ),
     "PersistentVolume": Table(
         ("metadata name", volume),
         *_META,
         ("spec claimRef namespace", namespace),
         ("spec **", volume),
-        ("**", _rest),
+        ("**", REST),
     ),
     "PersistentVolumeClaim": Table(
         ("metadata name", of_volume(_claim_named)),
@@ -286,13 +249,13 @@ TENANT: dict[str, Table] = {
         ("spec resources requests storage", of_volume(_size, "storage")),
         ("spec storageClassName", of_volume(_class)),
         ("spec volumeName", volume),
-        ("**", _rest),
+        ("**", REST),
     ),
     "LocalQueue": Table(
         ("metadata name", queue_name),
         *_META,
-        ("spec clusterQueue", queue_target),
-        ("spec fairSharing weight", queue_weight),
-        ("**", _rest),
+        ("spec clusterQueue", "cluster.teams.{team}.clusterQueue | ~cluster.gang"),
+        ("spec fairSharing weight", "cluster.teams.{team}.localQueues.{name}.weight"),
+        ("**", REST),
     ),
 }
