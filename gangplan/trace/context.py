@@ -60,6 +60,14 @@ class TraceContext:
         both = {one.field for one in above if one.is_direct} & {one.field for one in below if one.is_direct}
         return [one.aside() if one.field in both else one for one in (*above, *below)]
 
+    def word(self, word: str) -> Any:
+        """What a word of a table stands for."""
+        if word == "client":
+            return str(self.value("cluster", "schedules", "client"))
+        job = self.job
+        words = {"team": job.team, "pool": job.worker_pool.name, "image": job.image.name}
+        return {**words, "cluster": job.platform.cluster, "source": job.source}[word]
+
     def chosen(self, name: str) -> list[Cause]:
         """The value of a field by the chain spec, profile, team, cluster, built-in (resolve/context.py)."""
         place = IN_SPEC.get(name, (name,))

@@ -9,20 +9,46 @@ from gangplan.trace import fabric, rails
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.context import TraceContext, constant
 from gangplan.trace.files import at, own
+from gangplan.trace.table import Rule, stated
 from gangplan.waivers import Subject, Waivers, covering
 
 PREFIX = "gangplan.dev/"
-QUEUE, PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
 
 
-def name(context: TraceContext, stars: Path) -> list[Cause]:
-    """metadata.name of a run's object."""
-    return context.run_name()
+def _table(*rows: tuple[str, str]) -> dict[str, Rule]:
+    return {key: stated(text) for key, text in rows}
 
 
-def namespace(context: TraceContext, stars: Path) -> list[Cause]:
-    """metadata.namespace."""
-    return context.namespace()
+_OF_RUN = "job.run_name"
+_LABELS = _table(
+    (f"{PREFIX}job", "job.name"),
+    (f"{PREFIX}schedule", "job.name"),
+    (f"{PREFIX}run", _OF_RUN),
+    (f"{PREFIX}team", "job.team"),
+    (f"{PREFIX}cost-centre", "team.costCentre"),
+    (f"{PREFIX}role", "= the role of the pod: launcher or worker"),
+    (f"{PREFIX}residency", "spec.residency"),
+    (f"{PREFIX}sweep", "spec.name: the sweep that it is a trial of"),
+    ("kueue.x-k8s.io/queue-name", "job.queue | ~spec.state | ~spec.retired"),
+    ("kueue.x-k8s.io/priority-class", "job.priority | ~cluster.gang"),
+    (FRAMEWORK, "job.framework"),
+    ("training.openshift.io/mpijob", _OF_RUN),
+    *((made.run_label, _OF_RUN) for made in BACKENDS.values()),
+    (ANCESTOR, "= gangplan writes it for every run (templates/runtime.yaml.j2) | ~job.framework"),
+    ("app.kubernetes.io/managed-by", "= gangplan marks all that it renders"),
+    (
+        "sidecar.istio.io/inject",
+        "= a sidecar that outlives the program would keep the run from ever completing",
+    ),
+    (
+        "training.openshift.io/mpijob-role",
+        "= the role of the pod, for the platform's log and cost tools",
+    ),
+    *(
+        (made.role_label, "= gangplan distinguishes workers from the launcher by it")
+        for made in BACKENDS.values()
+    ),
+)
 
 
 def label(context: TraceContext, stars: Path) -> list[Cause]:
@@ -30,55 +56,16 @@ def label(context: TraceContext, stars: Path) -> list[Cause]:
     key = str(stars[-1])
     if context.files.has("spec", "labels", key):
         return [context.spec("labels", key)]
-    if key.startswith(PREFIX):
-        return _ours(context, key.removeprefix(PREFIX))
-    if key == QUEUE:
-        return [*context.queue(), *_may_be_over(context)]
-    if key == PRIORITY:
-        return [*context.chosen("priority"), context.gang().aside()]
+    if key in _LABELS:
+        return list(_LABELS[key](context, stars))
     if key.startswith("azure.workload.identity/"):
         return context.identity("clientId")
-    if key == FRAMEWORK:
-        return context.framework()
-    if key in ("training.openshift.io/mpijob", *(made.run_label for made in BACKENDS.values())):
-        return context.run_name()
-    if key == ANCESTOR:
-        return [*constant("runtime.yaml.j2"), *asides(context.framework())]
-    if key in _CONSTANT:
-        return [own(_CONSTANT[key])]
-    return [context.spec("labels", key, because="labels in the spec go to every object of the run")]
-
-
-_CONSTANT = {
-    "app.kubernetes.io/managed-by": "gangplan marks all that it renders",
-    "sidecar.istio.io/inject": "a sidecar that outlives the program would keep the run from ever completing",
-    "training.openshift.io/mpijob-role": "the role of the pod, for the platform's log and cost tools",
-    **dict.fromkeys(
-        (made.role_label for made in BACKENDS.values()),
-        "gangplan distinguishes workers from the launcher by it",
-    ),
-}
-
-
-def _ours(context: TraceContext, key: str) -> list[Cause]:
-    if key in ("job", "schedule"):
-        return context.named()
-    if key == "run":
-        return context.run_name()
-    if key == "team":
-        return context.team_name()
-    if key == "cost-centre":
-        return [context.team("costCentre")]
-    if key == "role":
-        return [own("the role of the pod: launcher or worker")]
-    if key.startswith("waived-"):
+    if key.startswith(f"{PREFIX}waived-"):
         waivers = context.unit.sources.waivers if context.unit.sources else ()
-        return waived(waivers, key.removeprefix("waived-"), Subject.of(context.job))
-    if key == "residency":
-        return [context.spec("residency")]
-    if key == "sweep":
-        return [context.spec("name", because="the sweep that it is a trial of")]
-    return _compliance(context, key)
+        return waived(waivers, key.removeprefix(f"{PREFIX}waived-"), Subject.of(context.job))
+    if key.startswith(PREFIX):
+        return _compliance(context, key.removeprefix(PREFIX))
+    return [context.spec("labels", key, because="labels in the spec go to every object of the run")]
 
 
 def waived(waivers: Waivers, policy: str, subject: Subject) -> list[Cause]:
@@ -108,28 +95,34 @@ def _compliance(context: TraceContext, key: str) -> list[Cause]:
     return [context.spec("compliance", because="compliance in the spec or the team's file sets it")]
 
 
+_ANNOTATIONS = _table(
+    (f"{PREFIX}description", "spec.description"),
+    (f"{PREFIX}source", "spec: the spec is {source}"),
+    (
+        f"{PREFIX}spec-hash",
+        "spec: a hash of what the spec says, the fields that may change on a run aside",
+    ),
+    (f"{PREFIX}extended-timeout", "spec.extendedTimeout | ~job.timeout"),
+    (f"{PREFIX}model", "spec.model.name | spec.model.version"),
+    (
+        f"{PREFIX}image-digest",
+        "job.image | catalog.images.{image}.digest | ~catalog.images.{image}.clusters.{cluster}.digest",
+    ),
+    (f"{PREFIX}parameters", "spec.parameters: the values of this trial"),
+)
+_MAY_BE_OVER = stated(
+    "= what Argo CD or Flux may do with a run, and with the record of one that is over"
+    " | ~spec.state | ~spec.retired"
+)
+
+
 def annotation(context: TraceContext, stars: Path) -> list[Cause]:
     """One annotation of a run's object."""
     key = str(stars[-1])
-    if key == f"{PREFIX}description":
-        return [context.spec("description")]
-    if key == f"{PREFIX}source":
-        return [context.spec(because=f"the spec is {context.job.source}")]
-    if key == f"{PREFIX}spec-hash":
-        return [
-            context.spec(because="a hash of what the spec says, the fields that may change on a run aside")
-        ]
-    if key == f"{PREFIX}extended-timeout":
-        return [context.spec("extendedTimeout"), *asides(context.chosen("timeout"))]
-    if key == f"{PREFIX}model":
-        return [context.spec("model", "name"), context.spec("model", "version")]
-    if key == f"{PREFIX}image-digest":
-        entry = [context.image("digest"), context.image("clusters", context.job.platform.cluster, "digest")]
-        return [*context.chosen("image"), *entry[:1], *asides(entry[1:])]
+    if key in _ANNOTATIONS:
+        return list(_ANNOTATIONS[key](context, stars))
     if key == f"{PREFIX}datasets":
         return _datasets(context)
-    if key == f"{PREFIX}parameters":
-        return [context.spec("parameters", because="the values of this trial")]
     if key == f"{PREFIX}data-regions":
         regions = [context.team("connections", name, "region") for name, _ in context.job.data_regions]
         return [*regions, *asides(_datasets(context))]
@@ -137,17 +130,7 @@ def annotation(context: TraceContext, stars: Path) -> list[Cause]:
         return [context.spec("state")]
     if key == f"{PREFIX}state":
         return over(context, stars)
-    if syncing.is_read(key):
-        return [
-            own("what Argo CD or Flux may do with a run, and with the record of one that is over"),
-            *_may_be_over(context),
-        ]
-    return constant("runtime.yaml.j2")
-
-
-def _may_be_over(context: TraceContext) -> list[Cause]:
-    """What would make the run a record, as causes that do not show."""
-    return asides([context.spec("state"), context.spec("retired")])
+    return _MAY_BE_OVER(context, stars) if syncing.is_read(key) else constant("runtime.yaml.j2")
 
 
 def over(context: TraceContext, stars: Path) -> list[Cause]:
@@ -162,11 +145,6 @@ def _datasets(context: TraceContext) -> list[Cause]:
     # By their names alone: where they are mounted makes no difference.
     asked = asides([context.spec("data", name, key=True) for name in names])
     return [context.spec("data"), context.spec("checkpoint", "to"), *asked, *asides(regimes)]
-
-
-def group_annotation(context: TraceContext, stars: Path) -> list[Cause]:
-    """An annotation of the JobSet: the queue of Volcano."""
-    return [context.cluster("teams", context.job.team, "queue"), context.gang().aside()]
 
 
 def pod_annotation(context: TraceContext, stars: Path) -> list[Cause]:

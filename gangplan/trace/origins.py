@@ -13,9 +13,14 @@ from gangplan.trace.files import own
 # An attribute of the job to what it comes from, where it is not a field of the spec with defaults in layers.
 ATTRIBUTES: dict[str, Callable[[TraceContext], list[Cause]]] = {
     "framework": TraceContext.framework,
+    "launcher_pool": lambda context: context.pool(context.job.launcher_pool.name),
     "mpi": TraceContext.mpi,
     "name": TraceContext.named,
+    "namespace": TraceContext.namespace,
+    "queue": TraceContext.queue,
+    "run_name": TraceContext.run_name,
     "slots": TraceContext.slots,
+    "team": TraceContext.team_name,
     "threads": TraceContext.threads,
     "worker_pool": lambda context: context.pool(context.job.worker_pool.name),
     "workers": TraceContext.workers,

@@ -34,6 +34,10 @@ class PodContext:
             return self.other.pool
         return job.launcher_pool if self.role == "launcher" else job.worker_pool
 
+    def word(self, word: str) -> Any:
+        """What a word of a table stands for."""
+        return self.pool.name if word == "pool" else self.context.word(word)
+
     def at(self, *path: str | int) -> Any:
         """What stands in the pod's spec."""
         return at(self.body, ("spec", *path))
@@ -49,22 +53,6 @@ def _label(pod: PodContext, stars: Path) -> list[Cause]:
 def _annotation(pod: PodContext, stars: Path) -> list[Cause]:
     ranks = [pod.context.spec("launcher", "runsRanks").aside()] if pod.role == "launcher" else []
     return [*pod_annotation(pod.context, stars), *ranks]
-
-
-def _scheduler(pod: PodContext, stars: Path) -> list[Cause]:
-    return [pod.context.gang()]
-
-
-def _priority(pod: PodContext, stars: Path) -> list[Cause]:
-    return [*pod.context.chosen("priority"), pod.context.gang().aside()]
-
-
-def _user(pod: PodContext, stars: Path) -> list[Cause]:
-    return pod.context.of_image("user", "uid")
-
-
-def _group(pod: PodContext, stars: Path) -> list[Cause]:
-    return pod.context.of_image("user", "gid")
 
 
 def _selector(pod: PodContext, stars: Path) -> list[Cause]:
@@ -90,16 +78,8 @@ def _pool(pod: PodContext) -> list[Cause]:
     return [*pod.context.pool(pod.pool.name), *ranks, *gpus]
 
 
-def _spread(pod: PodContext, stars: Path) -> list[Cause]:
-    return placed.spread(pod.context, stars)
-
-
 def _near(pod: PodContext, stars: Path) -> list[Cause]:
     return placed.near(pod.context, pod.role, stars)
-
-
-def _apart(pod: PodContext, stars: Path) -> list[Cause]:
-    return placed.apart(pod.context, stars)
 
 
 def _image(pod: PodContext, stars: Path) -> list[Cause]:
@@ -116,14 +96,6 @@ def _argument(pod: PodContext, stars: Path) -> list[Cause]:
     if pod.other:
         return others.argument(pod.context, pod.other, int(stars[0]))
     return argument(pod.context, pod.role, int(stars[0]))
-
-
-def _workdir(pod: PodContext, stars: Path) -> list[Cause]:
-    return [pod.context.spec("workdir")]
-
-
-def _port(pod: PodContext, stars: Path) -> list[Cause]:
-    return [*pod.context.of_image("ssh", "port"), *asides(pod.context.framework())]
 
 
 def _amount(pod: PodContext, stars: Path) -> list[Cause]:
@@ -200,29 +172,13 @@ def _of_ranks(pod: PodContext, mount: Mount) -> list[Cause]:
     return [pod.context.spec("launcher", "runsRanks").aside()] if is_asked else []
 
 
-def _probe(pod: PodContext, stars: Path) -> list[Cause]:
-    return [own("the launcher starts when the workers' SSH servers answer"), *asides(pod.context.framework())]
-
-
-def _grace(pod: PodContext, stars: Path) -> list[Cause]:
-    return pod.context.chosen("gracePeriod")
-
-
 def _restart(pod: PodContext, stars: Path) -> list[Cause]:
     asked = pod.context.spec("debug")
     return [asked] if pod.at("restartPolicy") == "OnFailure" else [*constant("pod.yaml.j2"), asked.aside()]
 
 
-def _rest(pod: PodContext, stars: Path) -> list[Cause]:
-    return constant("pod.yaml.j2")
-
-
 def _account(pod: PodContext, stars: Path) -> list[Cause]:
     return pod.context.account(pod.at("automountServiceAccountToken"))
-
-
-def _host_network(pod: PodContext, stars: Path) -> list[Cause]:
-    return fabric.network(pod.context, stars)
 
 
 def _beside(pod: PodContext, stars: Path) -> list[Cause]:
@@ -248,37 +204,39 @@ def _privileges(pod: PodContext, stars: Path) -> list[Cause]:
     return constant("pod.yaml.j2")
 
 
+_PORT = "catalog.images.{image}.ssh.port | ~job.image | ~job.framework"
+_PROBE = "= the launcher starts when the workers' SSH servers answer | ~job.framework"
 POD = Table(
     ("metadata labels *", _label),
     ("metadata annotations *", _annotation),
-    ("spec schedulerName", _scheduler),
+    ("spec schedulerName", "cluster.gang"),
     ("spec serviceAccountName", _account),
     ("spec automountServiceAccountToken", _account),
-    ("spec priorityClassName", _priority),
+    ("spec priorityClassName", "job.priority | ~cluster.gang"),
     ("spec restartPolicy", _restart),
-    ("spec terminationGracePeriodSeconds", _grace),
-    ("spec securityContext runAsUser", _user),
-    ("spec securityContext runAsGroup", _group),
-    ("spec securityContext fsGroup", _group),
+    ("spec terminationGracePeriodSeconds", "job.gracePeriod"),
+    ("spec securityContext runAsUser", "catalog.images.{image}.user.uid | ~job.image"),
+    ("spec securityContext runAsGroup", "catalog.images.{image}.user.gid | ~job.image"),
+    ("spec securityContext fsGroup", "catalog.images.{image}.user.gid | ~job.image"),
     ("spec nodeSelector *", _selector),
     ("spec tolerations * *", _toleration),
     ("spec affinity podAffinity **", _near),
-    ("spec affinity podAntiAffinity **", _apart),
-    ("spec topologySpreadConstraints **", _spread),
-    ("spec hostNetwork", _host_network),
-    ("spec dnsPolicy", _host_network),
+    ("spec affinity podAntiAffinity **", lambda pod, stars: placed.apart(pod.context, stars)),
+    ("spec topologySpreadConstraints **", lambda pod, stars: placed.spread(pod.context, stars)),
+    ("spec hostNetwork", "fabric.hostNetwork"),
+    ("spec dnsPolicy", "fabric.hostNetwork"),
     ("spec initContainers * **", _beside),
     ("spec containers 0 securityContext **", _privileges),
     ("spec containers 0 image", _image),
     ("spec containers 0 command *", _command),
     ("spec containers 0 args *", _argument),
-    ("spec containers 0 workingDir", _workdir),
-    ("spec containers 0 ports * containerPort", _port),
-    ("spec containers 0 ports **", _probe),
-    ("spec containers 0 startupProbe tcpSocket port", _port),
-    ("spec containers 0 startupProbe **", _probe),
-    ("spec containers 0 readinessProbe tcpSocket port", _port),
-    ("spec containers 0 readinessProbe **", _probe),
+    ("spec containers 0 workingDir", "spec.workdir"),
+    ("spec containers 0 ports * containerPort", _PORT),
+    ("spec containers 0 ports **", _PROBE),
+    ("spec containers 0 startupProbe tcpSocket port", _PORT),
+    ("spec containers 0 startupProbe **", _PROBE),
+    ("spec containers 0 readinessProbe tcpSocket port", _PORT),
+    ("spec containers 0 readinessProbe **", _PROBE),
     ("spec containers 0 resources * *", _amount),
     ("spec containers 0 volumeMounts * *", _mount),
     ("spec volumes 0 emptyDir sizeLimit", _shm),

@@ -9,28 +9,12 @@ from gangplan.trace import others
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.context import RunContext, constant
 from gangplan.trace.files import at, own
-from gangplan.trace.metadata import annotation, group_annotation, label, name, namespace, over
+from gangplan.trace.metadata import annotation, label, over
 from gangplan.trace.network import rule
 from gangplan.trace.pod import POD, PodContext
-from gangplan.trace.table import Table
+from gangplan.trace.table import Row, Table, stated
 
 JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
-
-
-def _slots(run: RunContext, stars: Path) -> list[Cause]:
-    return run.slots()
-
-
-def _workers(run: RunContext, stars: Path) -> list[Cause]:
-    return run.workers()
-
-
-def _deadline(run: RunContext, stars: Path) -> list[Cause]:
-    return [*run.chosen("timeout"), run.cluster("versions", "trainer").aside()]
-
-
-def _timeout(run: RunContext, stars: Path) -> list[Cause]:
-    return run.chosen("timeout")
 
 
 def _job_deadline(run: RunContext, stars: Path) -> list[Cause]:
@@ -39,63 +23,20 @@ def _job_deadline(run: RunContext, stars: Path) -> list[Cause]:
     if step is not None:
         return others.step_deadline(run, step)
     later = own("a minute after the run's own deadline, where monitoring reads it")
-    return [*_deadline(run, stars), later]
-
-
-def _managed_by(run: RunContext, stars: Path) -> list[Cause]:
-    return [run.cluster("multiKueue").aside(), own("runs of this cluster are handed to worker clusters")]
-
-
-def _keys(run: RunContext, stars: Path) -> list[Cause]:
-    return [*run.of_image("ssh", "keys"), *asides(run.framework())]
-
-
-def _runs_ranks(run: RunContext, stars: Path) -> list[Cause]:
-    return [run.spec("launcher", "runsRanks"), *asides(run.framework())]
-
-
-def _policy(run: RunContext, stars: Path) -> list[Cause]:
-    around = [*run.framework(), run.cluster("versions", "trainer")]
-    return [own("what Trainer does with the pods of this framework"), *asides(around)]
-
-
-def _gang(run: RunContext, stars: Path) -> list[Cause]:
-    return [own("all pods of a run start together"), run.gang().aside()]
+    return [*run.chosen("timeout"), run.cluster("versions", "trainer").aside(), later]
 
 
 def _waits(run: RunContext, stars: Path) -> list[Cause]:
     name = at(run.body, (*JOBS, stars[0], "dependsOn", 0, "name"))
     step = next((one for one in run.job.steps if one.name == name), None)
     if step is None:
-        return _gang(run, stars)
+        return stated(_TOGETHER)(run, stars)
     return [own("steps come before the workers"), *asides([*others.named(run, step), run.spec("steps")])]
-
-
-def _framework(run: RunContext, stars: Path) -> list[Cause]:
-    return [
-        own("a run succeeds with its launcher, or with its workers where there is none"),
-        *asides([*run.framework(), run.spec("roles")]),
-    ]
 
 
 def _role(run: RunContext, stars: Path) -> list[Cause]:
     found = [one for one in run.job.others if one.name == (at(run.body, (*JOBS, stars[0])) or {}).get("name")]
-    return [*(cause for one in found for cause in others.named(run, one)), *_framework(run, stars)]
-
-
-def _retries(run: RunContext, stars: Path) -> list[Cause]:
-    return run.chosen("retries")
-
-
-def _restart(run: RunContext, stars: Path) -> list[Cause]:
-    return [own("a run is restarted as a whole"), *asides(run.chosen("retries"))]
-
-
-def _forgiven(run: RunContext, stars: Path) -> list[Cause]:
-    why = own("separates what the platform ends from what fails, and failures that no retry can fix")
-    codes = [run.spec("exitCodes", "retry"), run.spec("exitCodes", "fail"), run.spec("elastic")]
-    codes.append(run.spec("preflight"))
-    return [why, *asides([*run.chosen("retries"), run.cluster("versions", "trainer"), *codes])]
+    return [*(cause for one in found for cause in others.named(run, one)), *stated(_ENDS)(run, stars)]
 
 
 def _count(run: RunContext, stars: Path) -> list[Cause]:
@@ -108,10 +49,6 @@ def _limit(run: RunContext, stars: Path) -> list[Cause]:
     if run.job.debug is None:
         return [own("a failed pod is a failed run"), run.spec("debug").aside()]
     return [own("each pod may fail once and stays"), run.spec("debug").aside(), *asides(_count(run, stars))]
-
-
-def _elastic(run: RunContext, stars: Path) -> list[Cause]:
-    return [own("an elastic run is complete with its first worker"), run.spec("elastic").aside()]
 
 
 def _pod(run: RunContext, stars: Path) -> list[Cause]:
@@ -137,40 +74,8 @@ def _replicas(run: RunContext, stars: Path) -> list[Cause]:
     return [*run.workers(), run.spec("launcher", "runsRanks").aside()]
 
 
-def _tries(run: RunContext, stars: Path) -> list[Cause]:
-    return [
-        own("the launcher's Job makes its pods again, a worker comes back in place"),
-        *asides(_retries(run, stars)),
-    ]
-
-
-def _creation(run: RunContext, stars: Path) -> list[Cause]:
-    why = own("the launcher's script waits for the workers; under Kueue the operator would not")
-    return [why, run.gang().aside()]
-
-
-def _cleaned(run: RunContext, stars: Path) -> list[Cause]:
-    return [own("workers end with the launcher, for their SSH servers never end by themselves")]
-
-
-def _family(run: RunContext, stars: Path) -> list[Cause]:
-    return [*run.of_image("mpi", "implementation"), *asides(run.framework())]
-
-
-def _named(run: RunContext, stars: Path) -> list[Cause]:
-    return run.run_name()
-
-
-def _policy_name(run: RunContext, stars: Path) -> list[Cause]:
-    return [*run.run_name(), *asides(run.chosen("posture"))]
-
-
 def _selected(run: RunContext, stars: Path) -> list[Cause]:
     return [*label(run, stars), *asides(run.chosen("posture"))]
-
-
-def _of_policy(run: RunContext, stars: Path) -> list[Cause]:
-    return [own("what no policy opens is closed"), *asides(run.chosen("posture"))]
 
 
 def _file(run: RunContext, stars: Path) -> list[Cause]:
@@ -185,89 +90,113 @@ def _file(run: RunContext, stars: Path) -> list[Cause]:
     return [Cause(Location(found.source, 1, 1), because, found.source), *asked]
 
 
-def _object(run: RunContext, stars: Path) -> list[Cause]:
-    return constant(
-        {
-            TRAINJOB.kind: "trainjob.yaml.j2",
-            MPIJOB.kind: "mpijob.yaml.j2",
-            "NetworkPolicy": "networkpolicy.yaml.j2",
-        }.get(run.body["kind"], "runtime.yaml.j2")
-    )
+_TOGETHER = "= all pods of a run start together | ~cluster.gang"
+_ENDS = (
+    "= a run succeeds with its launcher, or with its workers where there is none"
+    " | ~job.framework"
+    " | ~spec.roles"
+)
+_FORGIVEN = (
+    "= separates what the platform ends from what fails, and failures that no retry can fix"
+    " | ~job.retries"
+    " | ~cluster.versions.trainer"
+    " | ~spec.exitCodes.retry"
+    " | ~spec.exitCodes.fail"
+    " | ~spec.elastic"
+    " | ~spec.preflight"
+)
+_KEYS = "catalog.images.{image}.ssh.keys | ~job.image | ~job.framework"
+_CREATION = (
+    "= the launcher's script waits for the workers; under Kueue the operator would not | ~cluster.gang"
+)
+_TRIES = "= the launcher's Job makes its pods again, a worker comes back in place | ~job.retries"
+_CLEANED = "= workers end with the launcher, for their SSH servers never end by themselves"
+_POLICY = "= what Trainer does with the pods of this framework | ~job.framework | ~cluster.versions.trainer"
+_FAMILY = "catalog.images.{image}.mpi.implementation | ~job.image | ~job.framework"
+_MANAGED = "~cluster.multiKueue | = runs of this cluster are handed to worker clusters"
 
 
-_META = (
-    ("metadata name", name),
-    ("metadata namespace", namespace),
+def _constant(template: str) -> Row:
+    return "**", f"= gangplan writes it for every run (templates/{template})"
+
+
+_ELASTIC = "= an elastic run is complete with its first worker | ~spec.elastic"
+_META: tuple[Row, ...] = (
+    ("metadata name", "job.run_name"),
+    ("metadata namespace", "job.namespace"),
     ("metadata labels *", label),
     ("metadata annotations *", annotation),
 )
 TABLES: dict[str, Table] = {
     TRAINJOB.kind: Table(
         *_META,
-        ("spec managedBy", _managed_by),
+        ("spec managedBy", _MANAGED),
         ("spec suspend", over),
-        ("spec runtimeRef name", _named),
-        ("spec activeDeadlineSeconds", _deadline),
-        ("spec trainer numNodes", _workers),
-        ("spec trainer numProcPerNode", _slots),
-        ("**", _object),
+        ("spec runtimeRef name", "job.run_name"),
+        ("spec activeDeadlineSeconds", "job.timeout | ~cluster.versions.trainer"),
+        ("spec trainer numNodes", "job.workers"),
+        ("spec trainer numProcPerNode", "job.slots"),
+        _constant("trainjob.yaml.j2"),
     ),
     MPIJOB.kind: Table(
         *_META,
-        ("spec mpiImplementation", _family),
-        ("spec slotsPerWorker", _slots),
-        ("spec sshAuthMountPath", _keys),
-        ("spec runLauncherAsWorker", _runs_ranks),
-        ("spec launcherCreationPolicy", _creation),
-        ("spec runPolicy activeDeadlineSeconds", _timeout),
-        ("spec runPolicy backoffLimit", _retries),
-        ("spec runPolicy cleanPodPolicy", _cleaned),
-        ("spec runPolicy managedBy", _managed_by),
+        ("spec mpiImplementation", _FAMILY),
+        ("spec slotsPerWorker", "job.slots"),
+        ("spec sshAuthMountPath", _KEYS),
+        ("spec runLauncherAsWorker", "spec.launcher.runsRanks | ~job.framework"),
+        ("spec launcherCreationPolicy", _CREATION),
+        ("spec runPolicy activeDeadlineSeconds", "job.timeout"),
+        ("spec runPolicy backoffLimit", "job.retries"),
+        ("spec runPolicy cleanPodPolicy", _CLEANED),
+        ("spec runPolicy managedBy", _MANAGED),
         ("spec runPolicy suspend", over),
         ("spec mpiReplicaSpecs * replicas", _replicas),
-        ("spec mpiReplicaSpecs * restartPolicy", _tries),
+        ("spec mpiReplicaSpecs * restartPolicy", _TRIES),
         ("spec mpiReplicaSpecs * template **", _replica_pod),
-        ("**", _object),
+        _constant("mpijob.yaml.j2"),
     ),
     RUNTIME: Table(
         *_META,
-        ("spec mlPolicy mpi numProcPerNode", _slots),
-        ("spec mlPolicy mpi sshAuthMountPath", _keys),
-        ("spec mlPolicy mpi runLauncherAsNode", _runs_ranks),
-        ("spec mlPolicy mpi *", _policy),
-        ("spec mlPolicy torch **", _policy),
-        ("spec podGroupPolicy **", _gang),
+        ("spec mlPolicy mpi numProcPerNode", "job.slots"),
+        ("spec mlPolicy mpi sshAuthMountPath", _KEYS),
+        ("spec mlPolicy mpi runLauncherAsNode", "spec.launcher.runsRanks | ~job.framework"),
+        ("spec mlPolicy mpi *", _POLICY),
+        ("spec mlPolicy torch **", _POLICY),
+        ("spec podGroupPolicy **", _TOGETHER),
         ("spec template metadata labels *", label),
-        ("spec template metadata annotations *", group_annotation),
-        ("spec template spec successPolicy targetReplicatedJobs *", _framework),
-        ("spec template spec failurePolicy maxRestarts", _retries),
-        ("spec template spec failurePolicy rules **", _forgiven),
-        ("spec template spec failurePolicy **", _restart),
-        ("spec template spec replicatedJobs * template spec podFailurePolicy **", _forgiven),
+        ("spec template metadata annotations *", "cluster.teams.{team}.queue | ~cluster.gang"),
+        ("spec template spec successPolicy targetReplicatedJobs *", _ENDS),
+        ("spec template spec failurePolicy maxRestarts", "job.retries"),
+        ("spec template spec failurePolicy rules **", _FORGIVEN),
+        ("spec template spec failurePolicy **", "= a run is restarted as a whole | ~job.retries"),
+        ("spec template spec replicatedJobs * template spec podFailurePolicy **", _FORGIVEN),
         ("spec template spec replicatedJobs * template spec parallelism", _count),
         ("spec template spec replicatedJobs * template spec completions", _count),
         ("spec template spec replicatedJobs * template spec backoffLimit", _limit),
         ("spec template spec replicatedJobs * name", _role),
-        ("spec template spec replicatedJobs * template spec successPolicy **", _elastic),
+        (
+            "spec template spec replicatedJobs * template spec successPolicy **",
+            "= an elastic run is complete with its first worker | ~spec.elastic",
+        ),
         ("spec template spec replicatedJobs * template metadata labels *", label),
         ("spec template spec replicatedJobs * template spec activeDeadlineSeconds", _job_deadline),
         ("spec template spec replicatedJobs * dependsOn **", _waits),
         ("spec template spec replicatedJobs * template spec template **", _pod),
-        ("spec template spec replicatedJobs **", _framework),
-        ("**", _object),
+        ("spec template spec replicatedJobs **", _ENDS),
+        _constant("runtime.yaml.j2"),
     ),
     "ConfigMap": Table(
         *_META,
         ("data *", _file),
         ("binaryData *", _file),
-        ("**", _object),
+        _constant("runtime.yaml.j2"),
     ),
     "NetworkPolicy": Table(
-        ("metadata name", _policy_name),
+        ("metadata name", "job.run_name | ~job.posture"),
         *_META[1:],
         ("spec podSelector matchLabels *", _selected),
-        ("spec policyTypes **", _of_policy),
+        ("spec policyTypes **", "= what no policy opens is closed | ~job.posture"),
         ("spec * * **", rule),
-        ("**", _object),
+        _constant("networkpolicy.yaml.j2"),
     ),
 }

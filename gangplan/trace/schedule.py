@@ -1,17 +1,16 @@
-"""Fields of a CronJob, and the way of its pods to the API server: where each comes from."""
+"""What creates runs later, a CronJob or the Job of a run after others: where each field comes from."""
 
 from __future__ import annotations
 
-from gangplan.trace.cause import Cause, Path, asides
+from gangplan.trace.cause import Cause, Path
 from gangplan.trace.containers import pulled
 from gangplan.trace.context import RunContext, constant
-from gangplan.trace.files import own
-from gangplan.trace.metadata import annotation, label, namespace
+from gangplan.trace.metadata import annotation, label
 from gangplan.trace.place import StandingPlace
-from gangplan.trace.table import Table
+from gangplan.trace.table import Row, Table
 
-TEMPLATE = "schedule/cronjob.yaml.j2"
-# Words of the script before the schedules that are followed, without the patience.
+_SCHEDULE, _AFTER = "schedule/cronjob.yaml.j2", "pipeline/after.yaml.j2"
+# Words of the script before the schedules or runs that are waited for.
 _FIRST = 4
 _FIELDS = {
     "concurrencyPolicy": "concurrency",
@@ -27,17 +26,9 @@ def _asked(run: RunContext, *path: str) -> Cause:
     return run.spec("after") if follows else run.spec("schedule", *path)
 
 
-def _named(run: RunContext, stars: Path) -> list[Cause]:
-    return run.named()
-
-
-def _runtime(run: RunContext, stars: Path) -> list[Cause]:
-    return run.run_name()
-
-
 def _when(run: RunContext, stars: Path) -> list[Cause]:
     field = _FIELDS.get(str(stars[0]))
-    return [_asked(run, field), _asked(run).aside()] if field else constant(TEMPLATE)
+    return [_asked(run, field), _asked(run).aside()] if field else constant(_SCHEDULE)
 
 
 def _suspended(run: RunContext, stars: Path) -> list[Cause]:
@@ -45,63 +36,68 @@ def _suspended(run: RunContext, stars: Path) -> list[Cause]:
 
 
 def _client(run: RunContext, stars: Path) -> list[Cause]:
-    named = run.cluster("schedules", "client")
-    return [named, *pulled(run, str(run.value("cluster", "schedules", "client")))]
-
-
-def _user(run: RunContext, stars: Path) -> list[Cause]:
-    field = "uid" if stars[0] == "runAsUser" else "gid"
-    if not str(stars[0]).startswith("runAs") or stars[0] == "runAsNonRoot":
-        return constant(TEMPLATE)
-    name = str(run.value("cluster", "schedules", "client"))
-    return [run.image("user", field, name=name), run.cluster("schedules", "client").aside()]
-
-
-def _place(run: RunContext, stars: Path) -> list[Cause]:
-    around = [*run.pool(run.job.launcher_pool.name), *asides(run.framework())]
-    return [own("the pod that creates runs goes where launchers go"), *around]
-
-
-def _grace(run: RunContext, stars: Path) -> list[Cause]:
-    return run.chosen("gracePeriod")
+    return [run.cluster("schedules", "client"), *pulled(run, run.word("client"))]
 
 
 def _word(run: RunContext, stars: Path) -> list[Cause]:
+    is_dated = run.body["kind"] == "CronJob"
     if stars[0] == 1:
-        return run.named()
-    if isinstance(stars[0], int) and stars[0] > _FIRST:
+        return run.named() if is_dated else run.run_name()
+    if isinstance(stars[0], int) and stars[0] >= _FIRST + is_dated:
         return [run.spec("after")]
-    return constant(TEMPLATE)
-
-
-def _openshift(run: RunContext, stars: Path) -> list[Cause]:
-    return [own("OpenShift: images run as their own user"), run.cluster("versions", "openshift").aside()]
+    return constant(_SCHEDULE if is_dated else _AFTER)
 
 
 def _object(run: RunContext, stars: Path) -> list[Cause]:
-    return [*constant(TEMPLATE, "every schedule"), _asked(run).aside()]
+    return [*constant(_SCHEDULE, "every schedule"), _asked(run).aside()]
+
+
+_PLACE = "= the pod that creates {} goes where launchers go | job.launcher_pool | ~job.framework"
+_USER = "catalog.images.{{client}}.user.{} | ~cluster.schedules.client"
+
+
+def _rows(name: str, pod: str, what: str) -> tuple[Row, ...]:
+    """Rows of an object that makes a pod with kubectl."""
+    return (
+        ("metadata name", name),
+        ("metadata namespace", "job.namespace"),
+        ("metadata labels *", label),
+        ("metadata annotations *", annotation),
+        (f"{pod} metadata labels *", label),
+        (
+            f"{pod} metadata annotations *",
+            "= OpenShift: images run as their own user | ~cluster.versions.openshift",
+        ),
+        (f"{pod} spec terminationGracePeriodSeconds", "job.gracePeriod"),
+        (f"{pod} spec securityContext runAsUser", _USER.format("uid")),
+        (f"{pod} spec securityContext runAsGroup", _USER.format("gid")),
+        (f"{pod} spec nodeSelector *", _PLACE.format(what)),
+        (f"{pod} spec tolerations **", _PLACE.format(what)),
+        (f"{pod} spec containers 0 image", _client),
+        (f"{pod} spec containers 0 args *", _word),
+    )
 
 
 _POD = "spec jobTemplate spec template"
 CRON_JOB = Table(
-    ("metadata name", _named),
-    ("metadata namespace", namespace),
-    ("metadata labels *", label),
-    ("metadata annotations *", annotation),
+    *_rows("job.name", _POD, "runs"),
     ("spec suspend", _suspended),
     ("spec jobTemplate metadata labels *", label),
-    (f"{_POD} metadata labels *", label),
-    (f"{_POD} metadata annotations *", _openshift),
-    (f"{_POD} spec terminationGracePeriodSeconds", _grace),
-    (f"{_POD} spec securityContext *", _user),
-    (f"{_POD} spec nodeSelector *", _place),
-    (f"{_POD} spec tolerations **", _place),
-    (f"{_POD} spec containers 0 image", _client),
-    (f"{_POD} spec containers 0 args *", _word),
-    (f"{_POD} spec volumes 0 configMap name", _runtime),
+    (f"{_POD} spec securityContext *", lambda run, stars: constant(_SCHEDULE)),
+    (f"{_POD} spec volumes 0 configMap name", "job.run_name"),
     ("spec jobTemplate **", _object),
     ("spec *", _when),
     ("**", _object),
+)
+_NAME = "job.run_name | ~spec.after"
+JOB = Table(
+    *_rows(_NAME, "spec template", "the run"),
+    ("spec template spec securityContext *", lambda run, stars: constant(_AFTER)),
+    ("spec template spec volumes 0 configMap name", _NAME),
+    (
+        "**",
+        f"= gangplan writes it for every run that comes after others (templates/{_AFTER}) | ~spec.after",
+    ),
 )
 
 

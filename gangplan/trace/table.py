@@ -38,7 +38,7 @@ class Table:
         return None
 
 
-def stated(text: str) -> Rule:
+def stated(text: str) -> Callable[[Any, Path], list[Cause]]:
     """The rule of a text: origins with `|` between them.
 
     `spec.workdir` is a field, of the file or of what else an origin may name; `{pool}` and `{0}` stand for a
@@ -49,7 +49,8 @@ def stated(text: str) -> Rule:
 
     def rule(context: Any, stars: Path) -> list[Cause]:
         filled = _Filling(context, stars)
-        return causes_of(context, (filled.in_origin(one) for one in parts))
+        run = getattr(context, "context", context)  # of a pod
+        return causes_of(run, (filled.in_origin(one) for one in parts))
 
     return rule
 

@@ -62,17 +62,13 @@ def tracer_of(
 
 
 def _table(kind: str) -> Table | None:
-    if kind == "Job":
-        from gangplan.trace.after import JOB
+    if kind in ("CronJob", "Job"):
+        from gangplan.trace.schedule import CRON_JOB, JOB  # few runs have one
 
-        return JOB
-    if kind != "CronJob":
-        from gangplan.trace.run import TABLES  # the tables cost a start more than the first finding
+        return JOB if kind == "Job" else CRON_JOB
+    from gangplan.trace.run import TABLES  # the tables cost a start more than the first finding
 
-        return TABLES.get(kind)
-    from gangplan.trace.schedule import CRON_JOB  # few runs have one
-
-    return CRON_JOB
+    return TABLES.get(kind)
 
 
 def trace_field(unit: Unit, name: str) -> Trace | None:

@@ -136,7 +136,7 @@ def test_a_kept_run_is_created_as_it_was(root: Path) -> None:
 
 ONLY_FOR_PIPELINES = (
     *("gangplan.resolve.after", "gangplan.resolve.order", "gangplan.resolve.handed_on"),
-    *("gangplan.generators.after", "gangplan.pipeline.after", "gangplan.trace.after"),
+    *("gangplan.generators.after", "gangplan.pipeline.after", "gangplan.trace.schedule"),
 )
 
 
