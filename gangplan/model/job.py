@@ -188,6 +188,9 @@ class Job:
     model: Registered | None = None  # what it registers
     is_dated: bool = False  # a CronJob makes its runs, each named after its start
     origins: dict[str, Origin] = field(default_factory=dict, compare=False, repr=False)
+    pulled: dict[str, Origins] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # references, by image
 
     @property
     def is_active(self) -> bool:

@@ -135,6 +135,7 @@ def assemble(context: JobResolution, parts: JobParts) -> Job:
         trial=context.spec.trial,
         template=context.spec.template,
         origins=context.origins,
+        pulled=context.pulled,
     )
 
 

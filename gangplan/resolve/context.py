@@ -10,7 +10,7 @@ from typing import Any
 from pydantic.alias_generators import to_camel
 
 from gangplan.findings import NO_CLUE, Clue, Finding, Location
-from gangplan.model.job import Origin
+from gangplan.model.job import Origin, Origins
 from gangplan.model.profiles import PROFILES
 from gangplan.records import dataclass
 from gangplan.rules.model import Rule, Severity
@@ -33,6 +33,7 @@ class JobResolution:
     catalog: ImageCatalog
     findings: list[Finding] = field(default_factory=list)
     origins: dict[str, Origin] = field(default_factory=dict)
+    pulled: dict[str, Origins] = field(default_factory=dict)  # how images come to the cluster
     teams: Mapping[str, TeamFile] = field(default_factory=dict)
     catalog_document: Document | None = None
     jobs: frozenset[str] = frozenset()  # of the team, as their files are called

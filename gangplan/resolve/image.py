@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gangplan.findings import Location
 from gangplan.model.frameworks import BY_MPI, SINCE, Framework
-from gangplan.model.job import MpiBuild, Origin, PulledImage, Ssh
+from gangplan.model.job import MpiBuild, Origin, Origins, PulledImage, Ssh, ValueOrigin
 from gangplan.model.version import parse_version
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.misfit import WorkerShape
@@ -25,7 +25,7 @@ from gangplan.rules.specs import (
     REGISTRY_UNTRUSTED,
 )
 from gangplan.spec.catalog import Image as ImageSpec
-from gangplan.spec.cluster import Cluster
+from gangplan.spec.cluster import Cluster, Mirror
 from gangplan.spec.declare import known_or_new
 
 # Open MPI 3 is documented but untested; families and majors with a launch recipe.
@@ -103,6 +103,7 @@ def pull(context: JobResolution, name: str, entry: ImageSpec, where: Location) -
     """How the cluster pulls an image of the catalog, which is asked for at a place; None where it must not."""
     _fips(context, name, entry, where)
     _digest(context, name, entry)
+    context.pulled[name] = _pulled_by(name, entry, context.cluster.spec, context.cluster.name)
     pulled = reference(entry, context.cluster.spec, context.cluster.name)
     if is_trusted(pulled, context.cluster.spec.registries):
         return pulled
@@ -178,11 +179,37 @@ def reference(entry: ImageSpec, cluster: Cluster, cluster_name: str) -> str:
 
 def mirrored(repository: str, cluster: Cluster) -> str:
     """The repository behind the cluster's mirrors."""
-    fitting = [m for m in cluster.mirrors if repository == m.source or repository.startswith(f"{m.source}/")]
-    if not fitting:
-        return repository
-    best = max(fitting, key=lambda mirror: len(mirror.source))
-    return best.mirror + repository[len(best.source) :]
+    best = _mirror_for(repository, cluster)
+    return repository if best is None else best.mirror + repository[len(best.source) :]
+
+
+def _mirror_for(repository: str, cluster: Cluster) -> Mirror | None:
+    """The mirror with the longest source."""
+    fitting = (m for m in cluster.mirrors if repository == m.source or repository.startswith(f"{m.source}/"))
+    return max(fitting, key=lambda mirror: len(mirror.source), default=None)
+
+
+def _pulled_by(name: str, entry: ImageSpec, cluster: Cluster, cluster_name: str) -> Origins:
+    """What the reference of an image comes from: the cluster's own entry, the image's, a mirror."""
+    at, own = ("images", name), entry.clusters.get(cluster_name)
+    fields = ("repository", "digest")
+    here = [ValueOrigin("catalog", (*at, "clusters", cluster_name, field)) for field in fields]
+    is_own = [bool(own and getattr(own, field)) for field in fields]
+    used = None if is_own[0] else _mirror_for(entry.repository, cluster)
+    mirrors = [
+        ValueOrigin("cluster", ("mirrors", number, field), is_direct=field == "mirror" and one is used)
+        for number, one in enumerate(cluster.mirrors)
+        for field in ("mirror", "source")
+    ]
+    return (
+        *(one for one, is_used in zip(here, is_own, strict=True) if is_used),
+        *(
+            ValueOrigin("catalog", (*at, field), is_direct=not is_over)
+            for field, is_over in zip(fields, is_own, strict=True)
+        ),
+        *mirrors,
+        *(one.aside() for one in here),
+    )
 
 
 def is_trusted(reference: str, registries: Sequence[str]) -> bool:

@@ -6,6 +6,7 @@ from gangplan.model.job import PodContainer
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.context import TraceContext, constant
 from gangplan.trace.files import own
+from gangplan.trace.origins import causes_of
 
 
 def of_job(context: TraceContext) -> list[Cause]:
@@ -14,33 +15,8 @@ def of_job(context: TraceContext) -> list[Cause]:
 
 
 def pulled(context: TraceContext, name: str) -> list[Cause]:
-    """How the cluster pulls an image: its own entry for it, else the mirror with the longest source."""
-    cluster = context.job.platform.cluster
-    fields = ("repository", "digest")
-    entry = [context.image(field, name=name) for field in fields]
-    here = [context.image("clusters", cluster, field, name=name) for field in fields]
-    stated = [one for one in here if one.is_written]
-    mirrors = context.value("cluster", "mirrors") or []
-    repository = context.value("catalog", "images", name, "repository") or ""
-    fitting = [
-        (len(one["source"]), number)
-        for number, one in enumerate(mirrors)
-        if repository == one["source"] or repository.startswith(f"{one['source']}/")
-    ]
-    used = max(fitting)[1] if fitting else None
-    others = [
-        cause if number == used else cause.aside()
-        for number in range(len(mirrors))
-        for cause in (
-            context.cluster("mirrors", number, "mirror"),
-            context.cluster("mirrors", number, "source").aside(),
-        )
-    ]
-    shadowed = {one.field[-1] for one in stated}
-    entry = [one.aside() if one.field[-1] in shadowed else one for one in entry]
-    if "repository" in shadowed:
-        others = asides(others)
-    return [*stated, *entry, *others, *asides(here)]
+    """How the cluster pulls an image."""
+    return causes_of(context, context.job.pulled.get(name, ()))
 
 
 def around(context: TraceContext, index: int) -> list[Cause]:
