@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Literal
 
 from gangplan.model.quantity import Quantity
-from gangplan.model.trial import Origins
+from gangplan.model.trial import Origins, PartOrigins
 from gangplan.records import dataclass
 
 # What pods of dated runs read the name of their run from, which NO_PROXY refers to (resolve/schedule.py).
@@ -109,6 +109,7 @@ class Mount:
     own_claim: PodClaim | None = None
     file: str = ""  # of a ConfigMap that holds files beside the spec, which the spec calls so
     key: str = ""  # its key there, of which alone the mount consists
+    origins: PartOrigins = kept(default_factory=dict, compare=False, repr=False)
 
     @property
     def name(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gangplan.records import dataclass
 
 
@@ -11,7 +13,8 @@ class ValueOrigin:
 
     `role` is a file (spec, team, cluster, catalog) and `path` leads to its field, or with `is_key` to the
     name of the field. It is `job` for an attribute of the job, `fabric` or `rails` for a field of the fabric
-    or of the RDMA devices of its pool, and empty for what gangplan decides.
+    or of the RDMA devices of its pool, `worker_pool` for a field of that pool, and empty for what gangplan
+    decides.
     `is_direct` tells a value that shows from one that only decides whether, or which.
     """
 
@@ -27,6 +30,8 @@ class ValueOrigin:
 
 
 Origins = tuple[ValueOrigin, ...]
+# Those of the parts of a value, by the fields of a pod that show them; an empty name is for all others.
+PartOrigins = Mapping[str, Origins]
 
 
 @dataclass(frozen=True, slots=True)

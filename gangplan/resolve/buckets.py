@@ -12,6 +12,7 @@ from gangplan.findings import Location
 from gangplan.model.identity import SERVICE_ACCOUNT
 from gangplan.model.job import EnvVar, InlineVolume, Mount, Origins, PulledImage, ValueOrigin
 from gangplan.model.pods import GCSFUSE
+from gangplan.model.trial import PartOrigins
 from gangplan.resolve.cloud import own_identity
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.specs import BUCKET_WITHOUT_IDENTITY
@@ -57,7 +58,26 @@ def bucket_mount(
     attributes = (("bucketName", connection.bucket), ("mountOptions", ",".join(options)))
     volume = f"bucket-{name}"[:63].rstrip("-")
     inline = InlineVolume(name, GCSFUSE, attributes)
-    return Mount(volume, path, inline=inline, read_only=connection.read_only)
+    origins = _mount_origins(context, name)
+    return Mount(volume, path, inline=inline, read_only=connection.read_only, origins=origins)
+
+
+def _mount_origins(context: JobResolution, name: str) -> PartOrigins:
+    in_data = name in context.spec.spec.data
+    asked = ValueOrigin("spec", ("data", name) if in_data else ("checkpoint", "path"))
+    around = (asked.aside(), ValueOrigin("spec", ("checkpoint", "to"), is_direct=False))
+    bucket, prefix, read_only, driver = (
+        ValueOrigin("team", ("connections", name, field))
+        for field in ("bucket", "prefix", "readOnly", "mount")
+    )
+    return {
+        "bucketName": (bucket, *around),
+        "mountOptions": (prefix, ValueOrigin("job", ("image",), is_direct=False), *around),
+        "readOnly": (read_only, *around),
+        "driver": (driver, *around),
+        "mountPath": (asked, *around),
+        "": (ValueOrigin("", because="a volume is named after its connection"), *around),
+    }
 
 
 S3_URL = "S3_URL"

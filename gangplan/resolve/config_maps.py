@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
-from gangplan.model.job import PLACEHOLDER, Mount, RunFile
+from gangplan.model.job import PLACEHOLDER, Mount, RunFile, ValueOrigin
 from gangplan.resolve.context import JobResolution
+from gangplan.resolve.data_plan import named_origins
 from gangplan.rules.pods import CONFIG_MAP_UNKNOWN
 from gangplan.spec.files import BESIDE, path_of
 
@@ -22,12 +24,17 @@ def config_mounts(context: JobResolution) -> list[Mount]:
     job = context.spec.spec.name or context.spec.source.stem
     for name, path in context.spec.spec.files.items():
         if name.startswith(BESIDE):
+            why = "files beside the spec are mounted one by one, for reading"
+            origins = {**named_origins(("files", name), f"file {name}", why)}
+            origins["name"] = ValueOrigin("job", ("run_name",)), origins[""][0]
             own = Mount(VOLUME, path, config_map=map_name(job), read_only=True, file=name, key=keys[name])
-            found.append(own)
+            found.append(replace(own, origins=origins))
             continue
         if name not in declared:
             _unknown(context, name)
-        found.append(Mount(_volume(name, taken), path, config_map=name, read_only=True))
+        why = "ConfigMaps are mounted for reading, by their declared names"
+        origins = {**named_origins(("files", name), f"ConfigMap {name}", why)}
+        found.append(Mount(_volume(name, taken), path, config_map=name, read_only=True, origins=origins))
     return found
 
 

@@ -10,7 +10,7 @@ from gangplan.model.job import EnvVar, Mount, Origin, Origins, PulledImage, Scra
 from gangplan.resolve.buckets import bucket_env, bucket_mount, is_folder
 from gangplan.resolve.config_maps import config_mounts
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.data_plan import DataPlan
+from gangplan.resolve.data_plan import DataPlan, claim_origins
 from gangplan.resolve.mounts import check_mounts, check_workdir
 from gangplan.resolve.scratch import scratch_env, scratch_mount
 from gangplan.resolve.secrets import check_reserved, resolve_secrets
@@ -38,7 +38,7 @@ def resolve_data(
     resolve_secrets(context, plan)
     check_reserved(context)
     plan.mounts.extend(config_mounts(context))
-    plan.mounts.extend(scratch_mount(scratch))
+    plan.mounts.extend(scratch_mount(context, scratch))
     if context.spec.spec.volumes:
         from gangplan.resolve.volumes import volume_mounts  # few runs have one
 
@@ -63,6 +63,7 @@ def _dataset(
 ) -> None:
     """One entry of `data`."""
     team, where = context.team.spec, context.where("data", name, key=True)
+    asked = ValueOrigin("spec", ("data", name), f"data in the spec: {name}")
     claim, connection = team.claims.get(name), team.connections.get(name)
     if connection is not None:
         if target == "env":
@@ -72,7 +73,7 @@ def _dataset(
             _bucket(context, plan, name, connection, target, image, where)
             return
         if _is_made(context, name, connection):
-            _mount_bucket(context, plan, name, connection, target, workers, where)
+            _mount_bucket(context, plan, name, connection, target, workers, asked)
             return
         if connection.claim is None:
             _report_folder(context, name, connection, target)
@@ -95,7 +96,7 @@ def _dataset(
             f"Write {name}: /data.",
         )
         return
-    _mount_claim(context, plan, name, claim, target, workers, where)
+    _mount_claim(context, plan, name, claim, target, workers, asked)
 
 
 def _is_made(context: JobResolution, name: str, connection: Connection) -> bool:
@@ -114,12 +115,12 @@ def _mount_bucket(
     connection: Connection,
     path: str,
     workers: int,
-    where: Location,
+    asked: ValueOrigin,
 ) -> None:
     """A bucket by the claim that gangplan makes for it."""
     from gangplan.resolve.persistent import claim_of
 
-    _mount_claim(context, plan, name, claim_of(connection), path, workers, where)
+    _mount_claim(context, plan, name, claim_of(connection), path, workers, asked)
 
 
 def _report_folder(context: JobResolution, name: str, connection: Connection, target: str) -> None:
@@ -154,8 +155,15 @@ def _bucket(
 
 
 def _mount_claim(
-    context: JobResolution, plan: DataPlan, name: str, claim: Claim, path: str, workers: int, where: Location
+    context: JobResolution,
+    plan: DataPlan,
+    name: str,
+    claim: Claim,
+    path: str,
+    workers: int,
+    asked: ValueOrigin,
 ) -> None:
+    where = context.where(*asked.path, key=asked.path[0] == "data")
     modes = set(claim.access_modes)
     read_only = claim.read_only or modes == {"ReadOnlyMany"}
     shared = "ReadWriteMany" in modes or (read_only and "ReadOnlyMany" in modes)
@@ -171,7 +179,8 @@ def _mount_claim(
             ),
         )
     volume = f"claim-{name}"[:63].rstrip("-")
-    plan.mounts.append(Mount(volume, path, claim.claim_name or name, read_only=read_only, single=not shared))
+    mount = Mount(volume, path, claim.claim_name or name, read_only=read_only, single=not shared)
+    plan.mounts.append(replace(mount, origins=claim_origins(context, name, asked)))
 
 
 def _holder(claim: Claim) -> str:
@@ -233,7 +242,7 @@ def _checkpoint(
     if asked is None:
         return
     team, job = context.team.spec, context.spec.spec.name or context.spec.source.stem
-    where = context.where("checkpoint", "to")
+    where, target = context.where("checkpoint", "to"), ValueOrigin("spec", ("checkpoint", "to"))
     place: Origins = (ValueOrigin("spec", ("checkpoint", "path")),)
     connection, claim = team.connections.get(asked.to), team.claims.get(asked.to)
     if connection is not None and is_folder(connection):
@@ -242,16 +251,16 @@ def _checkpoint(
     elif connection is not None and _is_made(context, asked.to, connection):
         if connection.read_only:
             _report_read_only(context, asked.to, where)
-        _mount_bucket(context, plan, asked.to, connection, asked.path, workers, where)
+        _mount_bucket(context, plan, asked.to, connection, asked.path, workers, target)
         directory = f"{asked.path}/{job}"
     elif connection is not None:
-        _s3_env(context, plan, asked.to, connection, ValueOrigin("spec", ("checkpoint", "to")))
+        _s3_env(context, plan, asked.to, connection, target)
         place = tuple(ValueOrigin("team", ("connections", asked.to, one)) for one in ("bucket", "prefix"))
         directory = f"s3://{connection.bucket}/{connection.prefix}".rstrip("/") + f"/{job}"
     elif claim is not None:
         if claim.read_only or set(claim.access_modes) == {"ReadOnlyMany"}:
             _report_read_only(context, asked.to, where)
-        _mount_claim(context, plan, asked.to, claim, asked.path, workers, where)
+        _mount_claim(context, plan, asked.to, claim, asked.path, workers, target)
         directory = f"{asked.path}/{job}"
     else:
         context.report(
@@ -261,7 +270,7 @@ def _checkpoint(
             context.near(asked.to, [*team.claims, *team.connections], "claims", "connections"),
         )
         return
-    to, job_name = ValueOrigin("spec", ("checkpoint", "to"), is_direct=False), ValueOrigin("job", ("name",))
+    to, job_name = target.aside(), ValueOrigin("job", ("name",))
     every, resume = (ValueOrigin("spec", ("checkpoint", field)) for field in ("everySteps", "resume"))
     for name, value, origins in (
         ("CHECKPOINT_DIR", directory, (*place, to, job_name)),

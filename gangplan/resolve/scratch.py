@@ -38,9 +38,23 @@ def on_pool(scratch: Scratch | None, placement: ChosenPlacement | None) -> Scrat
     return Scratch(scratch.size, scratch.medium, scratch.path, disk.storage_class)
 
 
-def scratch_mount(scratch: Scratch | None) -> list[Mount]:
+def scratch_mount(context: JobResolution, scratch: Scratch | None) -> list[Mount]:
     """The volume; only pods that run ranks have it."""
-    return [Mount(VOLUME, scratch.path, scratch=scratch, single=True)] if scratch else []
+    if scratch is None:
+        return []
+    whole, medium, path = (ValueOrigin("spec", ("scratch", *field)) for field in ((), ("medium",), ("path",)))
+    # A size alone is the whole field.
+    size = ValueOrigin("spec", ("scratch", "size")) if isinstance(context.spec.spec.scratch, Asked) else whole
+    why = ValueOrigin("", because="scratch is a volume of this kind")
+    origins = {
+        "mountPath": (path, whole.aside()),
+        "sizeLimit": (size,),
+        "storage": (size,),
+        "storageClassName": (ValueOrigin("worker_pool", ("localDisk", "storageClass")), medium.aside()),
+        "medium": (medium,),
+        "": (why, medium.aside(), whole.aside()),
+    }
+    return [Mount(VOLUME, scratch.path, scratch=scratch, single=True, origins=origins)]
 
 
 def scratch_env(context: JobResolution, scratch: Scratch | None) -> dict[str, EnvVar]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gangplan.model.frameworks import TOLD
 from gangplan.model.job import EnvVar, Mount, ValueOrigin
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.data_plan import DataPlan
+from gangplan.resolve.data_plan import DataPlan, named_origins
 from gangplan.rules.specs import ENV_RESERVED, ENV_TWICE, SECRET_UNKNOWN
 
 # Names that Trainer sets itself. 2.3 rejects them in trainer.env, older versions overwrite them without
@@ -68,9 +68,10 @@ def resolve_secrets(context: JobResolution, plan: DataPlan) -> None:
                 f"secret '{secret}' is not declared by team {context.team.name}",
                 context.near(secret, declared, "secrets"),
             )
-        plan.mounts.append(
-            Mount(f"secret-{secret}".replace(".", "-")[:63].rstrip("-"), path, secret=secret, read_only=True)
-        )
+        volume = f"secret-{secret}".replace(".", "-")[:63].rstrip("-")
+        why = "secrets are mounted for reading, by their declared names"
+        said = named_origins(("secrets", "files", secret), f"secret {secret}", why)
+        plan.mounts.append(Mount(volume, path, secret=secret, read_only=True, origins=said))
 
 
 def check_reserved(context: JobResolution) -> None:

@@ -10,9 +10,10 @@ plugin besides, which admits an inline CSI volume where the namespace's level is
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from gangplan.model.amounts import bare, say, written
-from gangplan.model.job import InlineVolume, Mount, Origin, PodClaim
+from gangplan.model.job import InlineVolume, Mount, Origin, Origins, PodClaim, ValueOrigin
 from gangplan.model.quantity import Quantity
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.facts import ENCRYPTING
@@ -91,7 +92,7 @@ def _inline(context: JobResolution, name: str, kind: PodVolume, use: VolumeUse) 
         )
     attributes = tuple(sorted({**kind.attributes, **use.attributes}.items()))
     inline = InlineVolume("", str(kind.driver), attributes, name, kind.secret or "", kind.fs_type or "")
-    return Mount(_volume(name), use.path, inline=inline, read_only=kind.read_only, single=True)
+    return _mount(context, name, use, Mount(_volume(name), use.path, inline=inline, read_only=kind.read_only))
 
 
 def _level(context: JobResolution) -> str:
@@ -115,7 +116,30 @@ def _claim(context: JobResolution, name: str, kind: PodVolume, use: VolumeUse) -
         help = f"Write size: {written('storage', kind.most)} or less."
         context.report(VOLUME_UNUSABLE, context.where("volumes", name, "size"), message, help)
     own = PodClaim(name, str(kind.storage_class), kind.access_mode, size or Quantity.of(1))
-    return Mount(_volume(name), use.path, own_claim=own, read_only=kind.read_only, single=True)
+    return _mount(context, name, use, Mount(_volume(name), use.path, own_claim=own, read_only=kind.read_only))
+
+
+def _mount(context: JobResolution, name: str, use: VolumeUse, mount: Mount) -> Mount:
+    """The mount with what its parts are from: the spec says where it is and how large; the cluster, most else."""
+    is_block = isinstance(context.spec.spec.volumes[name], VolumeUse)
+    asked, stated = ValueOrigin("spec", ("volumes", name)), ("volumes", name)
+    around = asked.aside()
+    named = ValueOrigin("", because="a volume is named after its entry in volumes")
+    size = ValueOrigin("spec" if use.size is not None else "cluster", (*stated, "size"))
+    origins: dict[str, Origins] = {
+        "mountPath": (ValueOrigin("spec", (*stated, "path")) if is_block else asked,),
+        "storage": (size, around),
+        "0": (ValueOrigin("cluster", (*stated, "accessMode")), around),
+        "": (named, ValueOrigin("cluster", (*stated, "secret"), is_direct=False), around),
+    }
+    for field in ("driver", "readOnly", "fsType", "storageClassName"):
+        inside = "storageClass" if field == "storageClassName" else field
+        origins[field] = ValueOrigin("cluster", (*stated, inside)), around
+    for key, _ in mount.inline.attributes if mount.inline else ():
+        of_spec = ValueOrigin("spec", (*stated, "attributes", key))
+        of_cluster = ValueOrigin("cluster", (*stated, "attributes", key))
+        origins[key] = (of_spec,) if key in use.attributes else (of_cluster, around)
+    return replace(mount, single=True, origins=origins)
 
 
 def _volume(name: str) -> str:

@@ -41,6 +41,8 @@ def _causes(context: TraceContext, origin: ValueOrigin) -> list[Cause]:
         return [own(origin.because)]
     if origin.role == "fabric":
         return fabric.stated(context, *origin.path)
+    if origin.role == "worker_pool":
+        return [context.cluster("nodePools", context.job.worker_pool.name, *origin.path)]
     if origin.role == "rails":
         return rails.stated(context, str(origin.path[0]))
     if origin.role == "job":

@@ -12,7 +12,7 @@ from gangplan.trace.context import TraceContext, constant
 from gangplan.trace.files import at, own
 from gangplan.trace.launch import argument, program
 from gangplan.trace.metadata import label, pod_annotation
-from gangplan.trace.mounts import mounted
+from gangplan.trace.origins import causes_of
 from gangplan.trace.table import Table
 
 
@@ -150,7 +150,7 @@ def _mount_at(pod: PodContext, index: int, field: str) -> list[Cause]:
         name = pod.at("containers", 0, "volumeMounts", index, "name")
         return fabric.volume(pod.context, str(name), field)
     mount = pod.context.job.mounts_of(pod.role)[index - 1]
-    return [*mounted(pod.context, mount, field), *_of_ranks(pod, mount)]
+    return _mounted(pod, mount, field)
 
 
 def _volume(pod: PodContext, stars: Path) -> list[Cause]:
@@ -160,16 +160,14 @@ def _volume(pod: PodContext, stars: Path) -> list[Cause]:
     mounts = [mount for mount in pod.context.job.mounts if mount.volume == name]
     if not mounts:
         return constant("pod.yaml.j2")
-    field = {"claimName": "claim", "secretName": "secret"}.get(str(stars[-1]), str(stars[-1]))
-    return [
-        cause for mount in mounts for cause in (*mounted(pod.context, mount, field), *_of_ranks(pod, mount))
-    ]
+    return [cause for mount in mounts for cause in _mounted(pod, mount, str(stars[-1]))]
 
 
-def _of_ranks(pod: PodContext, mount: Mount) -> list[Cause]:
-    """What only pods with ranks mount, a launcher has where it runs some."""
+def _mounted(pod: PodContext, mount: Mount, field: str) -> list[Cause]:
+    """What is kept beside a mount; what only pods with ranks mount, a launcher has where it runs some."""
     is_asked = mount.single and pod.role == "launcher"
-    return [pod.context.spec("launcher", "runsRanks").aside()] if is_asked else []
+    ranks = [pod.context.spec("launcher", "runsRanks").aside()] if is_asked else []
+    return [*causes_of(pod.context, mount.origins.get(field) or mount.origins[""]), *ranks]
 
 
 def _restart(pod: PodContext, stars: Path) -> list[Cause]:
