@@ -175,10 +175,6 @@ def _restart(pod: PodContext, stars: Path) -> list[Cause]:
     return [asked] if pod.at("restartPolicy") == "OnFailure" else [*constant("pod.yaml.j2"), asked.aside()]
 
 
-def _account(pod: PodContext, stars: Path) -> list[Cause]:
-    return pod.context.account(pod.at("automountServiceAccountToken"))
-
-
 def _beside(pod: PodContext, stars: Path) -> list[Cause]:
     first = len(fabric.access(pod.context, pod.role).containers)
     index = int(stars[0]) - first
@@ -202,20 +198,13 @@ def _privileges(pod: PodContext, stars: Path) -> list[Cause]:
     return constant("pod.yaml.j2")
 
 
-_PORT = "catalog.images.{image}.ssh.port | ~job.image | ~job.framework"
 _PROBE = "= the launcher starts when the workers' SSH servers answer | ~job.framework"
 POD = Table(
     ("metadata labels *", _label),
     ("metadata annotations *", _annotation),
     ("spec schedulerName", "cluster.gang"),
-    ("spec serviceAccountName", _account),
-    ("spec automountServiceAccountToken", _account),
-    ("spec priorityClassName", "job.priority | ~cluster.gang"),
     ("spec restartPolicy", _restart),
     ("spec terminationGracePeriodSeconds", "job.gracePeriod"),
-    ("spec securityContext runAsUser", "catalog.images.{image}.user.uid | ~job.image"),
-    ("spec securityContext runAsGroup", "catalog.images.{image}.user.gid | ~job.image"),
-    ("spec securityContext fsGroup", "catalog.images.{image}.user.gid | ~job.image"),
     ("spec nodeSelector *", _selector),
     ("spec tolerations * *", _toleration),
     ("spec affinity podAffinity **", _near),
@@ -228,12 +217,8 @@ POD = Table(
     ("spec containers 0 image", _image),
     ("spec containers 0 command *", _command),
     ("spec containers 0 args *", _argument),
-    ("spec containers 0 workingDir", "spec.workdir"),
-    ("spec containers 0 ports * containerPort", _PORT),
     ("spec containers 0 ports **", _PROBE),
-    ("spec containers 0 startupProbe tcpSocket port", _PORT),
     ("spec containers 0 startupProbe **", _PROBE),
-    ("spec containers 0 readinessProbe tcpSocket port", _PORT),
     ("spec containers 0 readinessProbe **", _PROBE),
     ("spec containers 0 resources * *", _amount),
     ("spec containers 0 volumeMounts * *", _mount),

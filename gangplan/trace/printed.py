@@ -21,6 +21,7 @@ from gangplan.objects import Body, walk
 from gangplan.plan import Unit
 from gangplan.source import load_blocks
 from gangplan.stand_ins import MARKER, Notes, Study
+from gangplan.trace.attributes import causes_of_attribute
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.context import TraceContext
 from gangplan.trace.origins import causes_of
@@ -115,11 +116,16 @@ class _Ways:
 
 
 def kept_with(context: TraceContext, printed: Printed, path: Path) -> list[Cause]:
-    """The causes that are kept beside the value that a field was printed from; none where there are none."""
+    """The causes that are kept beside the value that a field was printed from; none where there are none.
+
+    An attribute of the model has those that `MODEL` states, or of the field that it is named after.
+    """
     for way in printed.get(path, ()):
         for value in reversed(way.values):
             if isinstance(value, EnvVar):
                 causes = causes_of(context, value.origins)
                 is_told = way.steps[-1] == "name" or (way.steps[-1] == "key" and value.name == value.key)
                 return asides(causes) if is_told else causes
+        if len(way.values) > 1 and isinstance(way.values[-1], str | int):
+            return causes_of_attribute(context, way.values[-2], str(way.steps[-1]))
     return []

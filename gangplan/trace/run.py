@@ -105,7 +105,6 @@ _FORGIVEN = (
     " | ~spec.elastic"
     " | ~spec.preflight"
 )
-_KEYS = "catalog.images.{image}.ssh.keys | ~job.image | ~job.framework"
 _CREATION = (
     "= the launcher's script waits for the workers; under Kueue the operator would not | ~cluster.gang"
 )
@@ -123,7 +122,6 @@ def _constant(template: str) -> Row:
 _ELASTIC = "= an elastic run is complete with its first worker | ~spec.elastic"
 _META: tuple[Row, ...] = (
     ("metadata name", "job.run_name"),
-    ("metadata namespace", "job.namespace"),
     ("metadata labels *", label),
     ("metadata annotations *", annotation),
 )
@@ -134,22 +132,14 @@ TABLES: dict[str, Table] = {
         ("spec suspend", over),
         ("spec runtimeRef name", "job.run_name"),
         ("spec activeDeadlineSeconds", "job.timeout | ~cluster.versions.trainer"),
-        ("spec trainer numNodes", "job.workers"),
-        ("spec trainer numProcPerNode", "job.slots"),
         _constant("trainjob.yaml.j2"),
     ),
     MPIJOB.kind: Table(
         *_META,
         ("spec mpiImplementation", _FAMILY),
-        ("spec slotsPerWorker", "job.slots"),
-        ("spec sshAuthMountPath", _KEYS),
-        ("spec runLauncherAsWorker", "spec.launcher.runsRanks | ~job.framework"),
         ("spec launcherCreationPolicy", _CREATION),
-        ("spec runPolicy activeDeadlineSeconds", "job.timeout"),
-        ("spec runPolicy backoffLimit", "job.retries"),
         ("spec runPolicy cleanPodPolicy", _CLEANED),
         ("spec runPolicy managedBy", _MANAGED),
-        ("spec runPolicy suspend", over),
         ("spec mpiReplicaSpecs * replicas", _replicas),
         ("spec mpiReplicaSpecs * restartPolicy", _TRIES),
         ("spec mpiReplicaSpecs * template **", _replica_pod),
@@ -157,16 +147,12 @@ TABLES: dict[str, Table] = {
     ),
     RUNTIME: Table(
         *_META,
-        ("spec mlPolicy mpi numProcPerNode", "job.slots"),
-        ("spec mlPolicy mpi sshAuthMountPath", _KEYS),
-        ("spec mlPolicy mpi runLauncherAsNode", "spec.launcher.runsRanks | ~job.framework"),
         ("spec mlPolicy mpi *", _POLICY),
         ("spec mlPolicy torch **", _POLICY),
         ("spec podGroupPolicy **", _TOGETHER),
         ("spec template metadata labels *", label),
         ("spec template metadata annotations *", "cluster.teams.{team}.queue | ~cluster.gang"),
         ("spec template spec successPolicy targetReplicatedJobs *", _ENDS),
-        ("spec template spec failurePolicy maxRestarts", "job.retries"),
         ("spec template spec failurePolicy rules **", _FORGIVEN),
         ("spec template spec failurePolicy **", "= a run is restarted as a whole | ~job.retries"),
         ("spec template spec replicatedJobs * template spec podFailurePolicy **", _FORGIVEN),
@@ -186,6 +172,7 @@ TABLES: dict[str, Table] = {
         _constant("runtime.yaml.j2"),
     ),
     "ConfigMap": Table(
+        ("metadata namespace", "job.namespace"),
         *_META,
         ("data *", _file),
         ("binaryData *", _file),

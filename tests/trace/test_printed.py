@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path as FilePath
+from typing import cast
 
 import pytest
 
 from gangplan.generators import run_objects
-from gangplan.model.job import EnvVar
+from gangplan.model.job import Egress, EnvVar, Job
 from gangplan.objects import walk
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
 from gangplan.plan import Unit
+from gangplan.spec.job import TrainingJob
 from gangplan.template import FOLDER, printed
+from gangplan.trace.attributes import causes_of_attribute
+from gangplan.trace.context import RunContext
 from gangplan.trace.printed import Way, printed_in
+from gangplan.trace.tracing import files_of
 from gangplan.workspace import load_workspace
 from tests.trace import worlds
 from tests.workspaces import REPOSITORY
@@ -96,3 +101,18 @@ def test_every_variable_says_where_it_is_from(tmp_path: FilePath) -> None:
     }
     assert len(variables) > 40
     assert not [one.name for one in variables if not one.origins]
+
+
+def test_an_attribute_is_of_the_field_that_it_is_named_after(tmp_path: FilePath) -> None:
+    unit = next(one for one in _units(worlds.everything(tmp_path)) if one.job.name == "full")
+    context = RunContext(unit, files_of(unit), {})
+    fields = {name: field.alias or name for name, field in TrainingJob.model_fields.items()}
+    named = [name for name in Job.__dataclass_fields__ if name in fields]
+    assert len(named) > 25
+    for name in named:
+        found = causes_of_attribute(context, unit.job, name)
+        assert any(cause.field[:1] == (fields[name],) for cause in found), (name, found)
+
+
+def test_an_attribute_without_a_row_is_no_cause() -> None:
+    assert not causes_of_attribute(cast(RunContext, None), Egress("s3", "10.0.0.0/8", (), ()), "cidr")

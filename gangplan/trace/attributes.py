@@ -1,0 +1,45 @@
+"""Where the attributes of the model come from, for values that have no origins of their own beside them."""
+
+from __future__ import annotations
+
+from gangplan.model.job import Job
+from gangplan.trace.cause import Cause
+from gangplan.trace.context import TraceContext
+from gangplan.trace.origins import ATTRIBUTES
+from gangplan.trace.table import Table
+
+_BESIDE = "~spec.placement.near | ~spec.placement.apart | ~cluster.topology | ~spec.launcher.runsRanks"
+# Those that are not of the field of the spec with their name, or not of it alone.
+MODEL = Table(
+    ("Job is_stopped", "spec.state | ~spec.schedule"),
+    ("Job launcher_runs_ranks", "spec.launcher.runsRanks | ~job.framework"),
+    ("Job mounts_token", lambda context, stars: context.account(is_token=True)),
+    ("Job priority", "job.priority | ~cluster.gang"),
+    ("Job queue", "job.queue | ~spec.state | ~spec.retired"),
+    ("Job service_account", lambda context, stars: context.account(is_token=False)),
+    ("Job team", f"job.team | {_BESIDE}"),
+    ("Job timeout_s", "job.timeout"),
+    ("Job workdir", "spec.workdir | ~spec.setup | ~spec.sidecars"),
+    ("Layout num_nodes", "job.workers"),
+    ("Layout slots", "job.slots"),
+    ("PulledImage gid", "catalog.images.{image}.user.gid | ~job.image"),
+    ("PulledImage uid", "catalog.images.{image}.user.uid | ~job.image"),
+    ("Ssh *", "catalog.images.{image}.ssh.{0} | ~job.image | ~job.framework"),
+)
+
+
+def causes_of_attribute(context: TraceContext, holder: object, name: str) -> list[Cause]:
+    """The causes of an attribute of the model; none for one of an object that is no job and has no row."""
+    if found := MODEL.find((type(holder).__name__, name)):
+        return list(found[0](context, found[1]))
+    if not isinstance(holder, Job):
+        return []
+    if name in ATTRIBUTES:
+        return ATTRIBUTES[name](context)
+    field = _field(name)
+    return context.chosen(field) if field in context.job.origins else [context.spec(field)]
+
+
+def _field(attribute: str) -> str:
+    first, *rest = attribute.split("_")
+    return first + "".join(map(str.capitalize, rest))
