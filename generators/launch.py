@@ -10,7 +10,7 @@ from gangplan.model.exits import PREFLIGHT_EXITS
 from gangplan.model.job import Job, Platform
 from gangplan.plan import Unit
 from gangplan.plan.environment import GPUS_SHOWN, hides_gpus
-from gangplan.plan.paths import HOSTFILE, HYDRA_HOSTS
+from gangplan.plan.names import HOSTFILE, HYDRA_HOSTS
 
 # How long a worker's name may take to resolve, and MPI to reach all workers, before the run gives up.
 # Workers are Ready before the launcher starts, so this covers slow DNS, not image pulls.

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from gangplan.errors import UserError
 from gangplan.model.job import Job, Mount
 from gangplan.plan.launchers import SHELLS, base, is_python
-from gangplan.plan.paths import HOSTFILE
+from gangplan.plan.names import HOSTFILE
 from gangplan.records import dataclass
 
 # Where the images of this project have the user's home and code (images/README.md).

@@ -21,9 +21,9 @@ from gangplan.plan.flag_problems import flag_problems
 from gangplan.plan.flags import carried, family_of, forwarded, own_options
 from gangplan.plan.launch import Kept
 from gangplan.plan.launchers import FoundLauncher, UnreadableError, find
+from gangplan.plan.names import HOSTFILE as HOSTFILE
+from gangplan.plan.names import HYDRA_HOSTFILE as HYDRA_HOSTFILE
 from gangplan.plan.own_launcher import problems
-from gangplan.plan.paths import HOSTFILE as HOSTFILE
-from gangplan.plan.paths import HYDRA_HOSTFILE as HYDRA_HOSTFILE
 from gangplan.plan.problems import Path, WordProblem, corrected, is_pasteable, listed
 from gangplan.plan.setting_problems import setting_problems
 from gangplan.plan.started_by import elsewhere_problems

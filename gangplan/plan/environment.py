@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from gangplan.model.frameworks import MEETING_PORT, NUMBER
 from gangplan.model.job import PLACEHOLDER, EnvVar, Job, Origins, PodContainer, Role, ValueOrigin
-from gangplan.plan.paths import HOSTFILE, HYDRA_HOSTFILE
+from gangplan.plan.names import HOSTFILE, HYDRA_HOSTFILE
 from gangplan.plan.traffic import STARTED, traffic_env
 
 _SSH_ARGS = "-o ConnectionAttempts=10"

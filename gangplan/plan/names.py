@@ -83,3 +83,8 @@ def _spec_of(body: Body, text: str) -> str:
     end = None if is_last else _TOP.search(text, begin.end())
     start, stop = begin.start() + 1, end.start() + 1 if end else len(text)
     return f"kind: {body['kind']}\n{text[start:stop]}"
+
+
+HOSTFILE = "/etc/mpi/hostfile"  # written by Trainer (plugins/mpi), one `host slots=N` a line
+HYDRA_HOSTS = "/tmp/gangplan-hosts"  # their names alone
+HYDRA_HOSTFILE = "/tmp/gangplan-hostfile"  # the same hosts as Hydra reads them, `host:N`

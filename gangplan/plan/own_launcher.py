@@ -11,7 +11,7 @@ from gangplan.plan.counts import count_problems
 from gangplan.plan.flags import family_of
 from gangplan.plan.launch import Kept, drop, put
 from gangplan.plan.launchers import FAMILIES, Use, read
-from gangplan.plan.paths import HOSTFILE, HYDRA_HOSTFILE
+from gangplan.plan.names import HOSTFILE, HYDRA_HOSTFILE
 from gangplan.plan.problems import Edit, WordProblem
 from gangplan.plan.reach import broken_by, component_of, same_as_set
 from gangplan.plan.reserved import is_reserved, variable_of

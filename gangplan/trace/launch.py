@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gangplan.plan.command import HOSTFILE
-from gangplan.trace import preflight
 from gangplan.trace.cause import Cause, asides
 from gangplan.trace.context import TraceContext
 from gangplan.trace.files import own
@@ -121,7 +120,7 @@ def program(context: TraceContext, role: str, index: int) -> list[Cause]:
     around = asides([*context.mpi(), *context.framework(), context.gang(), _first(context)])
     setup = [context.image("mpi", "setup")] if context.job.image.mpi else []
     grace = [*context.chosen("gracePeriod"), context.spec("launcher", "runsRanks").aside(), *_held(context)]
-    rest = [*carried, *grace, *preflight.looked(context, names), *around, *_own_values(context)]
+    rest = [*carried, *grace, *looked(context, names), *around, *_own_values(context)]
     return [script, *context.workers(), *setup, *wait, *rest]
 
 
@@ -134,3 +133,16 @@ def _own_values(context: TraceContext) -> list[Cause]:
 def _held(context: TraceContext) -> list[Cause]:
     """Whether a pod that has failed waits, so that a try that the platform ended is told from it."""
     return asides([*context.chosen("retries"), context.cluster("versions", "trainer"), context.spec("debug")])
+
+
+def looked(context: TraceContext, names: list[Cause]) -> list[Cause]:
+    """What the preflight is, and what of the plan it is told (plan/preflight.py)."""
+    asked = context.spec("preflight")
+    if not context.job.image.preflight:
+        return [asked.aside()]
+    told = [*context.slots(), *context.ranks(), *context.chosen("gpus"), *context.chosen("image"), *names]
+    told += [context.spec(field) for field in ("mpi", "data", "checkpoint", "volumes")]
+    told += [context.spec("network", field) for field in ("rdma", "transport")]
+    told.append(context.cluster("nodePools", context.job.worker_pool.name, "rdma"))
+    told += [context.team("claims"), context.team("connections")]
+    return [asked, context.image("preflight"), *asides(told)]

@@ -6,7 +6,7 @@ from typing import Any
 
 from gangplan.model.job import Mount, TargetPool
 from gangplan.spec.nodes import field_of
-from gangplan.trace import containers, fabric, others, placed, rails
+from gangplan.trace import fabric, others, rails
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.context import TraceContext, constant
 from gangplan.trace.files import at, own
@@ -79,11 +79,11 @@ def _pool(pod: PodContext) -> list[Cause]:
 
 
 def _near(pod: PodContext, stars: Path) -> list[Cause]:
-    return placed.near(pod.context, pod.role, stars)
+    return near(pod.context, pod.role, stars)
 
 
 def _image(pod: PodContext, stars: Path) -> list[Cause]:
-    return others.image(pod.context, pod.other) if pod.other else containers.of_job(pod.context)
+    return others.image(pod.context, pod.other) if pod.other else others.of_job(pod.context)
 
 
 def _command(pod: PodContext, stars: Path) -> list[Cause]:
@@ -183,9 +183,9 @@ def _beside(pod: PodContext, stars: Path) -> list[Cause]:
     ranks = [pod.context.spec("launcher", "runsRanks").aside()] if pod.role == "launcher" else []
     if stars[1] == "volumeMounts":
         mounted = _mount_at(pod, int(stars[2]), str(stars[-1]))
-        return [*mounted, *containers.around(pod.context, index), *ranks]
+        return [*mounted, *others.around(pod.context, index), *ranks]
     found = pod.context.job.containers[index]
-    return [*containers.container(pod.context, found, stars[1:]), *ranks]
+    return [*others.container(pod.context, found, stars[1:]), *ranks]
 
 
 def _privileges(pod: PodContext, stars: Path) -> list[Cause]:
@@ -208,8 +208,8 @@ POD = Table(
     ("spec nodeSelector *", _selector),
     ("spec tolerations * *", _toleration),
     ("spec affinity podAffinity **", _near),
-    ("spec affinity podAntiAffinity **", lambda pod, stars: placed.apart(pod.context, stars)),
-    ("spec topologySpreadConstraints **", lambda pod, stars: placed.spread(pod.context, stars)),
+    ("spec affinity podAntiAffinity **", lambda pod, stars: apart(pod.context, stars)),
+    ("spec topologySpreadConstraints **", lambda pod, stars: spread(pod.context, stars)),
     ("spec hostNetwork", "fabric.hostNetwork"),
     ("spec dnsPolicy", "fabric.hostNetwork"),
     ("spec initContainers * **", _beside),
@@ -225,3 +225,47 @@ POD = Table(
     ("spec volumes 0 emptyDir sizeLimit", _shm),
     ("spec volumes * **", _volume),
 )
+
+
+def spread(context: TraceContext, stars: Path) -> list[Cause]:
+    """How the workers of the run are spread over nodes."""
+    asked = context.spec("placement", "spread")
+    if stars and stars[-1] == "jobset.sigs.k8s.io/jobset-name":
+        return [*context.run_name(), asked.aside()]
+    return [own(f"{asked.because}: how pods are spread over nodes"), asked.aside()]
+
+
+def near(context: TraceContext, role: str, stars: Path) -> list[Cause]:
+    """The run's own pods (spread: pack) come first in the list, then those of other jobs."""
+    index = int(stars[1]) - (context.job.spread == "pack" and role == "worker")
+    if index < 0:
+        return spread(context, stars)
+    asked = context.spec("placement", "near").aside()
+    ranks = context.spec("launcher", "runsRanks").aside()
+    levels_of = context.cluster("topology").aside()  # for each job there is a term for each level
+    found = context.job.near[index] if index < len(context.job.near) else None
+    if found is not None and stars[-1] == "gangplan.dev/job":
+        written = list(context.value("spec", "placement", "near") or ())
+        return [context.spec("placement", "near", written.index(found.job)), ranks, levels_of]
+    if found is not None and stars[-1] == "topologyKey":
+        levels = context.value("cluster", "topology") or ()
+        label = [
+            context.cluster("topology", n, "label")
+            for n, one in enumerate(levels)
+            if one.get("label") == found.key
+        ]
+        return [*label, own("as close as the cluster can tell"), asked, ranks, levels_of]
+    if stars[-1] == "gangplan.dev/team":
+        return [*context.team_name(), asked, ranks, levels_of]
+    return [own("the closer, the better"), asked, ranks, levels_of]
+
+
+def apart(context: TraceContext, stars: Path) -> list[Cause]:
+    """Jobs that share no node with the workers."""
+    asked = context.spec("placement", "apart")
+    ranks = context.spec("launcher", "runsRanks").aside()
+    if stars[-1] == "gangplan.dev/job":
+        return [context.spec("placement", "apart", int(stars[1])), ranks]
+    if stars[-1] == "gangplan.dev/team":
+        return [*context.team_name(), asked.aside(), ranks]
+    return [own("pods of these jobs share no node"), asked.aside(), ranks]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gangplan.trace.cause import Cause, Path
-from gangplan.trace.containers import pulled
 from gangplan.trace.context import RunContext, constant
 from gangplan.trace.metadata import annotation, label
+from gangplan.trace.others import pulled
 from gangplan.trace.place import StandingPlace
 from gangplan.trace.table import Row, Table
 

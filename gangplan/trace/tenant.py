@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
+from gangplan.generators.tenants import grant_name
 from gangplan.model.backend import BACKENDS
-from gangplan.trace.account import ACCOUNT
-from gangplan.trace.bindings import binding_name, grant, namespace, role, subject, subject_kind, tenant_of
-from gangplan.trace.cause import Cause, Path
+from gangplan.model.site import DebugGrant, Tenant
+from gangplan.trace.cause import Cause, Path, asides
+from gangplan.trace.context import namespace_causes
 from gangplan.trace.files import own
-from gangplan.trace.local_queue import queue_name
 from gangplan.trace.metadata import waived
 from gangplan.trace.network import dns_causes
 from gangplan.trace.persistent import of_volume, volume
@@ -17,6 +17,117 @@ from gangplan.trace.place import StandingPlace
 from gangplan.trace.quotas import bound_causes, quota_facts
 from gangplan.trace.table import Row, Table
 from gangplan.waivers import Subject
+
+
+def queue_name(place: StandingPlace, stars: Path) -> list[Cause]:
+    """metadata.name of a LocalQueue."""
+    holder, name = ("teams", tenant_of(place).team), place.body["metadata"]["name"]
+    own = place.cluster(*holder, "queue")
+    if place.value("cluster", *holder, "queue") == name:
+        return [own, place.gang()]
+    stated = place.cluster(*holder, "localQueues", name, because=f"LocalQueue {name}", key=True)
+    return [stated, own.aside(), place.gang()]
+
+
+GROUPS = {"viewer": "viewers", "data-scientist": "dataScientists", "mlops": "mlops", "admin": "admins"}
+
+
+def tenant_of(place: StandingPlace) -> Tenant:
+    assert place.tenant is not None
+    return place.tenant
+
+
+def namespace(place: StandingPlace, stars: Path) -> list[Cause]:
+    return namespace_causes(place.files, tenant_of(place).team)
+
+
+def _grants(place: StandingPlace) -> list[tuple[int, str]]:
+    """The debug grants whose binding this is: by its name, which holds the last day and a hash."""
+    listed = place.value("team", "debuggers") or []
+    found = []
+    for index, one in enumerate(listed):
+        one_grant = DebugGrant(one["group"], str(one["until"]), one["reason"])
+        if grant_name(one_grant) == place.body["metadata"]["name"]:
+            found.append((index, one["group"]))
+    return found
+
+
+def grant(place: StandingPlace, stars: Path, field: str) -> list[Cause]:
+    return [place.team("debuggers", index, field) for index, _ in _grants(place)]
+
+
+def binding_name(place: StandingPlace, stars: Path) -> list[Cause]:
+    grants = _grants(place)
+    if grants:
+        return [cause for index, _ in grants for cause in _named_grant(place, index)]
+    return role(place, stars)
+
+
+def _named_grant(place: StandingPlace, index: int) -> list[Cause]:
+    return [place.team("debuggers", index, field) for field in ("until", "group", "reason")]
+
+
+def role(place: StandingPlace, stars: Path) -> list[Cause]:
+    if place.body["metadata"]["name"] == "gangplan-scheduler":
+        return [place.cluster("schedules", because="CronJobs of the cluster start the runs of schedules")]
+    if place.body["metadata"]["name"].startswith("training-"):
+        return [
+            own("OpenShift: images run as their own user"),
+            place.cluster("versions", "openshift").aside(),
+        ]
+    if _grants(place):
+        return [own("who may open a shell in pods has the role of a debugger")]
+    around = [place.cluster("gitopsOnly").aside(), *asides(_members(place))]
+    return [own("the role of a persona; where only Git writes, everybody looks"), *around]
+
+
+def _members(place: StandingPlace) -> list[Cause]:
+    return [
+        place.team("groups", field, index)
+        for field in GROUPS.values()
+        for index in range(len(place.value("team", "groups", field) or ()))
+    ]
+
+
+def _group(place: StandingPlace, stars: Path) -> list[Cause]:
+    if grants := _grants(place):
+        return [place.team("debuggers", index, "group") for index, _ in grants]
+    name = place.body["subjects"][stars[0]]["name"]
+    found = [cause for cause in _members(place) if place.value("team", *cause.field) == name]
+    others = asides(cause for cause in _members(place) if cause not in found)
+    return [*found, *others, place.cluster("gitopsOnly").aside()]
+
+
+def subject(place: StandingPlace, stars: Path) -> list[Cause]:
+    """Who is bound: groups of the team's file, or on OpenShift the account of the pods."""
+    is_account = place.body["subjects"][stars[0]].get("kind") == "ServiceAccount"
+    return role(place, stars) if is_account else _group(place, stars)
+
+
+def subject_kind(place: StandingPlace, stars: Path) -> list[Cause]:
+    """What kind of subject is bound: the same for every group, there as long as the group is."""
+    return [
+        own("groups of the identity provider, or on OpenShift the pods' account"),
+        *asides(subject(place, stars)),
+    ]
+
+
+def _identity(place: StandingPlace, stars: Path, cloud: str, field: str) -> list[Cause]:
+    here = place.cluster("teams", place.word("team"), "identity", cloud, field)
+    own, answers = place.team("identity", cloud, field), place.cluster("workloadIdentity", "provider").aside()
+    return [here, own.aside(), answers] if here.is_written else [own, here.aside(), answers]
+
+
+ACCOUNT = tuple(
+    (f"metadata annotations {key}", partial(_identity, cloud=cloud, field=field))
+    for key, cloud, field in (
+        ("eks.amazonaws.com/role-arn", "aws", "role"),
+        ("iam.gke.io/gcp-service-account", "gcp", "serviceAccount"),
+        ("azure.workload.identity/client-id", "azure", "clientId"),
+        ("azure.workload.identity/tenant-id", "azure", "tenantId"),
+    )
+)
+
 
 PREFIX = "gangplan.dev/"
 COUNTS = {"persistentvolumeclaims": "claims", "pods": "pods"}

@@ -32,9 +32,9 @@ CODE = sorted(
     for path in (REPOSITORY / top).rglob("*.py")
 )
 # The longest a module may be; documentation of fields is data, not code.
-LONGEST = 300
+LONGEST = 400
 # Lines of a function.
-SCREEN = 48
+SCREEN = 60
 DOCUMENTATION = {"gangplan/spec/job.py", "gangplan/spec/cluster.py"}
 # What `make test` does not run, and a change of names breaks unseen.
 RUN_ELSEWHERE = sorted(
