@@ -26,6 +26,9 @@ def put_out(files: Mapping[str, str], output: str | None, is_check: bool, kept: 
         _print(files)
         return Exit.CLEAN
     folder = Path(str(output))
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise UserError(f"nothing was written: {folder} is not a folder", "Name a folder: -o DIR.")
+    files = _without_own(files, folder)
     over = [] if kept else _left_over(files, folder)
     if is_check:
         return _compare(files, folder, over)
@@ -42,6 +45,15 @@ def put_out(files: Mapping[str, str], output: str | None, is_check: bool, kept: 
     for path in over:
         sys.stdout.write(f"{folder / path} is left over: remove it\n")
     return Exit.CLEAN
+
+
+def _without_own(files: Mapping[str, str], folder: Path) -> Mapping[str, str]:
+    """The files without those that somebody took over, by removing the first line of one of several."""
+    made = [path for path in files if made_by(_read(folder / path))]
+    own = [path for path in files if path not in made and (folder / path).is_file()] if made else []
+    for path in own:
+        sys.stderr.write(f"{folder / path} is yours, because its first line is gone: it was left alone\n")
+    return {path: text for path, text in files.items() if path not in own}
 
 
 def _print(files: Mapping[str, str]) -> None:
@@ -64,6 +76,11 @@ def _check_own(folder: Path, path: str, text: str) -> None:
         raise UserError(
             f"nothing was written: {target} is that of the workspace in {other or 'the top folder'}", help
         )
+    if target.is_dir():
+        raise UserError(f"nothing was written: {target} is a folder", "Move it away.")
+    if before and before[0] != (made_by(text) or [""])[0]:
+        help = "Write into another folder: -o DIR."
+        raise UserError(f"nothing was written: {target} was made by `gangplan gitops {before[0]}`", help)
     if os.path.lexists(target) and before is None:
         help = "Move it away, or write into another folder (-o) and take over what you need."
         raise UserError(f"nothing was written: {target} exists and was made by hand", help)
@@ -102,6 +119,8 @@ def _left_over(files: Mapping[str, str], folder: Path) -> list[str]:
     found = []
     for inner in sorted(folders):
         for path in sorted((folder / inner).glob("*.y*ml")):
+            if not path.is_file():
+                continue
             name = os.path.join(inner, path.name)
             words = made_by(_read(path))
             if name not in files and words and words[0] in names:

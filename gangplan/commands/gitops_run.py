@@ -1,21 +1,23 @@
-"""From the flags of `gangplan gitops argocd` and `flux` to files, and from files to what becomes of them."""
+"""From the flags of `gangplan gitops` and gangplan.yaml to files, and from files to what becomes of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
-from gangplan.commands.gitops import Argo, argocd_files, flux_files, opened, pairs, source_of
+from gangplan.commands.absent import no_cluster
+from gangplan.commands.common import print_findings
 from gangplan.commands.gitops_files import put_out
+from gangplan.delivery.engine import Engine, Given, engine_of
+from gangplan.delivery.made import files_of, home_of
+from gangplan.delivery.stated import FILE, Stated, stated
 from gangplan.errors import Exit, UserError
-from gangplan.gitops.argocd import RETRIES, ArgoOptions
-from gangplan.gitops.ci import check_image
-from gangplan.gitops.made import Flag, command_of
-from gangplan.gitops.source import RepositorySource
 from gangplan.pipeline.request import Request
 from gangplan.records import dataclass
-
-# Address, revision, namespace and prefix, as flags give them.
-Place = tuple[str, str, str, str | None]
+from gangplan.rules.model import Severity
+from gangplan.tools.git import folder_inside
+from gangplan.workspace import load_workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,62 +29,61 @@ class Asked:
     is_check: bool
 
 
-def finish(asked: Asked, files: Mapping[str, str] | Exit) -> Exit:
-    """Print, write or compare the files; an exit code instead of them goes on as it is."""
-    if isinstance(files, Exit):
-        return files
+def run(engine: Engine, asked: Asked, flags: Mapping[str, Any]) -> Exit:
+    """`gangplan gitops ENGINE`. Raises UserError."""
+    said = said_in(asked.request.root)
+    given = given_to((engine,), asked.request) if not isinstance(said, Exit) else said
+    if isinstance(said, Exit) or isinstance(given, Exit):
+        return Exit.INPUT
+    files = files_of(engine, given, flags, said)
     return put_out(files, asked.output, asked.is_check, bool(asked.request.clusters))
 
 
-def argocd(
-    asked: Asked,
-    place: Place,
-    destinations: tuple[str, ...],
-    retries: int,
-    notify: tuple[str, ...],
-    plugin: str | None,
-) -> Exit:
-    """`gangplan gitops argocd`. Raises UserError."""
-    if plugin and "@sha256:" not in check_image(plugin):
-        help = "Name it by digest, for it decides what is synced: --plugin registry.example.com/gangplan@sha256:DIGEST."
-        raise UserError(f"--plugin {plugin}: a tag can be moved to another image", help)
-    there = dict(pairs("--destination", destinations, "us-cloud=prod-us"))
-    recipients = tuple(pairs("--notify", notify, "slack=ml-runs"))
-    found = opened(asked.request)
-    if isinstance(found, Exit):
-        return found
-    source = source_of(asked.request, *place)
-    argo = Argo(source, ArgoOptions(retries, recipients, bool(plugin)), there, plugin or "")
-    flags: list[Flag] = [
-        ("--destination", destinations),
-        ("--retries", "" if retries == RETRIES else str(retries)),
-        ("--notify", notify),
-        ("--plugin", plugin or ""),
-    ]
-    command = engine_command("argocd", source, "argocd", asked.request, flags)
-    return finish(asked, argocd_files(*found, argo, command))
+def write(request: Request) -> Exit:
+    """`gangplan gitops write`: all that gangplan.yaml lists, each in its place. Raises UserError."""
+    said = said_in(request.root)
+    if isinstance(said, Exit):
+        return said
+    if not said.engines:
+        help = "Create it: apiVersion: gangplan.dev/v1, kind: Workspace, gitops: {engines: {github: {}}}; see `gangplan explain Workspace`."
+        raise UserError(f"nothing was written: no {FILE} lists an engine", help)
+    made = [engine_of(name) for name in said.engines]
+    given = given_to(made, request)
+    if isinstance(given, Exit):
+        return given
+    ready = [(one, files_of(one, given, said=said)) for one in made]
+    for engine, files in ready:
+        put_out(files, str(folder_of(request.root, engine, said)), is_check=False)
+    return Exit.CLEAN
 
 
-def flux(asked: Asked, place: Place) -> Exit:
-    """`gangplan gitops flux`. Raises UserError."""
-    found = opened(asked.request)
-    if isinstance(found, Exit):
-        return found
-    source = source_of(asked.request, *place)
-    command = engine_command("flux", source, "flux-system", asked.request, [])
-    return finish(asked, flux_files(*found, source, command))
+def folder_of(root: Path, engine: Engine, said: Stated) -> Path:
+    """The folder that the files of an engine are in, as people would name it from here."""
+    home = home_of(engine, said)
+    prefix = "" if home else folder_inside(root)
+    top = root.parents[prefix.count("/")] if prefix else root
+    try:
+        return (top / home).relative_to(Path.cwd())
+    except ValueError:
+        return top / home
 
 
-def engine_command(
-    name: str, source: RepositorySource, namespace: str, request: Request | None, more: list[Flag]
-) -> list[str]:
-    """The words of the command that makes the same files again."""
-    flags: list[Flag] = [
-        ("--repo", source.repository),
-        ("--revision", "" if source.revision == "main" else source.revision),
-        ("--namespace", "" if source.namespace == namespace else source.namespace),
-        ("--prefix", source.prefix),
-        *more,
-        ("--cluster", request.clusters if request else ()),
-    ]
-    return command_of(name, flags)
+def said_in(root: Path) -> Stated | Exit:
+    """What gangplan.yaml says; its findings are printed."""
+    said, findings = stated(root)
+    print_findings(findings)
+    return Exit.INPUT if findings else said
+
+
+def given_to(engines: Iterable[Engine], request: Request) -> Given | Exit:
+    """What engines make their files of; findings of the workspace are printed. Raises UserError."""
+    if not any(one.by_cluster for one in engines):
+        return Given(request)
+    workspace = load_workspace(request.root)
+    print_findings(workspace.findings)
+    if any(finding.severity is Severity.ERROR for finding in workspace.findings):
+        return Exit.INPUT
+    for name in request.clusters:
+        if name not in workspace.clusters:
+            raise no_cluster(name, workspace)
+    return Given(request, workspace, tuple(request.clusters or workspace.clusters))

@@ -12,29 +12,26 @@ from pathlib import Path
 from gangplan.commands.ask import ask, is_watched
 from gangplan.commands.common import plural, print_findings
 from gangplan.commands.connecting import Asked, connected_to
-from gangplan.commands.forges import tekton
-from gangplan.commands.gitops import Argo, argocd_files, flux_files
-from gangplan.commands.gitops_run import engine_command
 from gangplan.commands.init_flags import Wanted, check_flags, check_place
+from gangplan.delivery.engine import Given, engine_of
+from gangplan.delivery.made import files_of, home_of
+from gangplan.delivery.stated import stated
 from gangplan.errors import Exit, ToolError, UserError
-from gangplan.gitops.ci import CiOptions, check_folder, plain_folder
-from gangplan.gitops.codeowners import organisation_of
-from gangplan.gitops.source import RepositorySource
+from gangplan.gitops.ci import check_folder, plain_folder
+from gangplan.gitops.source import EXAMPLE, check_url
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
 from gangplan.report.escape import own_line
 from gangplan.starter.answers import (
     ACCELERATORS,
     ENGINES,
-    EXAMPLE,
     FORGES,
     Answers,
     check_choice,
     check_name,
-    check_url,
 )
 from gangplan.starter.draft import drafted
-from gangplan.starter.files import flux_url, workspace_files
+from gangplan.starter.files import workspace_files
 from gangplan.starter.kept import kept_lines
 from gangplan.starter.write import existing, write_new
 from gangplan.tools.git import folder_inside, remote
@@ -52,7 +49,7 @@ def init(folder: Path, wanted: Wanted) -> Exit:
         answers = _seen(answers, wanted.observing)
     files = workspace_files(answers)
     with drafted(None, files) as draft:
-        files = dict(sorted((files | _sync_files(draft, answers)).items()))
+        files = dict(sorted((files | _delivered(draft, answers)).items()))
         findings = [one for one in preview(Request(draft, engine="serial")).findings if one.is_error]
     if findings:
         print_findings(findings)
@@ -176,25 +173,21 @@ def _remote(root: Path) -> str:
         return ""
 
 
-def _sync_files(draft: Path, answers: Answers) -> dict[str, str]:
-    """What the sync engine reads, one file per cluster: as `gangplan gitops` writes it once all is rendered."""
-    if answers.sync == "none":
-        return {}
-    if answers.sync == "tekton":
-        options = CiOptions(branch=answers.branch, workspace=answers.prefix or ".")
-        found = tekton(Request(draft), options, answers.forge, None, "ci")
-        return found if isinstance(found, dict) else {}
+def _delivered(draft: Path, answers: Answers) -> dict[str, str]:
+    """What gangplan.yaml lists, as `gangplan gitops write` makes it once all is rendered.
+
+    What forges read is at the top of the repository: it is left out where the workspace is in a folder of it.
+    """
+    said, _ = stated(draft)
     workspace = load_workspace(draft)
-    clusters = list(workspace.clusters)
-    if answers.sync == "flux":
-        source = RepositorySource(flux_url(answers.repository), answers.branch, "flux-system", answers.prefix)
-        command = engine_command("flux", source, "flux-system", None, [])
-        files = flux_files(workspace, clusters, source, command, is_rendered=False)
-    else:
-        source = RepositorySource(answers.repository, answers.branch, "argocd", answers.prefix)
-        command = engine_command("argocd", source, "argocd", None, [])
-        files = argocd_files(workspace, clusters, Argo(source), command, is_rendered=False)
-    return {f"{answers.sync}/{name}": text for name, text in files.items()}
+    given = Given(Request(draft), workspace, tuple(workspace.clusters), is_rendered=False)
+    files: dict[str, str] = {}
+    for name in said.engines:
+        home = home_of(engine_of(name), said)
+        if home or not answers.prefix:
+            made = files_of(engine_of(name), given, said=said)
+            files |= {f"{home}/{path}" if home else path: text for path, text in made.items()}
+    return files
 
 
 def _report(
@@ -219,17 +212,9 @@ def _report(
         f"then: correct overlays/{cluster}/cluster.yaml and images/catalog.yaml, whose values are examples,\n"
     )
     if answers.sync in ("argocd", "flux") and answers.repository == EXAMPLE:
-        say(
-            f"      and the address in {answers.sync}/: gangplan gitops {answers.sync} --repo URL -o {answers.sync}\n"
-        )
+        say("      and the address in gangplan.yaml, then: gangplan gitops write\n")
     if answers.prefix and answers.forge != "none":
-        top = "/".join([".."] * (answers.prefix.count("/") + 1))
-        owners = "codeowners" if answers.forge == "github" else f"codeowners --forge {answers.forge}"
-        owners += f" --organisation {organisation_of(answers.repository)}"
-        paths = {"github": ".github", "gitlab": ".gitlab .gitlab-ci.yml"}[answers.forge]
         say(
-            "      move CI and CODEOWNERS to the top of the repository, where forges read them:\n"
-            f"        gangplan gitops {answers.forge} -o {top} && gangplan gitops {owners} -o {top} &&\n"
-            f"        rm -r {paths} CODEOWNERS\n"
+            "      gangplan gitops write: CI and CODEOWNERS go to the top of the repository, where forges read them\n"
         )
     say(f"      change specs/{team}/quickstart.yaml, or add a job: gangplan new job NAME --team {team}\n")

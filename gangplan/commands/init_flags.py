@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gangplan.commands.connecting import Asked
 from gangplan.errors import UserError, refusal
+from gangplan.gitops.source import check_branch, check_url
 from gangplan.records import dataclass
 from gangplan.report.escape import own_line
 from gangplan.spec.root import find_root
@@ -15,10 +16,8 @@ from gangplan.starter.answers import (
     ACCELERATORS,
     ENGINES,
     FORGES,
-    check_branch,
     check_choice,
     check_name,
-    check_url,
 )
 from gangplan.workspace import RENDERED
 

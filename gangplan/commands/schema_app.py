@@ -20,7 +20,10 @@ app = typer.Typer(
 
 
 # As gangplan.reference.schemas has them, which needs the formats themselves (tests/start hold the two together).
-_KINDS = ("spec", "sweep", "template", "team", "cluster", "catalog", "waiver", "findings", "plan", "import")
+_KINDS = (
+    *("spec", "sweep", "template", "team", "cluster", "catalog", "waiver", "workspace"),
+    *("findings", "plan", "import"),
+)
 
 
 @app.command("print")

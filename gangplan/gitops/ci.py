@@ -8,12 +8,11 @@ branches.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from markupsafe import Markup
 
 from gangplan.errors import UserError
-from gangplan.gitops.made import Flag, command_of, headed
 from gangplan.records import dataclass
 from gangplan.spec.lookalikes import without_accents
 from gangplan.template import render_yaml
@@ -42,16 +41,6 @@ class CiOptions:
     image: str = ""
     python: str = PYTHON
 
-    @property
-    def flags(self) -> list[Flag]:
-        """The flags that say the same."""
-        return [
-            ("--branch", "" if self.branch == BRANCH else self.branch),
-            ("--prefix", "" if self.workspace == "." else self.workspace),
-            ("--image", self.image),
-            ("--python", "" if self.python == PYTHON else self.python),
-        ]
-
 
 @dataclass(frozen=True, slots=True)
 class _Pin:
@@ -67,22 +56,19 @@ def github_files(options: CiOptions, pins: Mapping[str, str]) -> dict[str, str]:
         "python": options.python,
         "pins": {name: _pin(name, pins) for name in ACTIONS},
     }
-    files = {
+    return {
         ".github/workflows/gangplan.yaml": render_yaml("ci/github-workflow.yaml.j2", values),
         ".github/actions/gangplan/action.yaml": render_yaml("ci/github-action.yaml.j2", values),
     }
-    given = [f"{name}={commit}" for name, commit in pins.items()]
-    return headed(command_of("github", [*options.flags, ("--pin", given)]), files)
 
 
 def gitlab_files(options: CiOptions) -> dict[str, str]:
     """The component, and a pipeline that includes it."""
     values = {"image": options.image or PYTHON_IMAGE, "workspace": options.workspace}
-    files = {
+    return {
         ".gitlab-ci.yml": render_yaml("ci/gitlab.yaml.j2", values),
         ".gitlab/gangplan.yml": render_yaml("ci/gitlab-component.yaml.j2", values),
     }
-    return headed(command_of("gitlab", options.flags), files)
 
 
 def jenkins_files(options: CiOptions) -> dict[str, str]:
@@ -91,26 +77,24 @@ def jenkins_files(options: CiOptions) -> dict[str, str]:
         "image": _groovy(options.image or PYTHON_GIT_IMAGE),
         "workspace": _groovy(options.workspace),
     }
-    files = {"Jenkinsfile": render_yaml("ci/jenkinsfile.j2", values)}
-    return headed(command_of("jenkins", options.flags), files, "//")
+    return {"Jenkinsfile": render_yaml("ci/jenkinsfile.j2", values)}
 
 
-def check_image(image: str) -> str:
-    """The image, if it is one. Raises UserError."""
+def check_image(image: str, words: str) -> str:
+    """The image, given by some words, if it is one. Raises UserError."""
     if not _IMAGE.fullmatch(image):
-        help = "Write --image registry.example.com/ci/gangplan@sha256:DIGEST."
+        help = f"Write {words} registry.example.com/ci/gangplan@sha256:DIGEST."
         raise UserError(f"'{image}' is not the name of an image", help)
     return image
 
 
-def check_folder(folder: str) -> str:
+def check_folder(folder: str, words: str = "--prefix") -> str:
     """The folder of a workspace in its repository, without slashes around it; `.` is its top. Raises
     UserError."""
     plain = folder.strip("/") or "."
     if not is_folder(plain):
-        help = (
-            "Write it from the top of the repository, in letters, digits, '.', '_' and '-': --prefix ml/jobs."
-        )
+        signs = "in letters, digits, '.', '_' and '-'"
+        help = f"Write it from the top of the repository, {signs}: {words} ml/jobs."
         raise UserError(f"'{folder}' cannot be the folder of a workspace", help)
     return plain
 
@@ -127,15 +111,12 @@ def plain_folder(folder: str) -> str:
     return "/".join(part or "jobs" for part in parts)
 
 
-def check_pins(given: Iterable[str]) -> dict[str, str]:
-    """Commits by action, from `ACTION=COMMIT`. Raises UserError."""
-    pins = {}
-    for one in given:
-        name, _, commit = one.partition("=")
+def check_pins(pins: Mapping[str, str]) -> Mapping[str, str]:
+    """Commits by action, each whole, of actions that the workflow uses. Raises UserError."""
+    for name, commit in pins.items():
         if name not in ACTIONS or not re.fullmatch(r"[0-9a-f]{40}", commit):
             help = f"Write --pin ACTION=COMMIT with 40 hexadecimal digits; actions: {', '.join(ACTIONS)}."
-            raise UserError(f"'{one}' does not pin an action of the workflow", help)
-        pins[name] = commit
+            raise UserError(f"'{name}={commit}' does not pin an action of the workflow", help)
     return pins
 
 

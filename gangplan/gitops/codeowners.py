@@ -5,24 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from gangplan.gitops.made import command_of, headed
 from gangplan.records import dataclass
 
 # Whoever may change these decides what runs on clusters, and what checks it.
 PLATFORM = ("/overlays/", "/images/", "/jobtemplates/", "/policies/", "/schemas/")
-_SETTINGS = ("/.gitattributes", "/requirements.txt")
-# From the top of the repository, by forge.
-_CI = {"github": ("/.github/",), "gitlab": ("/.gitlab-ci.yml", "/.gitlab/"), "none": ()}
-# Those of any forge, where they are there.
-OTHER_CI = ("/.tekton/", "/Jenkinsfile")
+_SETTINGS = ("/.gitattributes", "/gangplan.yaml", "/requirements.txt")
+# What CI reads from the top of the repository, by what makes it.
+RECIPES = {
+    "github": ("/.github/",),
+    "gitlab": ("/.gitlab-ci.yml", "/.gitlab/"),
+    "jenkins": ("/Jenkinsfile",),
+    "tekton": ("/.tekton/",),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """Who owns what: the forge, what stands before the names of teams, owners by team (or `platform`) where
-    they are called otherwise, and the folder of the workspace in the repository."""
+    """Who owns what: what stands before the names of teams, owners by team (or `platform`) where they are
+    called otherwise, and the folder of the workspace in the repository."""
 
-    forge: str
     organisation: str
     given: Mapping[str, str]
     prefix: str = ""
@@ -31,19 +32,13 @@ class Owners:
 def codeowners_files(
     owners: Owners, teams: Sequence[str], engines: Sequence[str] = (), recipes: Sequence[str] = ()
 ) -> dict[str, str]:
-    """The file; `engines` are folders of sync manifests, `recipes` those of OTHER_CI that are there."""
+    """The file; `engines` are folders of sync manifests, `recipes` what CI reads."""
     names = {name: owners.given.get(name, f"@{owners.organisation}/{name}") for name in (*teams, "platform")}
     top = f"/{owners.prefix}" if owners.prefix else ""
     rows = [(f"{top}/specs/{team}/", names[team]) for team in teams]
     own = [f"{top}{path}" for path in (*PLATFORM, *(f"/{one}/" for one in engines), *_SETTINGS)]
-    rows += [(path, names["platform"]) for path in (*own, *_CI[owners.forge], *recipes, "/CODEOWNERS")]
-    flags = [
-        ("--forge", "" if owners.forge == "github" else owners.forge),
-        ("--organisation", owners.organisation),
-        ("--owner", [f"{name}={owner}" for name, owner in owners.given.items()]),
-        ("--prefix", owners.prefix),
-    ]
-    return headed(command_of("codeowners", flags), {"CODEOWNERS": _table(rows)})
+    rows += [(path, names["platform"]) for path in (*own, *recipes, "/CODEOWNERS")]
+    return {"CODEOWNERS": _table(rows)}
 
 
 def organisation_of(repository: str) -> str:

@@ -17,6 +17,7 @@ _TITLES = {
     "cluster": "Cluster",
     "catalog": "ImageCatalog",
     "waiver": "Waiver",
+    "workspace": "Workspace",
 }
 
 

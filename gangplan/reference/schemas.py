@@ -15,6 +15,7 @@ FINDINGS, PLAN, IMPORT = "findings", "plan", "import"
 
 def models() -> dict[str, type[Strict]]:
     """The file formats by the names that the command takes."""
+    from gangplan.delivery.stated import workspace_model
     from gangplan.spec.catalog import ImageCatalog
     from gangplan.spec.cluster import Cluster
     from gangplan.spec.job import TrainingJob
@@ -31,6 +32,7 @@ def models() -> dict[str, type[Strict]]:
         "cluster": Cluster,
         "catalog": ImageCatalog,
         "waiver": Waiver,
+        "workspace": workspace_model(),
     }
 
 

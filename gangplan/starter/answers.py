@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import Any
 
 from gangplan.errors import UserError
+from gangplan.gitops.source import EXAMPLE
 from gangplan.records import dataclass
 from gangplan.spec.lookalikes import without_accents
 from gangplan.spec.namespaces import RESERVED
@@ -17,12 +18,7 @@ from gangplan.spec.words import DNS_LABEL
 FORGES = ("github", "gitlab", "none")
 ENGINES = ("argocd", "flux", "tekton", "none")
 ACCELERATORS = ("nvidia", "amd", "none")
-# A repository that is no one's: written until the real one is known.
-EXAMPLE = "https://git.example.com/ml/jobs.git"
 _MOST = 63
-# https://host/path, ssh://user@host/path, and the form of scp, user@host:path.
-_URL = re.compile(r"(?:https?|ssh)://[^\s/]+/\S+|[\w.-]+@[\w.-]+:[^\s:]+")
-_BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +73,4 @@ def check_name(what: str, value: str) -> str:
     if what == "team" and RESERVED.fullmatch(value):
         message = f"'{value}' cannot be the name of a team: its namespace belongs to the platform"
         raise UserError(message, "Choose another name, such as nlp.")
-    return value
-
-
-def check_url(value: str) -> str:
-    """The address of a Git repository. Raises UserError."""
-    if not _URL.fullmatch(value):
-        message = f"'{value}' is not the address of a Git repository"
-        raise UserError(message, f"Write it as {EXAMPLE} or git@git.example.com:ml/jobs.git.")
-    return value
-
-
-def check_branch(value: str) -> str:
-    """The name of a branch. Raises UserError."""
-    if not _BRANCH.fullmatch(value) or ".." in value:
-        raise UserError(f"'{value}' is not the name of a branch", "Write --branch main.")
     return value

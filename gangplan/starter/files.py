@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from dataclasses import replace
 from typing import Any
 
 from gangplan import __version__
-from gangplan.gitops.ci import BRANCH, CiOptions, github_files, gitlab_files, is_folder
-from gangplan.gitops.codeowners import Owners, codeowners_files, organisation_of
+from gangplan.delivery.stated import FILE
+from gangplan.gitops.ci import BRANCH, is_folder
 from gangplan.reference.schemas import editor_schema, models
 from gangplan.starter.answers import Answers
 from gangplan.starter.readme import readme
@@ -58,6 +57,11 @@ plan.md
 
 .venv/
 """
+_DELIVERY = """\
+# What delivers this workspace: `gangplan gitops write` makes it, `gangplan gitops check` compares it.
+apiVersion: gangplan.dev/v1
+kind: Workspace
+gitops:"""
 _REQUIREMENTS = f"""\
 # The gangplan of CI and of everybody: another version may render other bytes.
 # Lock it with its hashes (uv pip compile --generate-hashes), and pip refuses any other file.
@@ -66,7 +70,7 @@ gangplan=={__version__}
 
 
 def workspace_files(answers: Answers) -> dict[str, str]:
-    """All files but those of the sync engine that need the workspace itself, by path from its root."""
+    """All files but those that `gangplan gitops` makes of them, by path from the root."""
     values = {
         "team": answers.team,
         "teams": answers.teams,
@@ -87,11 +91,11 @@ def workspace_files(answers: Answers) -> dict[str, str]:
         ".gitattributes": _attributes(answers),
         "requirements.txt": _REQUIREMENTS,
         "README.md": readme(answers),
+        **_delivery(answers),
     }
     if answers.is_sample:
         for path, name in _SAMPLE.items():
             files[path.format(team=answers.team)] = render_yaml(name, values)
-    files |= _forge_files(answers)
     return dict(sorted((files | _editor()).items()))
 
 
@@ -116,12 +120,6 @@ def _cluster(answers: Answers, values: dict[str, Any]) -> str:
     return text
 
 
-def flux_url(repository: str) -> str:
-    """An address as a GitRepository takes it: with a scheme, which the form of scp has not (Flux 2.9)."""
-    short = re.fullmatch(r"([\w.-]+@[\w.-]+):(.+)", repository)
-    return f"ssh://{short[1]}/{short[2]}" if short else repository
-
-
 def _editor() -> dict[str, str]:
     """Schemas of all file formats, and the settings that bind them to files."""
     files = {f"{SCHEMAS}/{kind}.json": _json(editor_schema(kind)) for kind in models()}
@@ -132,6 +130,7 @@ def _editor() -> dict[str, str]:
         "cluster": ["overlays/*/cluster.yaml"],
         "catalog": ["images/catalog.yaml"],
         "waiver": ["policies/waivers/*.yaml"],
+        "workspace": [FILE],
     }
     settings = {
         "yaml.schemas": {f"./{SCHEMAS}/{kind}.json": patterns for kind, patterns in bound.items()},
@@ -176,17 +175,17 @@ def _hooks(folder: str) -> str:
     return render_yaml("workspace/pre-commit.yaml.j2", values)
 
 
-def _forge_files(answers: Answers) -> dict[str, str]:
-    """CI and CODEOWNERS, as `gangplan gitops` writes them."""
-    options = CiOptions(branch=answers.branch, workspace=answers.prefix or ".")
-    files = {}
-    if answers.forge == "github":
-        files = github_files(options, {})
-    elif answers.forge == "gitlab":
-        files = gitlab_files(replace(options, branch=BRANCH))
-    if answers.prefix and not is_folder(answers.prefix):
-        return files  # patterns of owners have no quotes, and without a forge nobody reads them
-    owners = Owners(answers.forge, organisation_of(answers.repository), {}, answers.prefix)
-    engines = (answers.sync,) if answers.sync in _SYNCED else ()
-    recipes = ["/.tekton/"] if answers.sync == "tekton" else []
-    return files | codeowners_files(owners, sorted(answers.teams), engines, recipes)
+def _delivery(answers: Answers) -> dict[str, str]:
+    """gangplan.yaml: what `gangplan gitops write` makes of the workspace, if there is anything."""
+    needs = {
+        "repo": answers.repository,
+        "branch": "" if answers.branch == BRANCH else answers.branch,
+        "prefix": answers.prefix,
+        "forge": "" if answers.forge == "github" else answers.forge,
+    }
+    engines = [one for one in (answers.sync, answers.forge) if one != "none"]
+    if not answers.prefix or is_folder(answers.prefix):
+        engines.append("codeowners")  # its patterns have no quotes
+    lines = [f"  {name}: {value}" for name, value in needs.items() if value]
+    text = "\n".join([_DELIVERY, *lines, "  engines:", *(f"    {one}: {{}}" for one in engines), ""])
+    return {FILE: text} if engines else {}

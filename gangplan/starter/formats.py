@@ -17,6 +17,7 @@ _PLACES = (
     (r"images/catalog\.yaml", "catalog"),
     (r"policies/waivers/[^/]+\.yaml", "waiver"),
     (r"jobtemplates/.+\.yaml", "template"),
+    (r"gangplan\.yaml", "workspace"),
 )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gangplan.starter.answers import EXAMPLE, Answers
+from gangplan.gitops.source import EXAMPLE
+from gangplan.starter.answers import Answers
 
 _ENGINES = {"argocd": "Argo CD", "flux": "Flux"}
 

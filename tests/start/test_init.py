@@ -17,7 +17,6 @@ from gangplan.reference.schemas import editor_schema, models
 from gangplan.starter import write as writing
 from gangplan.starter.answers import ENGINES, FORGES
 from tests import plain
-from tests.gitops import scripts
 from tests.start.terminal import Terminal
 from tests.workspaces import Outcome, gangplan, tree
 
@@ -115,7 +114,7 @@ def test_the_next_step_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     out = begin(Path("my jobs"), *ONE).out
     assert "\nnext: cd 'my jobs' && gangplan render && gangplan validate\n" in out
-    assert out.startswith("wrote 24 files in my jobs:\n")
+    assert out.startswith("wrote 26 files in my jobs:\n")
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     assert "\nnext: gangplan render && gangplan validate\n" in begin(Path("."), *ONE).out
@@ -199,13 +198,10 @@ def test_a_workspace_inside_a_repository_knows_where_it_is(tmp_path: Path) -> No
     git(tmp_path, "init", "-q")
     root = tmp_path / "ml/jobs"
     said = begin(root, *ONE).out
-    command = said.split("where forges read them:\n")[1].split("      change specs/")[0]
-    assert "gitops github -o ../.." in command
+    assert "gangplan gitops write: CI and CODEOWNERS go to the top of the repository" in said
     assert "path: ml/jobs/rendered/lab/platform\n" in (root / "argocd/lab.yaml").read_text()
-    assert "/ml/jobs/specs/nlp/" in (root / "CODEOWNERS").read_text()
-    workflow = (root / CI["github"]).read_text()
-    assert workflow.startswith("# Made by `gangplan gitops github --prefix ml/jobs`;")
-    assert "workspace: ml/jobs\n" in workflow
+    assert "  prefix: ml/jobs\n" in (root / "gangplan.yaml").read_text()
+    assert not (root / CI["github"]).exists()
 
 
 def test_a_folder_with_a_blank_in_a_repository(tmp_path: Path) -> None:
@@ -233,21 +229,21 @@ def test_a_folder_with_a_blank_in_a_repository(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("forge", ["github", "gitlab"])
-def test_ci_of_a_workspace_inside_a_repository_moves_to_its_top(forge: str, tmp_path: Path) -> None:
-    """Forges read CI and owners there alone. What init says is typed word for word."""
+def test_ci_of_a_workspace_inside_a_repository_goes_to_its_top(forge: str, tmp_path: Path) -> None:
+    """Forges read CI and owners there alone."""
     top = tmp_path / "repository"
     top.mkdir()
     git(top, "init", "-q")
     root = top / "ml/jobs"
-    said = begin(root, *ONE, "--forge", forge).out
-    before = {path: (root / path).read_bytes() for path in (CI[forge], "CODEOWNERS")}
-    command = said.split("where forges read them:\n")[1].split("      change specs/")[0]
-    tools = scripts.program(tmp_path / "tools")
-    done = scripts.run(command, root, {}, "sh", tools)
-    assert done.returncode == 0, done.stderr
-    assert {path: (top / path).read_bytes() for path in before} == before
-    assert not any((root / path).exists() for path in before)
+    begin(root, *ONE, "--forge", forge)
     assert gangplan("render", "-C", root).code == Exit.CLEAN
+    outcome = gangplan("gitops", "write", "-C", root)
+    assert outcome.code == Exit.CLEAN, outcome.err
+    assert "/ml/jobs/specs/nlp/" in (top / "CODEOWNERS").read_text()
+    recipe = (top / CI[forge]).read_text()
+    assert recipe.startswith(f"# Made by `gangplan gitops {forge} --prefix ml/jobs`;")
+    assert "workspace: ml/jobs\n" in recipe
+    assert not any((root / path).exists() for path in (CI[forge], "CODEOWNERS"))
     assert gangplan("gitops", "check", "-C", root).out.endswith("all fresh\n")
 
 

@@ -1,0 +1,121 @@
+"""Argo CD: projects and applications of each cluster, and what Argo CD itself must know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from gangplan.delivery.engine import Engine, Given, Option
+from gangplan.delivery.options import NAMESPACE, PREFIX, REPO, REVISION
+from gangplan.errors import UserError
+
+if TYPE_CHECKING:
+    from gangplan.gitops.argocd import ArgoCluster
+    from gangplan.workspace import Workspace
+
+_IMAGE = "registry.example.com/gangplan@sha256:DIGEST"
+
+
+def _files(given: Given) -> Mapping[str, str]:
+    """A file per cluster, and `settings/` for Argo CD itself. Raises UserError for an unknown Trainer."""
+    from gangplan.delivery.clusters import parts_of, source_of, workspace_of
+    from gangplan.gitops.argocd import ArgoOptions, argocd_objects
+    from gangplan.gitops.settings import settings_of
+    from gangplan.objects import dump_all
+    from gangplan.spec.near import nearest
+
+    workspace, source = workspace_of(given), source_of(given)
+    for name in given["destination"]:
+        if name not in workspace.clusters:
+            raise UserError(f"there is no cluster '{name}'", nearest(name, workspace.clusters))
+    options = ArgoOptions(given["retries"], tuple(given["notify"].items()), bool(given["plugin"]))
+    files = {}
+    for name in given.clusters:
+        cluster = _cluster(workspace, name, given["destination"].get(name, ""))
+        files[f"{name}.yaml"] = dump_all(argocd_objects(cluster, source, parts_of(given, name), options))
+    for name, bodies in settings_of(source.namespace, options, given["plugin"]).items():
+        files[f"settings/{name}"] = dump_all(bodies)
+    return files
+
+
+def _cluster(workspace: Workspace, name: str, destination: str) -> ArgoCluster:
+    from gangplan.delivery.clusters import controllers
+    from gangplan.gitops.argocd import ArgoCluster
+    from gangplan.model.support import TRAINER
+    from gangplan.model.version import parse_version
+    from gangplan.policy.export import guardrails
+    from gangplan.resolve.site import has_cronjobs
+    from gangplan.spec.namespaces import namespace_of
+
+    spec = workspace.clusters[name].spec
+    versions = spec.versions
+    trainer = TRAINER.get(parse_version(versions.trainer).line) if versions.trainer else None
+    if trainer is None and versions.trainer:
+        raise UserError(
+            f"cluster {name} has a Trainer that gangplan does not know", "Run `gangplan cluster check`."
+        )
+    teams = {team: namespace_of(spec, team, workspace.teams[team].spec) for team in sorted(spec.teams)}
+    return ArgoCluster(
+        name,
+        teams,
+        trainer.override_field if trainer else "",
+        others=(spec.monitoring.namespace,) if spec.monitoring else (),
+        destination=destination,
+        policies=guardrails(workspace, name),
+        controllers=controllers(spec),
+        has_volumes=any(one.persistent_volumes for one in spec.teams.values()),
+        has_cronjobs=has_cronjobs(spec),
+    )
+
+
+def _plugin(value: Any, words: str) -> Any:
+    from gangplan.gitops.ci import check_image
+
+    if value and "@sha256:" not in check_image(value, words):
+        help = f"Name it by digest, for it decides what is synced: {words} {_IMAGE}."
+        raise UserError(f"{words} {value}: a tag can be moved to another image", help)
+    return value
+
+
+def _attempts(value: Any, words: str) -> Any:
+    if value < 0:
+        raise UserError(f"{words} {value}: a sync cannot be tried less than once", f"Write {words} 5.")
+    return value
+
+
+ENGINE = Engine(
+    "argocd",
+    "Write Argo CD projects and applications of each cluster, and health checks for Argo CD itself.",
+    (
+        REPO,
+        REVISION,
+        replace(NAMESPACE, default="argocd"),
+        PREFIX,
+        Option(
+            "destination",
+            "What Argo CD calls a cluster, or the address of its server (default: its name here).",
+            "CLUSTER=NAME",
+            "us-cloud=prod-us",
+            {},
+        ),
+        Option("retries", "Attempts of a failed sync.", "N", "3", 5, check=_attempts),
+        Option(
+            "notify",
+            "Who hears of failed syncs and failed runs, such as slack=ml-runs.",
+            "SERVICE=RECIPIENT",
+            "slack=ml-runs",
+            {},
+        ),
+        Option(
+            "plugin",
+            "Let a plugin in this image check the tree at every sync, instead of reading it directly.",
+            "IMAGE",
+            _IMAGE,
+            check=_plugin,
+        ),
+    ),
+    _files,
+    home="argocd",
+    by_cluster=True,
+)

@@ -1,0 +1,44 @@
+"""What engines of sync need of the workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gangplan.delivery.engine import Given
+from gangplan.errors import InternalError, UserError
+from gangplan.gitops.source import RepositorySource
+from gangplan.spec.cluster import Cluster
+from gangplan.workspace import RENDERED, Workspace
+
+PARTS = ("platform", "tenants", "runs")
+
+
+def workspace_of(given: Given) -> Workspace:
+    """The workspace, which is read before an engine about clusters is asked."""
+    if given.workspace is None:
+        raise InternalError("an engine asks for a workspace that was not read")
+    return given.workspace
+
+
+def source_of(given: Given) -> RepositorySource:
+    """Where the engine finds the workspace."""
+    return RepositorySource(given["repo"], given["revision"], given["namespace"], given["prefix"])
+
+
+def controllers(spec: Cluster) -> tuple[str, ...]:
+    """What starts runs on a cluster, as `versions` calls it."""
+    stated = {"trainer": spec.versions.trainer, "mpiOperator": spec.versions.mpi_operator}
+    return tuple(key for key, version in stated.items() if version)
+
+
+def parts_of(given: Given, cluster: str) -> Sequence[str]:
+    """The parts of a cluster that are rendered: what has no folder cannot be synced. Raises UserError.
+
+    Runs come and go, and are read from the folder of the cluster, which stays.
+    """
+    folder = workspace_of(given).root / RENDERED / cluster
+    if not given.is_rendered:
+        return PARTS
+    if not folder.is_dir():
+        raise UserError(f"nothing is rendered for cluster {cluster}", "Run `gangplan render` first.")
+    return [part for part in PARTS if part == "runs" or (folder / part).is_dir()]

@@ -1,0 +1,93 @@
+"""Rows of engines and of their options; nothing here is slow to import, for help needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from gangplan.errors import UserError
+from gangplan.records import dataclass
+from gangplan.spec.near import nearest
+
+if TYPE_CHECKING:
+    from gangplan.pipeline.request import Request
+    from gangplan.workspace import Workspace
+
+# Modules of this package, as the help lists them.
+NAMES = ("argocd", "flux", "tekton", "github", "gitlab", "jenkins", "codeowners")
+Value = str | int | tuple[str, ...] | Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What an engine makes its files of: the workspace, some clusters, and a value for each of its options.
+
+    Without `is_rendered`, the tree will be there once the files are read. `workspace` is None for engines
+    that do not ask for it. `homes` are the folders of the engines that gangplan.yaml lists, by name.
+    """
+
+    request: Request
+    workspace: Workspace | None = None
+    clusters: tuple[str, ...] = ()
+    is_rendered: bool = True
+    values: Mapping[str, Any] = field(default_factory=dict)
+    homes: Mapping[str, str] = field(default_factory=dict)
+
+    def __getitem__(self, option: str) -> Any:
+        return self.values[option]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A flag of an engine's command, and the field of its settings that has the same name.
+
+    Its value is of the kind of `default`: a text, a number, a list, or a mapping, whose flags are NAME=VALUE.
+    Where neither states it, the setting `shared` for all engines holds, then what `find` finds.
+    `check` gives the value as the engine takes it, or raises UserError, with the words by which it was given.
+    """
+
+    name: str
+    help: str
+    metavar: str
+    example: str
+    default: Value = ""
+    shared: str = ""
+    find: Callable[[Given], Value] | None = None
+    check: Callable[[Any, str], Any] | None = None
+    is_needed: bool = False
+
+    @property
+    def flag(self) -> str:
+        """The flag."""
+        return f"--{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """One engine: its options, and what makes its files, by their paths below `home`.
+
+    `home` is a folder of the workspace; empty for files at the top of the repository. `by_cluster`: its files
+    are about clusters, of which a command may name some.
+    """
+
+    name: str
+    help: str
+    options: tuple[Option, ...]
+    files: Callable[[Given], Mapping[str, str]]
+    home: str = ""
+    by_cluster: bool = False
+
+
+def engine_of(name: str) -> Engine:
+    """The engine of a name. Raises UserError where there is none."""
+    if name not in NAMES:
+        raise UserError(f"there is no engine '{name}'", nearest(name, NAMES))
+    engine: Engine = import_module(f"gangplan.delivery.{name}").ENGINE
+    return engine
+
+
+def engines() -> list[Engine]:
+    """All of them."""
+    return [engine_of(name) for name in NAMES]

@@ -1,0 +1,119 @@
+"""An engine and what is stated in, its files out, each below a line that says how it is made again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from gangplan.delivery.engine import Engine, Given, Option, engine_of
+from gangplan.delivery.stated import FILE, Stated
+from gangplan.errors import UserError
+from gangplan.gitops.made import command_of, headed
+
+NOTHING = Stated()
+NO_FLAGS: Mapping[str, Any] = MappingProxyType({})
+
+
+def files_of(
+    engine: Engine, given: Given, flags: Mapping[str, Any] = NO_FLAGS, said: Stated = NOTHING
+) -> dict[str, str]:
+    """The files by their paths below the engine's home. `flags` go before what gangplan.yaml says.
+
+    Raises UserError for all values that mean nothing, together.
+    """
+    values: dict[str, Any] = dict(said.shared)
+    words: list[tuple[str, Any]] = []
+    wrong: list[UserError] = []
+    for option in engine.options:
+        without = _stated(option, engine, said)
+        value = flags.get(option.name)
+        if value is None:
+            value = without
+            if option.find and value == option.default:
+                value = option.find(replace(given, values=values))
+        place = "" if option.name in flags else _place(option, engine, said)
+        try:
+            values[option.name] = _checked(option, value, f"{option.name}:" if place else option.flag)
+        except UserError as bad:
+            wrong.append(UserError(f"{place}{bad.message}", bad.help))
+            values[option.name] = option.default
+            continue
+        # The place of the workspace tells its files from those of another one in the repository.
+        if values[option.name] != without or (option.name == "prefix" and without):
+            words.append((option.flag, list(_shown(values[option.name]))))
+    if wrong:
+        raise _together(wrong)
+    if engine.by_cluster:
+        words.append(("--cluster", given.request.clusters))
+    homes = {name: home_of(engine_of(name), said) for name in said.engines}
+    files = engine.files(replace(given, values=values, homes=homes))
+    command = command_of(engine.name, words)
+    return {
+        path: text
+        for name, text in files.items()
+        for path, text in headed(command, {name: text}, _comment(name)).items()
+    }
+
+
+def home_of(engine: Engine, said: Stated) -> str:
+    """The folder of the workspace that the files of an engine are in; empty for the top of the repository.
+
+    Raises UserError for one outside of the workspace.
+    """
+    output = said.engines.get(engine.name, {}).get("output") or engine.home
+    folder = os.path.normpath(output) if output else ""
+    if folder.startswith("..") or os.path.isabs(folder):
+        help = f"Name a folder in it, such as {engine.home}."
+        raise UserError(f"{FILE}: {engine.name}: output {output} is outside of the workspace", help)
+    return folder
+
+
+def _stated(option: Option, engine: Engine, said: Stated) -> Any:
+    """What holds without a flag."""
+    own = said.engines.get(engine.name, {})
+    found = own.get(option.name, said.shared.get(option.shared) if option.shared else None)
+    return option.default if found is None else found
+
+
+def _checked(option: Option, value: Any, words: str) -> Any:
+    if option.is_needed and not value:
+        stated = f"gitops: {{{option.name}: {option.example}}}"
+        help = f"Write {option.flag} {option.example}, or state it in {FILE}: {stated}."
+        raise UserError(f"{option.flag} is missing", help)
+    return option.check(value, words) if option.check else value
+
+
+def _shown(value: Any) -> Iterator[str]:
+    """A value as flags give it."""
+    if isinstance(value, Mapping):
+        yield from (f"{name}={one}" for name, one in value.items())
+    else:
+        yield from value if isinstance(value, tuple | list) else (str(value),)
+
+
+def _place(option: Option, engine: Engine, said: Stated) -> str:
+    """Where gangplan.yaml states a value, for messages; empty where it does not."""
+    for path in (("gitops", "engines", engine.name, option.name), ("gitops", option.shared)):
+        if said.document is not None and _is_there(said, path):
+            where = said.document.where(path)
+            return f"{where.file}:{where.line}:{where.column}: "
+    return ""
+
+
+def _is_there(said: Stated, path: tuple[str, ...]) -> bool:
+    return path[-1] in (said.engines.get(path[2], {}) if len(path) > 2 else said.shared)
+
+
+def _together(wrong: list[UserError]) -> UserError:
+    if len(wrong) == 1:
+        return wrong[0]
+    return UserError(
+        "; ".join(one.message for one in wrong), " ".join(one.help for one in wrong if one.help) or None
+    )
+
+
+def _comment(name: str) -> str:
+    return "//" if name.endswith("Jenkinsfile") else "#"

@@ -1,0 +1,104 @@
+"""gangplan.yaml at the top of a workspace: which engines deliver it, and what they need."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import field
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, create_model
+
+from gangplan.delivery.engine import Engine, Option, engines
+from gangplan.delivery.options import SHARED
+from gangplan.findings import Finding
+from gangplan.gitops.source import EXAMPLE
+from gangplan.records import dataclass
+from gangplan.source import Document, load_file
+from gangplan.spec.base import ApiVersion, Strict
+from gangplan.spec.load import parse
+
+FILE = "gangplan.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What the file says: settings by engine, and those for all of them; None for no file."""
+
+    document: Document | None = None
+    shared: Mapping[str, Any] = field(default_factory=dict)
+    engines: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def stated(root: Path) -> tuple[Stated, list[Finding]]:
+    """What the file of a workspace says, and what is wrong with it."""
+    if not os.path.lexists(root / FILE):
+        return Stated(), []
+    document, findings = load_file(root / FILE, FILE)
+    if document is None:
+        return Stated(), findings
+    value, more = parse(workspace_model(), document)
+    if value is None:
+        return Stated(), [*findings, *more]
+    said = value.model_dump(by_alias=True, exclude_unset=True)["gitops"]
+    listed = {name: one or {} for name, one in said.pop("engines", {}).items()}
+    return Stated(document, said, listed), [*findings, *more]
+
+
+@cache
+def workspace_model() -> type[Strict]:
+    """The format of the file, made of the rows of engines."""
+    listed = {
+        one.name: (_settings(one) | None, Field(None, description=one.help, examples=[{}]))
+        for one in engines()
+    }
+    says = "What `gangplan gitops write` makes, each with its settings."
+    gitops = {
+        **{one.name: _field(one) for one in SHARED},
+        "engines": (
+            _model("Engines", "Engines of sync, recipes of CI, and owners.", listed),
+            Field(description=says, examples=[{"github": {}}]),
+        ),
+    }
+    says = "What delivers the workspace, and what that needs."
+    example = {"repo": EXAMPLE, "engines": {"argocd": {}, "github": {}, "codeowners": {}}}
+    fields = {
+        "api_version": (
+            ApiVersion,
+            Field(description="Version of this file format.", examples=["gangplan.dev/v1"]),
+        ),
+        "kind": (Literal["Workspace"], Field(description="Kind of this file.", examples=["Workspace"])),
+        "gitops": (_model("GitOps", says, gitops), Field(description=says, examples=[example])),
+    }
+    return _model("Workspace", "What delivers a workspace: gangplan.yaml at its top.", fields)
+
+
+def _model(name: str, says: str, fields: Mapping[str, tuple[Any, Any]]) -> type[Strict]:
+    make: Any = create_model
+    model: type[Strict] = make(name, __base__=Strict, __doc__=says, **fields)
+    return model
+
+
+def _settings(engine: Engine) -> Any:
+    fields = {one.name: _field(one) for one in engine.options}
+    if engine.home:
+        says = f"Folder of its files in the workspace; omitted: {engine.home}."
+        fields["output"] = (str | None, Field(None, description=says, examples=[engine.home]))
+    return _model(engine.name.capitalize(), engine.help, fields)
+
+
+def _field(option: Option) -> tuple[Any, Any]:
+    """The type of a setting, and its documentation."""
+    kinds: dict[type, Any] = {str: str, int: int, tuple: tuple[str, ...], dict: dict[str, str]}
+    return kinds[type(option.default)] | None, Field(
+        None, description=option.help, examples=[example_of(option)]
+    )
+
+
+def example_of(option: Option) -> Any:
+    """The example of an option as its setting has it."""
+    if isinstance(option.default, dict):
+        return dict([option.example.split("=", 1)])
+    return int(option.example) if isinstance(option.default, int) else option.example

@@ -1,0 +1,198 @@
+"""gangplan.yaml: what it lists is written, each file in its place, and compared."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from gangplan.delivery import engine, stated
+from gangplan.delivery.engine import Engine, Given, Option
+from gangplan.errors import Exit
+from gangplan.gitops.made import made_by
+from tests import workspaces
+from tests.gitops.scripts import git
+from tests.workspaces import gangplan, tree, write
+
+HEAD = "apiVersion: gangplan.dev/v1\nkind: Workspace\n"
+URL = "https://git.example.com/acme/jobs.git"
+STATED = f"""\
+{HEAD}gitops:
+  repo: {URL}
+  branch: trunk
+  engines:
+    argocd: {{retries: 0, destination: {{lab: prod}}, output: deploy/argo}}
+    github: {{branch: release}}
+    codeowners: {{}}
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A rendered workspace in a folder of a repository."""
+    git(tmp_path, "init", "-q")
+    root = tmp_path / "ml/jobs"
+    workspaces.render(workspaces.stock(root))
+    return root
+
+
+def test_all_is_written_in_its_place(root: Path) -> None:
+    write(root, {"gangplan.yaml": STATED})
+    outcome = gangplan("gitops", "write", "-C", root)
+    assert (outcome.code, outcome.err) == (Exit.CLEAN, "")
+    top = root.parents[1]
+    argo = (root / "deploy/argo/lab.yaml").read_text()
+    assert "targetRevision: trunk" in argo
+    assert "limit: 0" in argo
+    assert "name: prod" in argo
+    assert "/ml/jobs/deploy/argo/" in (top / "CODEOWNERS").read_text()
+    assert "@acme/nlp" in (top / "CODEOWNERS").read_text()
+    workflow = (top / ".github/workflows/gangplan.yaml").read_text()
+    assert "release" in workflow
+    assert "trunk" not in workflow
+    for file in (root / "deploy/argo/lab.yaml", top / "CODEOWNERS"):
+        flags = made_by(file.read_text()) or []
+        assert set(flags[1::2]) <= {"--prefix", "--organisation"}  # which Git says
+    before = tree(top)
+    assert gangplan("gitops", "check", "-C", root).out == "3 made by `gangplan gitops`, all fresh\n"
+    assert gangplan("gitops", "write", "-C", root).code == Exit.CLEAN
+    assert tree(top) == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("retries: 0", "retries: 3", "deploy/argo/lab.yaml is stale"),
+        ("    codeowners: {}\n", "    jenkins: {}\n", "Jenkinsfile is missing"),
+        (URL, "https://git.example.com/other/jobs.git", "CODEOWNERS is stale"),
+    ],
+)
+def test_what_the_file_says_now_is_compared(old: str, new: str, said: str, root: Path) -> None:
+    write(root, {"gangplan.yaml": STATED})
+    assert gangplan("gitops", "write", "-C", root).code == Exit.CLEAN
+    write(root, {"gangplan.yaml": STATED.replace(old, new)})
+    outcome = gangplan("gitops", "check", "-C", root)
+    assert outcome.code == Exit.FINDINGS
+    assert said in outcome.out
+
+
+WRONG = {
+    "an unknown engine": ("github: {branch: release}", "gitub: {}", "gangplan.yaml:8:5: error[spec-unknown"),
+    "an unknown setting": ("{retries: 0", "{retrys: 0", "did you mean 'retries'?"),
+    "a wrong type": ("retries: 0", "retries: many", "gangplan.yaml:7:23: error[spec-type]"),
+    "a wrong value": ("retries: 0", "retries: -1", "gangplan.yaml:7:23: retries: -1: a sync cannot be"),
+    "a shared one": (f"repo: {URL}", "repo: nowhere", "gangplan.yaml:4:9: 'nowhere' is not the address"),
+    "no address": (f"  repo: {URL}\n", "", "--repo is missing"),
+    "an outer folder": ("deploy/argo", "../argo", "output ../argo is outside of the workspace"),
+    "a stranger": ("lab: prod", "leb: prod", "there is no cluster 'leb'"),
+    "no engines": ("  engines:", "  engine:", "gangplan.yaml:6:3: error[spec-unknown-field]"),
+    "a list": (HEAD, "- a\n", "gangplan.yaml"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("command", ["write", "check"])
+def test_what_it_cannot_say(command: str, name: str, root: Path) -> None:
+    old, new, said = WRONG[name]
+    write(root, {"gangplan.yaml": STATED.replace(old, new)})
+    before = tree(root.parents[1])
+    outcome = gangplan("gitops", command, "-C", root)
+    assert (outcome.code, outcome.out) == (Exit.INPUT, "")
+    assert said in outcome.err
+    assert tree(root.parents[1]) == before
+
+
+def test_all_wrong_values_are_told_together(root: Path) -> None:
+    wrong = STATED.replace("retries: 0", "retries: -1, namespace: A B").replace(URL, "x")
+    write(root, {"gangplan.yaml": wrong})
+    told = gangplan("gitops", "write", "-C", root).err
+    for said in ("'x' is not the address", "retries: -1", "'A B' cannot be the name of a namespace"):
+        assert said in told
+
+
+def test_flags_go_before_the_file(root: Path) -> None:
+    write(root, {"gangplan.yaml": STATED})
+    text = gangplan("gitops", "argocd", "-C", root, "--revision", "v2").out
+    assert "targetRevision: v2" in text
+    assert "gitops argocd --revision v2 --prefix ml/jobs`" in text
+    assert f"repoURL: {URL}" in text
+
+
+def test_a_file_that_somebody_took_over_is_left_alone(root: Path) -> None:
+    write(root, {"gangplan.yaml": STATED})
+    assert gangplan("gitops", "write", "-C", root).code == Exit.CLEAN
+    file = root / "deploy/argo/lab.yaml"
+    own = file.read_text().partition("\n")[2].replace("limit: 0", "limit: 9")
+    file.write_text(own)
+    for command in ("check", "write"):
+        outcome = gangplan("gitops", command, "-C", root)
+        assert outcome.code == Exit.CLEAN
+        assert f"{file} is yours" in outcome.err
+    assert file.read_text() == own
+
+
+def test_without_the_file_nothing_is_written(root: Path) -> None:
+    outcome = gangplan("gitops", "write", "-C", root)
+    assert (outcome.code, "no gangplan.yaml lists an engine" in outcome.err) == (Exit.INPUT, True)
+    assert gangplan("gitops", "check", "-C", root).code == Exit.CLEAN
+
+
+def test_every_setting_has_an_example_that_is_taken(root: Path) -> None:
+    model = stated.workspace_model()
+    for one in engine.engines():
+        settings = {option.name: stated.example_of(option) for option in one.options}
+        document = {
+            "apiVersion": "gangplan.dev/v1",
+            "kind": "Workspace",
+            "gitops": {"engines": {one.name: settings}},
+        }
+        assert model.model_validate_json(json.dumps(document))
+
+
+# A made-up engine: one module with one row
+
+
+def _files(given: Given) -> dict[str, str]:
+    return {"sync.txt": f"{given['where']} {' '.join(given.clusters)}\n"}
+
+
+MADE_UP = Engine(
+    "spindle",
+    "Write what Spindle reads.",
+    (Option("where", "Where it looks.", "PLACE", "there", "here"),),
+    _files,
+    home="spindle",
+    by_cluster=True,
+)
+
+
+@pytest.fixture
+def spindle(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The made-up engine in the place of what there is."""
+    module = ModuleType("gangplan.delivery.spindle")
+    module.ENGINE = MADE_UP  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "gangplan.delivery.spindle", module)
+    monkeypatch.setattr(engine, "NAMES", (*engine.NAMES, "spindle"))
+    stated.workspace_model.cache_clear()
+    yield
+    stated.workspace_model.cache_clear()
+
+
+@pytest.mark.usefixtures("spindle")
+def test_an_engine_is_one_module(root: Path) -> None:
+    write(
+        root,
+        {"gangplan.yaml": f"{HEAD}gitops: {{engines: {{spindle: {{where: there}}, codeowners: {{}}}}}}\n"},
+    )
+    assert gangplan("gitops", "write", "-C", root).code == Exit.CLEAN
+    file = root / "spindle/sync.txt"
+    assert file.read_text() == "# Made by `gangplan gitops spindle`; see docs/gitops.md.\nthere lab\n"
+    assert "/ml/jobs/spindle/" in (root.parents[1] / "CODEOWNERS").read_text()
+    assert gangplan("gitops", "check", "-C", root).out.startswith("2 made by")
+    file.write_text(file.read_text().replace("there", "nowhere"))
+    assert "spindle/sync.txt is stale" in gangplan("gitops", "check", "-C", root).out
+    assert "spindle" in gangplan("schema", "print", "workspace").out
