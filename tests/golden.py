@@ -71,10 +71,11 @@ def compare_example(name: str, files: Texts, before: str = "") -> str:
     lines = []
     for path, text in ((hide_hashes(files, path), hide_hashes(files, files[path])) for path in files):
         known = chosen.get(path, "")
+        similar = [model for model in models if _kind(model.partition("/")[2]) == _kind(path)]
         ways = {
             model: list(compare_files(model.partition("/")[2], models[model], path, text))
-            for model in ([known] if known in models else models)
-            if _kind(model.partition("/")[2]) == _kind(path)
+            for model in ([known] if known in models else similar or models)
+            if model.split("/")[2] == path.split("/")[1]
         }
         model = min(ways, key=lambda one: (len(ways[one]), one))
         lines += [f"=== {path}, as {model}", *ways[model]]

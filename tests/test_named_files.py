@@ -65,7 +65,7 @@ def test_validate_judges_what_depends_on_a_file(named: list[str], wanted: set[st
 
 def test_a_rendered_file_is_no_input(two: Path) -> None:
     workspaces.render(two)
-    for name in ("rendered/lab/platform/platform.yaml", "rendered"):
+    for name in ("rendered/lab/platform/queues.yaml", "rendered"):
         outcome = gangplan("validate", "-C", two, "specs/nlp/filings.yaml", name)
         assert outcome.code == Exit.INPUT
         assert f"{name} is what gangplan renders, not what it is rendered from" in outcome.err
@@ -142,7 +142,7 @@ def test_named_files_find_their_workspace(two: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    "name", ["specs/nlp/team.yaml", "overlays/lab/cluster.yaml", "rendered/lab/platform/platform.yaml"]
+    "name", ["specs/nlp/team.yaml", "overlays/lab/cluster.yaml", "rendered/lab/platform/queues.yaml"]
 )
 def test_why_asks_for_the_line(name: str, two: Path) -> None:
     workspaces.render(two)

@@ -28,7 +28,7 @@ FILES = {
     "specs/cv/team.yaml": TEAM.replace("claims:\n", f"claims:\n{CLAIM}"),
     "specs/cv/first.yaml": SPEC,
 }
-PLATFORM, TENANT = "rendered/lab/platform/platform.yaml", "rendered/lab/tenants/cv/tenant.yaml"
+PLATFORM, TENANT = "rendered/lab/platform/queues.yaml", "rendered/lab/tenants/cv/tenant.yaml"
 POLICIES = "rendered/lab/platform/policies.yaml"
 
 

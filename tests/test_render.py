@@ -48,7 +48,11 @@ def names(root: Path) -> list[str]:
     return [name.rsplit("-", 1)[0] if "/runs/" in name else name for name in rendered(root)]
 
 
-SITES = [f"{cluster}/platform/platform.yaml" for cluster in ("far", "lab")]
+SITES = [
+    f"{cluster}/platform/{file}.yaml"
+    for cluster in ("far", "lab")
+    for file in ("priorities", "queues", "roles")
+]
 TENANTS = [
     f"{cluster}/tenants/{team}/tenant.yaml" for cluster in ("far", "lab") for team in ("nlp", "vision")
 ]

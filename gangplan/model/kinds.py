@@ -12,7 +12,7 @@ from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB
 from gangplan.objects import ADMISSION, BINDING, POLICY
 from gangplan.records import dataclass
 
-# Of a cluster's tree: platform/policies.yaml, platform/platform.yaml, tenants/, runs/.
+# Of a cluster's tree: platform/policies.yaml, other files of platform/, tenants/, runs/.
 Part = Literal["policies", "platform", "tenants", "runs"]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gangplan.emit import header_lines
 from gangplan.findings import Finding, about
-from gangplan.generators import tenant_objects
+from gangplan.generators import PLATFORM_GENERATORS, tenant_objects
 from gangplan.model.site import Site, Tenant
 from gangplan.objects import Body, dump_all
 from gangplan.pipeline.checks import check_standing
@@ -97,5 +97,5 @@ def _parts(cluster: str, made: Standing) -> list[tuple[str, Site | Tenant, list[
     tenants = [(f"{cluster}/tenants/{one.team}/tenant.yaml", one) for one in made.tenants]
     owners: list[tuple[str, Site | Tenant]] = [*tenants]
     if len(made.groups) > len(owners):
-        owners.insert(0, (f"{cluster}/platform/platform.yaml", made.site))
+        owners = [(f"{cluster}/platform/{file}.yaml", made.site) for file in PLATFORM_GENERATORS] + owners
     return [(path, owner, bodies) for (path, owner), bodies in zip(owners, made.groups, strict=True)]

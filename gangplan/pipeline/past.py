@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
+from gangplan.generators import PLATFORM_GENERATORS
 from gangplan.generators.tenants import DEBUGGER, ROLE_OF
 from gangplan.model.kinds import Part, kinds_of
 from gangplan.model.schedule import ACCOUNT
@@ -20,7 +21,8 @@ from gangplan.spec.namespaces import RESERVED
 # The parts of a tree by what their files are called.
 _PARTS: Mapping[str, Part] = {
     "runs": "runs",
-    "platform": "platform",
+    **dict.fromkeys(PLATFORM_GENERATORS, "platform"),
+    "platform": "platform",  # of a tree before its platform was divided
     "policies": "policies",
     "tenant": "tenants",
 }
@@ -30,8 +32,10 @@ _ROLES = frozenset(
 )
 # What grants rights is applied at once, and never little harm in a file that is rendered.
 _RIGHTS = ("ClusterRole", "RoleBinding", "ServiceAccount", "Namespace")
+_FILES = "|".join((*PLATFORM_GENERATORS, "platform", "policies"))
 _PLACE = re.compile(
-    r"(?P<cluster>[^/]+)/(?:platform/(?P<platform>platform|policies)|tenants/(?P<team>[^/]+)/(?P<tenant>tenant)"
+    rf"(?P<cluster>[^/]+)/(?:platform/(?P<platform>{_FILES})"
+    r"|tenants/(?P<team>[^/]+)/(?P<tenant>tenant)"
     r"|runs/(?P<owner>[^/]+)/(?P<run>[^/]+-[0-9a-f]{8}))\.yaml"
 )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gangplan.emit import Change, EarlierRuns, Stage
 from gangplan.findings import Finding, Location
-from gangplan.generators import platform_objects, tenant_objects
+from gangplan.generators import PLATFORM_GENERATORS, platform_objects, tenant_objects
 from gangplan.incremental.store import Store
 from gangplan.model.job import Platform
 from gangplan.model.run_facts import RunFacts
@@ -105,9 +105,8 @@ class Expanded:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What stands on a cluster before any run: its platform, then each tenant, as generated and as built.
-
-    `outcomes` say of each what the overlay made of it.
+    """What stands on a cluster before any run: files of its platform, then each tenant, as generated and as
+    built. `outcomes` say of each what the overlay made of it.
     """
 
     site: Site
@@ -206,7 +205,8 @@ def standing_on(worker: WorkerState, cluster: str) -> Standing:
     """What stands on a cluster before any run, made once per worker."""
     if cluster not in worker.standing:
         site, tenants = resolve_site(worker.workspace, cluster), resolve_tenants(worker.workspace, cluster)
-        groups = [platform_objects(site), *map(tenant_objects, tenants)]
+        groups = [platform_objects(site, file) for file in PLATFORM_GENERATORS]
+        groups += map(tenant_objects, tenants)
         outcomes = [Expanded() for _ in groups]
         built = build(worker, cluster, groups, outcomes)
         worker.standing[cluster] = Standing(site, tenants, groups, built, outcomes)

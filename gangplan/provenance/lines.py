@@ -118,8 +118,8 @@ def standing_on(workspace: Workspace, request: Request, cluster: str) -> tuple[l
             bodies = tuple(load_objects(text))
             found.append(Rendered(path, text, bodies, policy_tracer(workspace, cluster, bodies)))
             continue
-        team = path.split("/")[2] if path.split("/")[1] == "tenants" else ""
-        standing = standing_of(workspace, cluster, team)
+        _, part, name, *_ = path.removesuffix(".yaml").split("/")
+        standing = standing_of(workspace, cluster, name, name if part == "tenants" else "")
         if standing is not None:
             bodies = tuple(load_objects(text))
             found.append(Rendered(path, text, bodies, standing_tracer(standing, bodies, component)))

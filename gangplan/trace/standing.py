@@ -23,7 +23,7 @@ from gangplan.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class StandingObjects:
-    """The platform of a cluster, or one of its tenants: what it is made from, and its generated objects."""
+    """A file of a cluster's platform, or one of its tenants: what it is made from, its generated objects."""
 
     workspace: Workspace
     name: str
@@ -42,11 +42,11 @@ class StandingObjects:
         return Location(self.owner.source, 1, 1)
 
 
-def standing_of(workspace: Workspace, cluster: str, team: str = "") -> StandingObjects | None:
-    """The platform of a cluster, or with `team` that tenant; None for a team that is not on it."""
+def standing_of(workspace: Workspace, cluster: str, file: str, team: str = "") -> StandingObjects | None:
+    """A file of the platform of a cluster, or with `team` that tenant; None for a team that is not on it."""
     site = resolve_site(workspace, cluster)
     if not team:
-        return StandingObjects(workspace, cluster, site, site, tuple(platform_objects(site)))
+        return StandingObjects(workspace, cluster, site, site, tuple(platform_objects(site, file)))
     tenants = (one for one in resolve_tenants(workspace, cluster) if one.team == team)
     tenant = next(tenants, None)
     if tenant is None:

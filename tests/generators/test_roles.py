@@ -61,7 +61,7 @@ def platform(root: Path, versions: str = "") -> dict[str, Body]:
         cluster = cluster.replace('trainer: "2.3.0", kueue: "0.19.2"', versions)
     workspaces.write(root, {"overlays/lab/cluster.yaml": cluster})
     workspaces.render(root)
-    text = workspaces.rendered(root)["lab/platform/platform.yaml"]
+    text = workspaces.rendered(root)["lab/platform/roles.yaml"]
     bodies = [body for body in plain.load_all(text) if body["kind"] == "ClusterRole"]
     return {body["metadata"]["name"]: body for body in bodies}
 
@@ -91,7 +91,7 @@ def test_where_only_git_writes_no_role_writes_runs(root: Path) -> None:
     cluster = workspaces.CLUSTER + "gitopsOnly: true\n"
     workspaces.write(root, {"overlays/lab/cluster.yaml": cluster})
     workspaces.render(root)
-    bodies = plain.load_all(workspaces.rendered(root)["lab/platform/platform.yaml"])
+    bodies = plain.load_all(workspaces.rendered(root)["lab/platform/roles.yaml"])
     found = {body["metadata"]["name"]: verbs(body) for body in bodies if body["kind"] == "ClusterRole"}
     assert set(found) == {"mpijob-viewer", "mpijob-debugger"}
     for role in found.values():
@@ -115,6 +115,7 @@ def test_without_kueue_there_is_nothing_of_it(root: Path) -> None:
         },
     )
     workspaces.render(root)
-    bodies = list(plain.load_all(workspaces.rendered(root)["lab/platform/platform.yaml"]))
+    texts = [text for path, text in workspaces.rendered(root).items() if "/platform/" in path]
+    bodies = [body for text in texts for body in plain.load_all(text)]
     assert {body["kind"] for body in bodies} == {"ClusterRole", "PriorityClass"}
     assert not [one for body in bodies if "rules" in body for one in verbs(body) if "kueue" in one[0]]

@@ -294,7 +294,7 @@ def test_elsewhere_nothing_of_openshift(root: Path) -> None:
 
 
 def test_pods_never_preempt_where_kueue_decides(root: Path) -> None:
-    bodies = rendered(root, part="platform/platform")
+    bodies = rendered(root, part="platform/priorities")
     pods, workloads = of_kind(bodies, "PriorityClass"), of_kind(bodies, "WorkloadPriorityClass")
     assert {name: body["value"] for name, body in pods.items()} == {
         "training-low": 100,
@@ -310,7 +310,7 @@ def test_pods_never_preempt_where_kueue_decides(root: Path) -> None:
 
 @pytest.mark.parametrize("gang", ["volcano", "coscheduling"])
 def test_a_scheduler_that_gathers_pods_preempts_by_their_priority(gang: str, root: Path) -> None:
-    bodies = rendered(root, f"gang: {gang}\n", part="platform/platform")
+    bodies = rendered(root, f"gang: {gang}\n", part="platform/priorities")
     assert {body["preemptionPolicy"] for body in of_kind(bodies, "PriorityClass").values()} == {
         "PreemptLowerPriority"
     }

@@ -63,7 +63,7 @@ def test_an_archived_run_tells_it_that_it_is_not_applied(root: Path) -> None:
 def test_guardrails_tell_it_who_decides(root: Path) -> None:
     write(root, {"specs/nlp/job.yaml": SPEC})
     assert told(root, "tenants/nlp/*.yaml")["Namespace"] == {"remove": "never", "order": "-30"}
-    assert told(root, "platform/platform.yaml")["ClusterQueue"] == {"remove": "asked", "order": "-12"}
+    assert told(root, "platform/queues.yaml")["ClusterQueue"] == {"remove": "asked", "order": "-12"}
 
 
 def test_an_import_leaves_its_annotations_out(root: Path) -> None:

@@ -129,7 +129,7 @@ def test_pods_that_end_before_their_trial_let_no_other_one_in(tmp_path: Path) ->
     root = workspace(tmp_path, text + "  steps: [{command: [python, fetch.py]}]\n")
     outcome = gangplan("render", "-C", root)
     assert outcome.code == 0, outcome.err
-    platform = (root / "rendered/lab/platform/platform.yaml").read_text()
+    platform = (root / "rendered/lab/platform/queues.yaml").read_text()
     assert '- name: pods\n        nominalQuota: "5"' in platform
     (told,) = [one for one in outcome.findings if one.rule == "sweep-slower"]
     assert told.severity == "note"

@@ -24,7 +24,8 @@ def platform(root: Path, cluster: str) -> list[dict[str, Any]]:
     workspaces.render(root)
     outcome = workspaces.gangplan("validate", "-C", root)
     assert outcome.code == 0, outcome.out + outcome.err
-    return list(plain.load_all(workspaces.rendered(root)["lab/platform/platform.yaml"]))
+    texts = [text for path, text in workspaces.rendered(root).items() if "/platform/" in path]
+    return [body for text in texts for body in plain.load_all(text)]
 
 
 def names(bodies: list[dict[str, Any]]) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.generators import platform_objects
+from gangplan.generators import PLATFORM_GENERATORS, platform_objects
 from gangplan.generators.alerts import alerts
 from gangplan.generators.dashboards import dashboards
 from gangplan.model.site import Monitor, Site
@@ -63,7 +63,7 @@ def test_labels_are_those_that_prometheus_and_grafana_look_for() -> None:
 def test_nothing_without_monitoring() -> None:
     site = replace(NEW, monitor=None)
     assert alerts(site) == dashboards(site) == []
-    kinds = {body["kind"] for body in platform_objects(site)}
+    kinds = {body["kind"] for file in PLATFORM_GENERATORS for body in platform_objects(site, file)}
     assert not kinds & {"PrometheusRule", "ConfigMap"}
 
 

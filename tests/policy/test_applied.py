@@ -119,7 +119,7 @@ def test_what_is_asked_for_comes_first_and_goes_last(tmp_path: Path) -> None:
             waves.setdefault(one["kind"] if path.endswith(POLICY_FILE) else path, set()).add(wave)
     assert waves["Namespace"] == waves["ConfigMap"] == {-25}
     assert (waves[POLICY], waves[BINDING]) == ({-24}, {-23})
-    assert min(waves["lab/platform/platform.yaml"]) > -23
+    assert min(waves["lab/platform/roles.yaml"]) > -23
     kinds = [one["kind"] for one in bodies(root)]
     assert kinds == sorted(kinds, key=["Namespace", "ConfigMap", POLICY, BINDING].index)
 

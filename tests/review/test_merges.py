@@ -13,7 +13,7 @@ from tests.workspaces import CLUSTER, SPEC, gangplan
 
 SMALL = SPEC.replace("workers: 4", "workers: 2")
 TENANT = "rendered/lab/tenants/nlp/tenant.yaml"
-PLATFORM = "rendered/lab/platform/platform.yaml"
+PLATFORM = "rendered/lab/platform/queues.yaml"
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tests.workspaces import gangplan, render, write
 MARK = "# Rendered by gangplan from overlays/lab/cluster.yaml\n"
 JOB = f"{MARK}apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\n"
 ROLE = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: more}\n"
-TENANT, PLATFORM = "rendered/lab/tenants/nlp/tenant.yaml", "rendered/lab/platform/platform.yaml"
+TENANT, PLATFORM = "rendered/lab/tenants/nlp/tenant.yaml", "rendered/lab/platform/roles.yaml"
 FILES = {
     "a binding": ("rendered/lab/platform/more.yaml", BINDING),
     "in a folder of a run": ("rendered/lab/runs/nlp/more.yaml", BINDING),
@@ -33,12 +33,12 @@ FILES = {
     "attributes that hide a difference": ("rendered/.gitattributes", "* -diff\n"),
     "an empty file": ("rendered/lab/more.yaml", ""),
     "the mark, later": ("rendered/lab/more.yaml", f"kind: TrainJob\n{MARK}"),
-    "another cluster": ("rendered/prod/platform/platform.yaml", BINDING),
+    "another cluster": ("rendered/prod/platform/roles.yaml", BINDING),
 }
 # With our mark: the name or what is in it gives it away; validate looks, --check compares.
 COPIES = {
     "another name": ("rendered/lab/platform/more.yaml", MARK + BINDING),
-    "another cluster's": ("rendered/prod/platform/platform.yaml", MARK + BINDING),
+    "another cluster's": ("rendered/prod/platform/roles.yaml", MARK + BINDING),
     "another team's": ("rendered/lab/tenants/vision/tenant.yaml", MARK + BINDING),
     "a run": ("rendered/lab/runs/nlp/filings-01234567.yaml", MARK + BINDING),
     "a run in another namespace": (

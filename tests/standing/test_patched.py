@@ -133,6 +133,6 @@ patches:
     for command in ("render", "validate", "simulate --cluster lab", "cluster quota", "plan", why):
         outcome = gangplan(*command.split(), "-C", root)
         assert outcome.code == Exit.CLEAN, (command, outcome.out, outcome.err)
-    bodies = load_objects((root / "rendered/lab/platform/platform.yaml").read_text())
+    bodies = load_objects((root / "rendered/lab/platform/queues.yaml").read_text())
     cohorts = {body["metadata"]["name"]: body for body in bodies if body["kind"] == "Cohort"}
     assert {name: "spec" in body for name, body in cohorts.items()} == {"company": False, "labs": True}

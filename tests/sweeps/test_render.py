@@ -11,7 +11,7 @@ from tests import workspaces
 from tests.sweeps.files import FILE, SWEEP, runs, us_05, workspace
 from tests.workspaces import CLUSTER, SPEC, gangplan, render, rendered, write
 
-PLATFORM = "rendered/lab/platform/platform.yaml"
+PLATFORM = "rendered/lab/platform/queues.yaml"
 
 
 def objects(root: Path, kind: str) -> dict[str, dict[str, object]]:

@@ -73,4 +73,4 @@ def test_the_second_opinion_finds_what_stands(root: Path, real_kubeconform: Kube
         assert second_opinion(result.workspace, tree, None, {f"lab/runs/nlp/{run.name}"}, standing)[1] == [
             finding
         ]
-        assert second_opinion(result.workspace, tree, None, {"lab/platform/platform.yaml"}, standing)[1] == []
+        assert second_opinion(result.workspace, tree, None, {"lab/platform/queues.yaml"}, standing)[1] == []

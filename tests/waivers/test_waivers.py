@@ -348,7 +348,7 @@ def test_a_waiver_for_a_team_marks_what_the_team_has(root: Path, builder: str) -
     waived(root, waiver("own-policy"))
     workspaces.render(root)
     assert all(MARK in body["metadata"]["labels"] for body in bodies(root, "tenant.yaml", "/runs/"))
-    assert not any(MARK in labels for labels in labels_of(bodies(root, "platform.yaml")))
+    assert not any(MARK in labels for labels in labels_of(bodies(root, "/platform/")))
 
 
 def test_a_built_in_rule_marks_nothing(root: Path, builder: str) -> None:
