@@ -19,6 +19,7 @@ from typing import Any
 
 from gangplan.generators.common import PREFIX, objects_of, site_annotations
 from gangplan.generators.launch import job_grace_s
+from gangplan.model import syncing
 from gangplan.model.backend import MPIJOB
 from gangplan.model.duration import format_duration
 from gangplan.model.site import Monitor, Site, SiteQueue
@@ -158,7 +159,8 @@ def object_annotations(site: Site) -> tuple[tuple[str, str], ...]:
     inputs = "kube-state-metrics, dcgm-exporter"
     if site.queues:
         inputs += ", kueue with metrics.enableClusterQueueResources"
-    return site_annotations(site, "PrometheusRule", (f"{PREFIX}inputs", inputs))
+    said = (*syncing.of_verbatim().items(), (f"{PREFIX}inputs", inputs))
+    return site_annotations(site, "PrometheusRule", *said)
 
 
 def _team(queue: SiteQueue) -> Body:

@@ -55,7 +55,7 @@ def run_annotations(unit: Unit, kind: str) -> Pairs:
     """Annotations of a run's object of this kind: the spec it comes from and what a GitOps engine may do with
     it."""
     job = unit.job
-    annotations = syncing.of_run()
+    annotations = {**syncing.of_run(), **syncing.of_verbatim()}
     annotations |= {**syncing.in_wave(WAVES["runs", kind]), f"{PREFIX}source": job.source}
     if job.description:
         annotations[f"{PREFIX}description"] = job.description

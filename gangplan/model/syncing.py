@@ -20,6 +20,7 @@ class Engine:
     `run`: a file that leaves Git neither kills the run nor shows as drift, and nothing ever waits for it.
     `archived`: the object stays in Git and is never applied. `kept`: data, which outlives its file. `home`: a
     namespace, with which runs and data go. `confirmed`: what others stand on, and goes when somebody agrees.
+    `verbatim`: texts that no engine fills values into, as every object of a run has them, and dashboards.
     `wave` is the annotation with the number of a wave, if the engine knows any.
     """
 
@@ -29,6 +30,7 @@ class Engine:
     kept: Pairs = ()
     home: Pairs = ()
     confirmed: Pairs = ()
+    verbatim: Pairs = ()
     wave: str = ""
 
 
@@ -59,6 +61,8 @@ ENGINES: Mapping[str, Engine] = {
         archived=((SERVER_SIDE, "Ignore"),),
         kept=((PRUNE, "disabled"),),
         home=((PRUNE, "disabled"),),
+        # Else postBuild takes every ${NAME} for a variable of its own; v2.9 stops at one that it has not.
+        verbatim=((f"{FLUX}substitute", "disabled"),),
     ),
 }
 
@@ -66,6 +70,11 @@ ENGINES: Mapping[str, Engine] = {
 def of_run() -> dict[str, str]:
     """The annotations of an object of a run."""
     return dict(pair for engine in _engines() for pair in engine.run)
+
+
+def of_verbatim() -> dict[str, str]:
+    """The annotations of an object with texts that stay as they are."""
+    return dict(pair for engine in _engines() for pair in engine.verbatim)
 
 
 def of_archived() -> dict[str, str]:

@@ -90,6 +90,8 @@ def applied(source: PolicySource, settings: Policies, policies: Collection[str])
         spec["validationActions"] = _capped(spec.get("validationActions"), settings.enforcement)
     wave = WAVES.get(("policies", str(kind)), FIRST_WAVE)
     own = {**syncing.in_wave(wave), "gangplan.dev/source": source.file}
+    if "${" in str(body):
+        own |= syncing.of_verbatim()
     metadata["annotations"] = dict(sorted({**(metadata.get("annotations") or {}), **own}.items()))
     return body
 
