@@ -60,6 +60,7 @@ NIGHTLY = (
     Stage("e2e", 4 * _HOUR_S, ("make", "e2e-matrix"), r"((?:FAILED|ERROR) .*)"),
     Stage("reality", 2 * _HOUR_S, ("make", "reality"), r"((?:FAILED|ERROR) .*)"),
     Stage("fidelity", 4 * _HOUR_S, ("make", "fidelity")),
+    Stage("linters", _HOUR_S, ("make", "linters"), r"((?:FAILED|ERROR) .*)"),
     Stage("fuzz", 2 * _HOUR_S, ("make", "fuzz")),
 )
 RUNS: Mapping[str, tuple[Stage, ...]] = {"gate": GATE, "nightly": NIGHTLY}

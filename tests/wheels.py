@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +15,8 @@ from tests.workspaces import REPOSITORY
 LINKED = ("generators", "validate", "templates", "policies")
 
 
-def build(folder: Path) -> Path:
-    """The wheel in a new folder; a skip by name where it cannot be built."""
+def copied(source: Path, *wanted: str) -> None:
+    """The files of this checkout below `wanted`, or all, as they are now; a skip by name outside of Git."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=REPOSITORY,
@@ -23,17 +25,18 @@ def build(folder: Path) -> Path:
         check=False,
     )
     if listed.returncode:
-        pytest.skip("not a git checkout: the wheel cannot be built from what is committed")
-    source, out = folder / "source", folder / "out"
-    wanted = ("gangplan/", *(f"{name}/" for name in LINKED), "pyproject.toml", "README.md", "LICENSE")
-    for name in listed.stdout.split("\0"):
-        if name.startswith(wanted) and (REPOSITORY / name).exists():
+        pytest.skip("not a git checkout: it is not known what is committed")
+    for name in filter(None, listed.stdout.split("\0")):
+        if name.startswith(wanted or "") and os.path.lexists(REPOSITORY / name):
             target = source / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            if (REPOSITORY / name).is_symlink():
-                target.symlink_to((REPOSITORY / name).readlink())
-            else:
-                target.write_bytes((REPOSITORY / name).read_bytes())
+            shutil.copy2(REPOSITORY / name, target, follow_symlinks=False)
+
+
+def build(folder: Path) -> Path:
+    """The wheel in a new folder; a skip by name where it cannot be built."""
+    source, out = folder / "source", folder / "out"
+    copied(source, "gangplan/", *(f"{name}/" for name in LINKED), "pyproject.toml", "README.md", "LICENSE")
     pip = [sys.executable, "-m", "pip"]
     if subprocess.run([*pip, "--version"], capture_output=True, check=False).returncode:
         pytest.skip("there is no pip: the wheel cannot be built")

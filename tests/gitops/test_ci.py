@@ -294,7 +294,39 @@ def test_hooks_are_those_of_a_new_workspace(tmp_path: Path) -> None:
     for hook in hooks.values():
         assert hook["language"] == "python"
         assert gangplan(*hook["entry"].split()[1:], "--help").code == Exit.CLEAN
-        re.compile(hook["files"])
+        assert hook["files"] == next(
+            (one["files"] for one in local["hooks"] if one["id"] == hook["id"]), hook["files"]
+        )
+
+
+def test_the_hook_of_recipes_starts_for_every_file_that_it_compares(root: Path, tmp_path: Path) -> None:
+    """And for what they are made of; not for other files beside them. pre-commit searches as Python does."""
+    hooks = {hook["id"]: hook for hook in plain.load((REPOSITORY / ".pre-commit-hooks.yaml").read_text())}
+    scripts.workspaces.render(root)
+    url = ("--repo", "https://git.example.com/ml/jobs.git")
+    made = {"argocd": url, "flux": url, "github": (), "gitlab": (), "tekton": ("--wait", "flux")}
+    for name, flags in {**made, "jenkins": (), "codeowners": ()}.items():
+        out = tmp_path / "out" / (name if name in ("argocd", "flux") else "")
+        assert gangplan("gitops", name, "-C", root, "-o", out, *flags).code == Exit.CLEAN
+    paths = {
+        path.relative_to(tmp_path / "out").as_posix()
+        for path in (tmp_path / "out").rglob("*")
+        if path.is_file()
+    }
+    read = {"gangplan.yaml", "specs/nlp/team.yaml", "overlays/lab/cluster.yaml", "policies/own/pack.yaml"}
+    others = {
+        *(
+            ".github/workflows/web.yaml",
+            ".gitlab/web.yml",
+            ".tekton/web.yaml",
+            "tekton/web.yaml",
+            "README.md",
+        ),
+        *("specs/nlp/filings.yaml", "web/CODEOWNERS", "web/argocd/a.yaml", "web/specs/nlp/team.yaml"),
+    }
+    assert len(paths) > 10
+    pattern = re.compile(hooks["gangplan-gitops"]["files"])
+    assert {path for path in paths | read | others if pattern.search(path)} == paths | read
 
 
 def test_hooks_of_a_workspace_in_a_bigger_repository_read_from_its_top(tmp_path: Path) -> None:
