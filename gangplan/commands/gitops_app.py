@@ -40,10 +40,13 @@ def _command(engine: Engine) -> None:
 
         asked = Asked(request(workspace, cluster, None, None, "serial", 1), output, check)
         by_name = {one.name: one for one in engine.options}
+        bad: list[UserError] = []
         flags = {
-            name: _value(by_name[name], value) for name, value in given.items() if value not in (None, [])
+            name: _value(by_name[name], value, bad)
+            for name, value in given.items()
+            if value not in (None, [])
         }
-        raise typer.Exit(carry_out(engine, asked, flags))
+        raise typer.Exit(carry_out(engine, asked, flags, bad))
 
     places: dict[str, tuple[Any, Any]] = {one.name: (_flag(one), None) for one in engine.options}
     places["workspace"] = Workspace, None
@@ -75,19 +78,22 @@ def _flag(option: Option) -> Any:
     return Annotated[kind, typer.Option(option.flag, help=says, metavar=option.metavar, show_default=False)]
 
 
-def _value(option: Option, given: Any) -> Any:
-    """The value of an option; of a mapping, from NAME=VALUE. Raises UserError."""
+def _value(option: Option, given: Any, bad: list[UserError]) -> Any:
+    """The value of an option; of a mapping, from NAME=VALUE, with what is `bad` put aside."""
     if not isinstance(option.default, dict):
         return tuple(given) if isinstance(given, list) else given
     found = {}
     for one in given:
         name, equals, value = one.partition("=")
         if not (name and equals and value):
-            raise UserError(
-                f"{option.flag} {one}: not of the form {option.example}",
-                f"Write {option.flag} {option.example}.",
+            form = f"{option.flag} {one}: not of the form {option.example}"
+            bad.append(UserError(form, f"Write {option.flag} {option.example}."))
+        elif name in found:
+            bad.append(
+                UserError(f"{option.flag} names {name} twice", f"Write {option.flag} {name}=... once.")
             )
-        found[name] = value
+        else:
+            found[name] = value
     return found
 
 

@@ -61,17 +61,20 @@ def _stated(request: Request, said: Stated) -> Iterator[Exit]:
 def _found(request: Request, said: Stated, app: typer.Typer) -> Iterator[Exit]:
     """Files of other commands, by their first line: it is read, and never run by a shell."""
     program = typer.main.get_command(app)
-    for words, folder in _commands(request.root, said):
+    for words, folder, path in _commands(request.root, said):
         arguments = [*words, "-C", str(request.root), "-o", str(folder), "--check"]
         try:
             outcome = program(arguments, prog_name="gangplan gitops", standalone_mode=False)
         except typer.Exit as stop:
             outcome = stop.exit_code
+        except UserError as bad:
+            message = f"the command in the first line of {path} is refused: {bad.message}"
+            raise UserError(message, bad.help) from None
         yield Exit(int(outcome or 0))
 
 
-def _commands(root: Path, said: Stated) -> Iterator[tuple[list[str], Path]]:
-    """Each command once, with the folder that it wrote into. Raises UserError for one that is not known."""
+def _commands(root: Path, said: Stated) -> Iterator[tuple[list[str], Path, Path]]:
+    """Each command once, with the folder that it wrote into and a file. Raises UserError for one that is not known."""
     seen, known = set(), [one.name for one in engines()]
     for path, folder in _places(root, said):
         words = made_by(path.read_text(encoding="utf-8", errors="replace"))
@@ -83,7 +86,7 @@ def _commands(root: Path, said: Stated) -> Iterator[tuple[list[str], Path]]:
             )
         if words[0] not in said.engines and (tuple(words), folder) not in seen:
             seen.add((tuple(words), folder))
-            yield words, folder
+            yield words, folder, path
 
 
 def _places(root: Path, said: Stated) -> Iterator[tuple[Path, Path]]:

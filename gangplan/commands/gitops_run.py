@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +29,15 @@ class Asked:
     is_check: bool
 
 
-def run(engine: Engine, asked: Asked, flags: Mapping[str, Any]) -> Exit:
-    """`gangplan gitops ENGINE`. Raises UserError."""
+def run(engine: Engine, asked: Asked, flags: Mapping[str, Any], bad: Sequence[UserError] = ()) -> Exit:
+    """`gangplan gitops ENGINE`, of flags some of which may be `bad`. Raises UserError."""
     said = said_in(asked.request.root)
     given = given_to((engine,), asked.request) if not isinstance(said, Exit) else said
     if isinstance(said, Exit) or isinstance(given, Exit):
         return Exit.INPUT
-    files = files_of(engine, given, flags, said)
+    known = given.workspace.clusters if given.workspace else given.clusters
+    absent = [no_cluster(name, given.workspace) for name in given.clusters if name not in known]
+    files = files_of(engine, given, flags, said, [*bad, *absent])
     return put_out(files, asked.output, asked.is_check, bool(asked.request.clusters))
 
 
@@ -76,14 +78,11 @@ def said_in(root: Path) -> Stated | Exit:
 
 
 def given_to(engines: Iterable[Engine], request: Request) -> Given | Exit:
-    """What engines make their files of; findings of the workspace are printed. Raises UserError."""
+    """What engines make their files of; findings of the workspace are printed."""
     if not any(one.by_cluster for one in engines):
         return Given(request)
     workspace = load_workspace(request.root)
     print_findings(workspace.findings)
     if any(finding.severity is Severity.ERROR for finding in workspace.findings):
         return Exit.INPUT
-    for name in request.clusters:
-        if name not in workspace.clusters:
-            raise no_cluster(name, workspace)
     return Given(request, workspace, tuple(request.clusters or workspace.clusters))

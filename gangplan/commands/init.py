@@ -18,7 +18,7 @@ from gangplan.delivery.made import files_of, home_of
 from gangplan.delivery.stated import stated
 from gangplan.errors import Exit, ToolError, UserError
 from gangplan.gitops.ci import check_folder, plain_folder
-from gangplan.gitops.source import EXAMPLE, check_url
+from gangplan.gitops.source import EXAMPLE, check_url, without_login
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
 from gangplan.report.escape import own_line
@@ -168,7 +168,7 @@ def _remote(root: Path) -> str:
     """The address that the repository around the folder is pushed to; empty where there is none we can write."""
     place = next((one for one in (root, *root.parents) if one.is_dir()), root)
     try:
-        return check_url(remote(place))
+        return check_url(without_login(remote(place)))
     except (ToolError, UserError):
         return ""
 

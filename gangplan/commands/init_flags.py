@@ -51,7 +51,7 @@ def check_flags(wanted: Wanted, asks: bool) -> None:
         ("--forge", wanted.forge, lambda one: check_choice("forge", one, FORGES)),
         ("--sync", wanted.sync, lambda one: check_choice("sync engine", one, ENGINES)),
         ("--accelerator", wanted.accelerator, lambda one: check_choice("accelerator", one, ACCELERATORS)),
-        ("--repo", wanted.repository or None, check_url),
+        ("--repo", wanted.repository, check_url),
         ("--branch", wanted.branch, check_branch),
     ]
     wrong: list[tuple[str, UserError]] = []

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from gangplan.delivery.checks import destinations, recipients
 from gangplan.delivery.engine import Engine, Given, Option
 from gangplan.delivery.options import NAMESPACE, PREFIX, REPO, REVISION
 from gangplan.errors import UserError
@@ -23,12 +24,8 @@ def _files(given: Given) -> Mapping[str, str]:
     from gangplan.gitops.argocd import ArgoOptions, argocd_objects
     from gangplan.gitops.settings import settings_of
     from gangplan.objects import dump_all
-    from gangplan.spec.near import nearest
 
     workspace, source = workspace_of(given), source_of(given)
-    for name in given["destination"]:
-        if name not in workspace.clusters:
-            raise UserError(f"there is no cluster '{name}'", nearest(name, workspace.clusters))
     options = ArgoOptions(given["retries"], tuple(given["notify"].items()), bool(given["plugin"]))
     files = {}
     for name in given.clusters:
@@ -69,6 +66,17 @@ def _cluster(workspace: Workspace, name: str, destination: str) -> ArgoCluster:
     )
 
 
+def _known(given: Given, value: Any) -> None:
+    from gangplan.delivery.clusters import workspace_of
+    from gangplan.spec.near import nearest
+
+    known = workspace_of(given).clusters
+    absent = [name for name in value if name not in known]
+    if absent:
+        names = "; ".join(f"there is no cluster '{name}'" for name in absent)
+        raise UserError(names, nearest(absent[0], known))
+
+
 def _plugin(value: Any, words: str) -> Any:
     from gangplan.gitops.ci import check_image
 
@@ -98,6 +106,8 @@ ENGINE = Engine(
             "CLUSTER=NAME",
             "us-cloud=prod-us",
             {},
+            check=destinations,
+            against=_known,
         ),
         Option("retries", "Attempts of a failed sync.", "N", "3", 5, check=_attempts),
         Option(
@@ -106,6 +116,7 @@ ENGINE = Engine(
             "SERVICE=RECIPIENT",
             "slack=ml-runs",
             {},
+            check=recipients,
         ),
         Option(
             "plugin",

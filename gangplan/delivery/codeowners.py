@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
+from gangplan.delivery.checks import organisation, owners
 from gangplan.delivery.engine import Engine, Given, Option
 from gangplan.delivery.options import FORGE, PREFIX
 from gangplan.errors import UserError
 
 
 def _files(given: Given) -> Mapping[str, str]:
-    """CODEOWNERS of all teams. Raises UserError for the owner of a team that is none."""
+    """CODEOWNERS of all teams."""
     from gangplan.gitops.codeowners import RECIPES, Owners, codeowners_files
-    from gangplan.spec.near import nearest
 
     root = given.request.root
-    teams = sorted(path.parent.name for path in root.glob("specs/*/team.yaml"))
-    for name in given["owner"]:
-        if name not in (*teams, "platform"):
-            raise UserError(f"there is no team '{name}'", nearest(name, [*teams, "platform"]))
     prefix = given["prefix"]
-    owners = Owners(given["organisation"], given["owner"], prefix)
+    named = Owners(given["organisation"], given["owner"], prefix)
     there = [name for name in ("argocd", "flux", "tekton") if (root / name).is_dir()]
     engines = sorted({*there, *filter(None, given.homes.values())})
     top = root.resolve().parents[prefix.count("/")] if prefix else root
@@ -31,7 +28,21 @@ def _files(given: Given) -> Mapping[str, str]:
         for path in paths
         if name in asked or (top / path.strip("/")).exists()
     ]
-    return codeowners_files(owners, teams, engines, recipes)
+    return codeowners_files(named, _teams(given), engines, recipes)
+
+
+def _teams(given: Given) -> list[str]:
+    return sorted(path.parent.name for path in given.request.root.glob("specs/*/team.yaml"))
+
+
+def _known(given: Given, value: Any) -> None:
+    from gangplan.spec.near import nearest
+
+    known = [*_teams(given), "platform"]
+    absent = [name for name in value if name not in known]
+    if absent:
+        names = "; ".join(f"there is no team '{name}'" for name in absent)
+        raise UserError(names, nearest(absent[0], known))
 
 
 def _organisation(given: Given) -> str:
@@ -52,6 +63,7 @@ ENGINE = Engine(
             "NAME",
             "acme",
             find=_organisation,
+            check=organisation,
         ),
         Option(
             "owner",
@@ -59,6 +71,8 @@ ENGINE = Engine(
             "TEAM=OWNER",
             "nlp=@acme/nlp",
             {},
+            check=owners,
+            against=_known,
         ),
         PREFIX,
     ),

@@ -45,7 +45,8 @@ class Option:
 
     Its value is of the kind of `default`: a text, a number, a list, or a mapping, whose flags are NAME=VALUE.
     Where neither states it, the setting `shared` for all engines holds, then what `find` finds.
-    `check` gives the value as the engine takes it, or raises UserError, with the words by which it was given.
+    `check` gives the value as the engine takes it, or raises UserError, with the words by which it was given;
+    `against` raises one for names that the workspace does not have.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Option:
     find: Callable[[Given], Value] | None = None
     check: Callable[[Any, str], Any] | None = None
     is_needed: bool = False
+    against: Callable[[Given, Any], None] | None = None
 
     @property
     def flag(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from gangplan.delivery.engine import Engine, Given
 from gangplan.delivery.options import NAMESPACE, PREFIX, REPO, REVISION
-from gangplan.gitops.source import check_branch, check_url, flux_url
+from gangplan.gitops.source import OCI, check_artifact, check_branch, check_url, flux_url
 
 
 def _files(given: Given) -> Mapping[str, str]:
@@ -34,7 +34,7 @@ def _revision(value: Any, words: str) -> Any:
 
 
 def _address(value: Any, words: str) -> Any:
-    return value if value.startswith("oci://") else flux_url(check_url(value, words))
+    return check_artifact(value, words) if value.startswith(OCI) else flux_url(check_url(value, words))
 
 
 ENGINE = Engine(

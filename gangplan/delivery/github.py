@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gangplan.delivery.checks import version
 from gangplan.delivery.engine import Engine, Given, Option
 from gangplan.delivery.options import BRANCH, PREFIX
-from gangplan.errors import UserError
 
 
 def _files(given: Given) -> Mapping[str, str]:
@@ -15,12 +15,6 @@ def _files(given: Given) -> Mapping[str, str]:
 
     options = CiOptions(given["branch"], given["prefix"] or ".", python=given["python"])
     return github_files(options, given["pin"])
-
-
-def _version(value: Any, words: str) -> Any:
-    if not value.replace(".", "").isdigit():
-        raise UserError(f"'{value}' is not a version of Python", f"Write {words} 3.13.")
-    return value
 
 
 def _pins(value: Any, words: str) -> Any:
@@ -35,7 +29,7 @@ ENGINE = Engine(
     (
         BRANCH,
         PREFIX,
-        Option("python", "Version of Python.", "VERSION", "3.12", "3.13", check=_version),
+        Option("python", "Version of Python.", "VERSION", "3.12", "3.13", check=version),
         Option(
             "pin",
             "Another commit of an action.",

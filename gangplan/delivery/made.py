@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -18,15 +18,19 @@ NO_FLAGS: Mapping[str, Any] = MappingProxyType({})
 
 
 def files_of(
-    engine: Engine, given: Given, flags: Mapping[str, Any] = NO_FLAGS, said: Stated = NOTHING
+    engine: Engine,
+    given: Given,
+    flags: Mapping[str, Any] = NO_FLAGS,
+    said: Stated = NOTHING,
+    bad: Sequence[UserError] = (),
 ) -> dict[str, str]:
     """The files by their paths below the engine's home. `flags` go before what gangplan.yaml says.
 
-    Raises UserError for all values that mean nothing, together.
+    Raises UserError for all values that mean nothing, together with what was `bad` before.
     """
     values: dict[str, Any] = dict(said.shared)
     words: list[tuple[str, Any]] = []
-    wrong: list[UserError] = []
+    wrong = list(bad)
     for option in engine.options:
         without = _stated(option, engine, said)
         value = flags.get(option.name)
@@ -35,10 +39,11 @@ def files_of(
             if option.find and value == option.default:
                 value = option.find(replace(given, values=values))
         place = "" if option.name in flags else _place(option, engine, said)
+        wrong += _absent(option, given, value, place)
         try:
             values[option.name] = _checked(option, value, f"{option.name}:" if place else option.flag)
-        except UserError as bad:
-            wrong.append(UserError(f"{place}{bad.message}", bad.help))
+        except UserError as refused:
+            wrong.append(UserError(f"{place}{refused.message}", refused.help))
             values[option.name] = option.default
             continue
         # The place of the workspace tells its files from those of another one in the repository.
@@ -56,6 +61,16 @@ def files_of(
         for name, text in files.items()
         for path, text in headed(command, {name: text}, _comment(name)).items()
     }
+
+
+def _absent(option: Option, given: Given, value: Any, place: str) -> list[UserError]:
+    """Names that the workspace does not have."""
+    try:
+        if option.against:
+            option.against(given, value)
+    except UserError as unknown:
+        return [UserError(f"{place}{unknown.message}", unknown.help)]
+    return []
 
 
 def home_of(engine: Engine, said: Stated) -> str:

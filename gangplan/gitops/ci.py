@@ -27,7 +27,9 @@ ACTIONS = {
     "actions/cache": ("cdf6c1fa76f9f475f3d7449005a359c84ca0f306", "v5.0.3"),
     "github/codeql-action/upload-sarif": ("9e907b5e64f6b83e7804b09294d44122997950d6", "v4.32.3"),
 }
-_IMAGE = re.compile(r"[a-z0-9][\w./:-]*(@sha256:[0-9a-f]{64})?")
+_IMAGE = re.compile(
+    r"[a-z0-9][a-z0-9.-]*(?::\d+)?(?:/[a-z0-9._-]+)*(?::\w[\w.-]{0,127})?(?:@sha256:[0-9a-f]{64})?", re.ASCII
+)
 _FOLDER = re.compile(r"\.|[A-Za-z0-9_][\w.-]*(/[A-Za-z0-9_][\w.-]*)*")
 
 

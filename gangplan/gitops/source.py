@@ -1,4 +1,4 @@
-"""Where a GitOps engine finds the rendered tree."""
+"""Where a GitOps engine finds the rendered tree, and what an address of a repository is."""
 
 from __future__ import annotations
 
@@ -8,11 +8,25 @@ from gangplan.errors import UserError
 from gangplan.records import dataclass
 
 RENDERED = "rendered"
+OCI = "oci://"
 # A repository that is no one's: written until the real one is known.
 EXAMPLE = "https://git.example.com/ml/jobs.git"
+_HOST = r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?"
+# Projects of Argo CD read an address as a pattern (3.5, AppProject.IsSourcePermitted), so that it has none of
+# the signs of one; nor what ends a path or a command in a first line (made.py).
+_PART = r"[^\s/?#*\[\]{}!\\`'\"<>|^]+"
+_PATH = rf"(?:/{_PART})+/?"
 # https://host/path, ssh://user@host/path, and the form of scp, user@host:path.
-_URL = re.compile(r"(?:https?|ssh)://[^\s/]+/\S+|[\w.-]+@[\w.-]+:[^\s:]+")
+_GIT = re.compile(
+    rf"https?://{_HOST}{_PATH}|ssh://(?:[A-Za-z0-9._-]+@)?{_HOST}{_PATH}"
+    rf"|[A-Za-z0-9._-]+@[A-Za-z0-9][A-Za-z0-9.-]*:/?(?!:){_PART.replace('[^', '[^:', 1)}(?:{_PATH})?"
+)
+_SERVER = re.compile(rf"https?://{_HOST}(?:{_PATH}|/)?")
+_ARTIFACT = re.compile(rf"oci://{_HOST}(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)+")
+_SCP = re.compile(r"([A-Za-z0-9._-]+@[A-Za-z0-9.-]+):/?(.+)")
 _BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
+# What no reference has (git-check-ref-format(1), Git 2.47).
+_NO_REF = re.compile(r"\.\.|//|/\.|\.lock(?:/|$)|[./]$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +42,7 @@ class RepositorySource:
     @property
     def is_oci(self) -> bool:
         """Whether it is an OCI artifact, and the revision its tag or digest."""
-        return self.repository.startswith("oci://")
+        return self.repository.startswith(OCI)
 
     def path(self, *parts: str) -> str:
         """A path below the workspace, from the top of the repository."""
@@ -36,21 +50,48 @@ class RepositorySource:
 
 
 def check_url(value: str, words: str = "--repo") -> str:
-    """The address of a Git repository. Raises UserError."""
-    if not _URL.fullmatch(value):
+    """The address of a Git repository, without a login. Raises UserError."""
+    _check_login(value)
+    if not (value.isprintable() and _GIT.fullmatch(value)):
         message = f"'{value}' is not the address of a Git repository"
         raise UserError(message, f"Write it as {EXAMPLE} or git@git.example.com:ml/jobs.git.")
     return value
 
 
+def check_artifact(value: str, words: str = "--repo") -> str:
+    """The address of an OCI artifact, without a login and a tag. Raises UserError."""
+    _check_login(value)
+    if not _ARTIFACT.fullmatch(value):
+        message = f"'{value}' is not the address of an OCI artifact"
+        raise UserError(message, f"Write {words} oci://registry.example.com/ml/jobs; a tag is its revision.")
+    return value
+
+
 def check_branch(value: str, words: str = "--branch") -> str:
     """The name of a branch, given by some words. Raises UserError."""
-    if not _BRANCH.fullmatch(value) or ".." in value:
+    if not _BRANCH.fullmatch(value) or _NO_REF.search(value):
         raise UserError(f"'{value}' is not the name of a branch", f"Write {words} main.")
     return value
 
 
+def _check_login(value: str) -> None:
+    if (plain := without_login(value)) != value:
+        message = "the address of the repository has a user or a password in it, which would be committed"
+        raise UserError(message, f"Write {plain}; the engine takes its credentials from a Secret.")
+
+
+def is_server(text: str) -> bool:
+    """Whether it is the address of an API server."""
+    return text.isprintable() and _SERVER.fullmatch(text) is not None
+
+
+def without_login(address: str) -> str:
+    """The address without a user and password; the user of SSH, which is no secret, stays."""
+    plain = re.sub(r"^((?:https?|oci)://)[^/]*@", r"\1", address)
+    return re.sub(r"^(ssh://[^/:@]*):[^/]*@", r"\1@", plain)
+
+
 def flux_url(repository: str) -> str:
     """An address as a GitRepository takes it: with a scheme, which the form of scp has not (Flux 2.9)."""
-    short = re.fullmatch(r"([\w.-]+@[\w.-]+):(.+)", repository)
+    short = _SCP.fullmatch(repository)
     return f"ssh://{short[1]}/{short[2]}" if short else repository

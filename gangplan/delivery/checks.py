@@ -1,0 +1,86 @@
+"""Checks of options whose values become a part of files for engines and forges.
+
+Such a file is committed, with the flags that made it in its first line (gitops/made.py): nothing may end a
+line. Names that Argo CD reads as patterns would allow more than they say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gangplan.errors import UserError
+from gangplan.gitops.source import is_server
+
+_PYTHON = re.compile(r"3(?:\.[0-9]{1,2}){0,2}")
+_ORGANISATION = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)*", re.ASCII)
+# A user, a team or a role (@@) of the forge, or the address of a mailbox.
+_OWNER = re.compile(r"@@?\w[\w.-]*(?:/\w[\w.-]*)*|[\w.+-]+@[\w.-]+", re.ASCII)
+# The end of an annotation's name, which has 63 characters: subscribe.gangplan-sync-failed.SERVICE. Argo CD
+# splits it at dots, and recipients at semicolons (notifications-engine, pkg/subscriptions/annotations.go).
+_SERVICE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,30}[A-Za-z0-9])?")
+# Destinations of a project are patterns (Argo CD 3.5, AppProject.IsDestinationPermitted).
+_PATTERN = frozenset("*?[]{}!\\")
+
+
+def version(value: Any, words: str) -> Any:
+    """A version of Python. Raises UserError."""
+    if not _PYTHON.fullmatch(value):
+        raise UserError(f"'{value}' is not a version of Python", f"Write {words} 3.13.")
+    return value
+
+
+def organisation(value: Any, words: str) -> Any:
+    """An organisation or group of a forge. Raises UserError."""
+    if not _ORGANISATION.fullmatch(value):
+        bare = value.strip("@/ ")
+        help = f"Write {words} {bare if _ORGANISATION.fullmatch(bare) else 'acme'}."
+        raise UserError(f"'{value}' is not the name of an organisation or group", help)
+    return value
+
+
+def destinations(value: Any, words: str) -> Any:
+    """What Argo CD calls clusters, or the addresses of their servers. Raises UserError."""
+    help = (
+        "Write its name, without * ? [ ] { } ! and \\, or its server's address: https://k8s.example.com:6443."
+    )
+    return _each(value, words, "is not what Argo CD calls a cluster", _is_destination, help)
+
+
+def recipients(value: Any, words: str) -> Any:
+    """Recipients by service. Raises UserError."""
+    for service in value:
+        if not _SERVICE.fullmatch(service):
+            message = f"{words} {service}: '{service}' is not what Argo CD calls a service"
+            raise UserError(message, "Write it in letters, digits, '-' and '_', such as slack.")
+    return _each(value, words, "cannot be a recipient", _is_line, "Write ml-runs; for two, 'ml-runs;ml-ops'.")
+
+
+def owners(value: Any, words: str) -> Any:
+    """Owners by team. Raises UserError."""
+    help = "Write @acme/nlp; for two, '@acme/nlp @acme/ops'."
+    return _each(value, words, "does not name owners", _are_owners, help)
+
+
+def _each(
+    value: Mapping[str, str], words: str, says: str, takes: Callable[[str], bool], help: str
+) -> Mapping[str, str]:
+    wrong = [f"{words} {name}: '{one}' {says}" for name, one in value.items() if not takes(one)]
+    if wrong:
+        raise UserError("; ".join(wrong), help)
+    return value
+
+
+def _is_line(value: str) -> bool:
+    return bool(value) and value.isprintable() and value == value.strip() and "`" not in value
+
+
+def _is_destination(value: str) -> bool:
+    if value.startswith(("https://", "http://")):
+        return is_server(value)
+    return _is_line(value) and not _PATTERN.intersection(value)
+
+
+def _are_owners(value: str) -> bool:
+    return all(_OWNER.fullmatch(one) for one in value.split(" "))
