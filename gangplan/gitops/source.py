@@ -53,7 +53,8 @@ def check_url(value: str, words: str = "--repo") -> str:
     """The address of a Git repository, without a login. Raises UserError."""
     _check_login(value)
     if not (value.isprintable() and _GIT.fullmatch(value)):
-        message = f"'{value}' is not the address of a Git repository"
+        plain, query, _ = value.partition("?")  # which may have a token
+        message = f"'{plain}{query and '?...'}' is not the address of a Git repository"
         raise UserError(message, f"Write it as {EXAMPLE} or git@git.example.com:ml/jobs.git.")
     return value
 

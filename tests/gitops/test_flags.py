@@ -30,7 +30,7 @@ CASES: list[tuple[tuple[str, ...], str, tuple[str, ...], dict[str, str]]] = [
       "https://dev.example.com/o/my%20project/_git/jobs"),
      {"": "--repo is missing", "*": "is not the address", f"{URL}\nx": r"'https://git.example.com/ml/jobs.git\nx'",
       "https://git.example.com": "is not", "https://git.example.com/a b": "is not", "jobs": "Write it as https://",
-      "https://git.example.com/*": "is not", "!https://git.example.com/a": "is not", f"{URL}?token=a": "is not",
+      "https://git.example.com/*": "is not", "!https://git.example.com/a": "is not", f"{URL}?token=s3cret": "is not",
       "https://me:s3cret@git.example.com/a": "Write https://git.example.com/a; the engine",
       "https://s3cret@git.example.com/a": "has a user or a password in it, which would be committed",
       "ssh://git:s3cret@git.example.com/a": "Write ssh://git@git.example.com/a;",
