@@ -209,3 +209,14 @@ def test_the_ci_step_of_the_docs_checks_what_changed(two: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(b"checked 1 spec, 1 run, ")
+
+
+def test_the_file_of_a_team_that_no_cluster_lists_is_judged(two: Path) -> None:
+    """Whoever commits it alone, before the platform adds the team, has it checked all the same."""
+    write(two, {"specs/later/team.yaml": workspaces.TEAM})
+    outcome = gangplan("validate", "-C", two, "specs/later/team.yaml")
+    assert (outcome.code, outcome.errors()) == (Exit.CLEAN, []), outcome.err
+    write(two, {"specs/later/team.yaml": workspaces.TEAM + "budget: many\n"})
+    outcome = gangplan("validate", "-C", two, "specs/later/team.yaml")
+    assert outcome.code == Exit.INPUT
+    assert [place.split(":")[0] for place, _ in outcome.errors()] == ["specs/later/team.yaml"]

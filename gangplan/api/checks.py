@@ -164,9 +164,10 @@ def rendered(
 
 def check_something(request: Request, result: Result) -> None:
     """Raise UserError where nothing was checked, or nothing that would ever run: that is never a success."""
-    # A whole workspace whose runs are all over is in order: its clusters and teams were checked.
+    # A whole workspace whose runs are all over is in order: its clusters and teams were checked. So was the
+    # file of a team that no cluster lists yet.
     runs = result.active or not result.scope.names_specs_alone
-    if result.has_errors or (result.objects and runs):
+    if result.has_errors or ((result.objects or result.scope.named_teams) and runs):
         return
     from gangplan.report.section import counted  # for words that few commands say
 

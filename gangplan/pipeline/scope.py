@@ -165,6 +165,8 @@ def _has_more(workspace: Workspace, scope: Scope) -> bool:
     """Whether there is something to work on before the first job: a tenant, or a file that was not read."""
     clusters, teams = {*scope.clusters, *scope.named_clusters}, {*scope.teams, *scope.named_teams}
     wrong = any(one.is_error for one in workspace.findings if one.rule != WORKSPACE_EMPTY)
+    if scope.named_teams:  # the file of a team is judged by itself, also before any cluster lists the team
+        return True
     if clusters & workspace.unread or teams - workspace.teams.keys() or (scope.is_everything and wrong):
         return True
     tenants = ((scope.tenants(name), cluster.spec.teams) for name, cluster in workspace.clusters.items())
