@@ -22,6 +22,7 @@ FILES = {
     "cluster": "overlays/<cluster>/cluster.yaml",
     "catalog": "images/catalog.yaml",
     "waiver": "policies/waivers/<name>.yaml",
+    "workspace": "gangplan.yaml",
 }
 _OTHER_NAMES = {"job": "spec"}
 _DEEPEST = 8

@@ -65,7 +65,7 @@ def test_every_field_has_a_true_place(root: Path, files: list[Rendered]) -> None
 
 
 def test_rendered_files_are_those_of_render(root: Path, files: list[Rendered]) -> None:
-    assert len(files) == 10
+    assert len(files) == 14
     for file in files:
         assert (root / RENDERED / file.path).read_text(encoding="utf-8") == file.text
 
