@@ -26,14 +26,12 @@ def put_out(files: Mapping[str, str], output: str | None, is_check: bool, kept: 
         _print(files)
         return Exit.CLEAN
     folder = Path(str(output))
-    if os.path.lexists(folder) and not folder.is_dir():
-        raise UserError(f"nothing was written: {folder} is not a folder", "Name a folder: -o DIR.")
+    if not is_check:
+        check_free(files, folder)
     files = _without_own(files, folder)
     over = [] if kept else _left_over(files, folder)
     if is_check:
         return _compare(files, folder, over)
-    for path, text in files.items():
-        _check_own(folder, path, text)
     for path, text in files.items():
         target = folder / path
         try:
@@ -47,13 +45,28 @@ def put_out(files: Mapping[str, str], output: str | None, is_check: bool, kept: 
     return Exit.CLEAN
 
 
+def check_free(files: Mapping[str, str], folder: Path) -> None:
+    """Refuse to write where something is in the way of one of the files. Raises UserError."""
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise UserError(f"nothing was written: {folder} is not a folder", "Name a folder: -o DIR.")
+    own = _taken_over(files, folder)
+    for path, text in files.items():
+        if path not in own:
+            _check_own(folder, path, text)
+
+
 def _without_own(files: Mapping[str, str], folder: Path) -> Mapping[str, str]:
-    """The files without those that somebody took over, by removing the first line of one of several."""
-    made = [path for path in files if made_by(_read(folder / path))]
-    own = [path for path in files if path not in made and (folder / path).is_file()] if made else []
+    """The files without those that somebody took over."""
+    own = _taken_over(files, folder)
     for path in own:
         sys.stderr.write(f"{folder / path} is yours, because its first line is gone: it was left alone\n")
     return {path: text for path, text in files.items() if path not in own}
+
+
+def _taken_over(files: Mapping[str, str], folder: Path) -> list[str]:
+    """Those of several files of which somebody removed the first line."""
+    made = [path for path in files if made_by(_read(folder / path))]
+    return [path for path in files if path not in made and (folder / path).is_file()] if made else []
 
 
 def _print(files: Mapping[str, str]) -> None:

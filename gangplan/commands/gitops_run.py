@@ -8,7 +8,7 @@ from typing import Any
 
 from gangplan.commands.absent import no_cluster
 from gangplan.commands.common import print_findings
-from gangplan.commands.gitops_files import put_out
+from gangplan.commands.gitops_files import check_free, put_out
 from gangplan.delivery.engine import Engine, Given, engine_of
 from gangplan.delivery.made import files_of, home_of
 from gangplan.delivery.stated import FILE, Stated, stated
@@ -53,9 +53,11 @@ def write(request: Request) -> Exit:
     given = given_to(made, request)
     if isinstance(given, Exit):
         return given
-    ready = [(one, files_of(one, given, said=said)) for one in made]
-    for engine, files in ready:
-        put_out(files, str(folder_of(request.root, engine, said)), is_check=False)
+    ready = [(files_of(one, given, said=said), folder_of(request.root, one, said)) for one in made]
+    for files, folder in ready:
+        check_free(files, folder)
+    for files, folder in ready:
+        put_out(files, str(folder), is_check=False)
     return Exit.CLEAN
 
 

@@ -12,6 +12,7 @@ from gangplan.delivery.engine import Engine, Given, Option, engine_of
 from gangplan.delivery.stated import FILE, Stated
 from gangplan.errors import UserError
 from gangplan.gitops.made import command_of, headed
+from gangplan.workspace import READ, RENDERED
 
 NOTHING = Stated()
 NO_FLAGS: Mapping[str, Any] = MappingProxyType({})
@@ -53,8 +54,7 @@ def files_of(
         raise _together(wrong)
     if engine.by_cluster:
         words.append(("--cluster", given.request.clusters))
-    homes = {name: home_of(engine_of(name), said) for name in said.engines}
-    files = engine.files(replace(given, values=values, homes=homes))
+    files = engine.files(replace(given, values=values, homes=homes_of(said)))
     command = command_of(engine.name, words)
     return {
         path: text
@@ -76,14 +76,34 @@ def _absent(option: Option, given: Given, value: Any, place: str) -> list[UserEr
 def home_of(engine: Engine, said: Stated) -> str:
     """The folder of the workspace that the files of an engine are in; empty for the top of the repository.
 
-    Raises UserError for one outside of the workspace.
+    Raises UserError for one outside of the workspace, and for its top and the folders that gangplan reads and
+    renders, where these files would be taken for something else.
     """
     output = said.engines.get(engine.name, {}).get("output") or engine.home
     folder = os.path.normpath(output) if output else ""
     if folder.startswith("..") or os.path.isabs(folder):
         help = f"Name a folder in it, such as {engine.home}."
         raise UserError(f"{FILE}: {engine.name}: output {output} is outside of the workspace", help)
+    if folder.split("/")[0] in (".", *READ, RENDERED):
+        help = f"Name a folder for these files alone, such as {engine.home}."
+        raise UserError(f"{FILE}: {engine.name}: output {output} is a folder of the workspace itself", help)
     return folder
+
+
+def homes_of(said: Stated) -> dict[str, str]:
+    """The folders of all engines that are listed, by name.
+
+    Raises UserError for two in one: the files of both are called after clusters.
+    """
+    homes: dict[str, str] = {}
+    for name in said.engines:
+        folder = home_of(engine_of(name), said)
+        other = next((one for one, home in homes.items() if folder and home == folder), None)
+        if other is not None:
+            help = "Give each a folder of its own."
+            raise UserError(f"{FILE}: {other} and {name} have the same output, {folder}", help)
+        homes[name] = folder
+    return homes
 
 
 def _stated(option: Option, engine: Engine, said: Stated) -> Any:

@@ -88,6 +88,18 @@ WRONG = {
     "a shared one": (f"repo: {URL}", "repo: nowhere", "gangplan.yaml:4:9: 'nowhere' is not the address"),
     "no address": (f"  repo: {URL}\n", "", "--repo is missing"),
     "an outer folder": ("deploy/argo", "../argo", "output ../argo is outside of the workspace"),
+    "the top": ("deploy/argo", ".", "output . is a folder of the workspace itself"),
+    "the specs": ("deploy/argo", "specs/nlp", "output specs/nlp is a folder of the workspace itself"),
+    "the rendered tree": (
+        "deploy/argo",
+        "./rendered",
+        "output ./rendered is a folder of the workspace",
+    ),
+    "one folder twice": (
+        "    github: {branch: release}\n",
+        "    flux: {output: deploy/argo/}\n",
+        "argocd and flux have the same output, deploy/argo",
+    ),
     "a stranger": ("lab: prod", "leb: prod", "there is no cluster 'leb'"),
     "no engines": ("  engines:", "  engine:", "gangplan.yaml:6:3: error[spec-unknown-field]"),
     "a list": (HEAD, "- a\n", "gangplan.yaml"),
@@ -133,6 +145,16 @@ def test_a_file_that_somebody_took_over_is_left_alone(root: Path) -> None:
         assert outcome.code == Exit.CLEAN
         assert f"{file} is yours" in outcome.err
     assert file.read_text() == own
+
+
+def test_a_file_in_the_way_of_the_last_engine_stops_all(root: Path) -> None:
+    write(root, {"gangplan.yaml": STATED})
+    (root.parents[1] / "CODEOWNERS").write_text("* @acme/all\n")
+    before = tree(root.parents[1])
+    outcome = gangplan("gitops", "write", "-C", root)
+    assert (outcome.code, outcome.out) == (Exit.INPUT, "")
+    assert "nothing was written: " in outcome.err
+    assert tree(root.parents[1]) == before
 
 
 def test_without_the_file_nothing_is_written(root: Path) -> None:
