@@ -7,28 +7,18 @@ from typing import Any
 
 from gangplan.delivery.checks import organisation, owners
 from gangplan.delivery.engine import Engine, Given, Option
-from gangplan.delivery.options import FORGE, PREFIX
+from gangplan.delivery.options import PREFIX
 from gangplan.errors import UserError
 
 
 def _files(given: Given) -> Mapping[str, str]:
     """CODEOWNERS of all teams."""
-    from gangplan.gitops.codeowners import RECIPES, Owners, codeowners_files
+    from gangplan.gitops.codeowners import Owners, codeowners_files
 
-    root = given.request.root
-    prefix = given["prefix"]
-    named = Owners(given["organisation"], given["owner"], prefix)
-    there = [name for name in ("argocd", "flux", "tekton") if (root / name).is_dir()]
+    named = Owners(given["organisation"], given["owner"], given["prefix"])
+    there = [name for name in ("argocd", "flux") if (given.request.root / name).is_dir()]
     engines = sorted({*there, *filter(None, given.homes.values())})
-    top = root.resolve().parents[prefix.count("/")] if prefix else root
-    asked = {given["forge"], *given.homes}
-    recipes = [
-        path
-        for name, paths in RECIPES.items()
-        for path in paths
-        if name in asked or (top / path.strip("/")).exists()
-    ]
-    return codeowners_files(named, _teams(given), engines, recipes)
+    return codeowners_files(named, _teams(given), engines)
 
 
 def _teams(given: Given) -> list[str]:
@@ -56,7 +46,6 @@ ENGINE = Engine(
     "codeowners",
     "Write CODEOWNERS: each team owns its specs, the platform all that decides for others.",
     (
-        FORGE,
         Option(
             "organisation",
             "Organisation or group that the teams belong to on the forge (default: as the remote has it).",

@@ -10,13 +10,8 @@ from gangplan.records import dataclass
 # Whoever may change these decides what runs on clusters, and what checks it.
 PLATFORM = ("/overlays/", "/images/", "/jobtemplates/", "/policies/", "/schemas/")
 _SETTINGS = ("/.gitattributes", "/gangplan.yaml", "/requirements.txt")
-# What CI reads from the top of the repository, by what makes it.
-RECIPES = {
-    "github": ("/.github/",),
-    "gitlab": ("/.gitlab-ci.yml", "/.gitlab/"),
-    "jenkins": ("/Jenkinsfile",),
-    "tekton": ("/.tekton/",),
-}
+# What CI of some forge reads from the top of the repository: who adds one of these decides what runs.
+RECIPES = ("/.github/", "/.gitlab-ci.yml", "/.gitlab/", "/Jenkinsfile", "/.tekton/", "/tekton/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +24,13 @@ class Owners:
     prefix: str = ""
 
 
-def codeowners_files(
-    owners: Owners, teams: Sequence[str], engines: Sequence[str] = (), recipes: Sequence[str] = ()
-) -> dict[str, str]:
-    """The file; `engines` are folders of sync manifests, `recipes` what CI reads."""
+def codeowners_files(owners: Owners, teams: Sequence[str], engines: Sequence[str] = ()) -> dict[str, str]:
+    """The file; `engines` are folders of sync manifests."""
     names = {name: owners.given.get(name, f"@{owners.organisation}/{name}") for name in (*teams, "platform")}
     top = f"/{owners.prefix}" if owners.prefix else ""
     rows = [(f"{top}/specs/{team}/", names[team]) for team in teams]
     own = [f"{top}{path}" for path in (*PLATFORM, *(f"/{one}/" for one in engines), *_SETTINGS)]
-    rows += [(path, names["platform"]) for path in (*own, *recipes, "/CODEOWNERS")]
+    rows += [(path, names["platform"]) for path in (*own, *RECIPES, "/CODEOWNERS")]
     return {"CODEOWNERS": _table(rows)}
 
 

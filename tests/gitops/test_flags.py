@@ -147,8 +147,8 @@ def test_every_row_has_cases() -> None:
         ),
         (("github", "--branch", "-", "--prefix", "..", "--python", "2", "--pin", "a=b"), ("'-'", "'..'", "'2'", "'a=b'")),
         (
-            ("codeowners", "--forge", "x", "--organisation", "@a", "--owner", "nip=@a", "--owner", "nlp=a", "--prefix", ".."),
-            ("forge 'x'", "'@a' is", "team 'nip'", "'a' does not", "'..'"),
+            ("codeowners", "--organisation", "@a", "--owner", "nip=@a", "--owner", "nlp=a", "--prefix", ".."),
+            ("'@a' is", "team 'nip'", "'a' does not", "'..'"),
         ),
         (("argocd", "--repo", URL, "--notify", "slack=a", "--notify", "slack=b"), ("--notify names slack twice",)),
         (("argocd", "--repo", URL, "--destination", "lab=a", "--destination", "lab=b"), ("names lab twice",)),

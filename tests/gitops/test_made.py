@@ -43,7 +43,7 @@ COMMANDS = {
     "github": ("--branch", "trunk", "--python", "3.12", "--pin", f"actions/cache={'1' * 40}"),
     "gitlab": ("--image", IMAGE),
     "jenkins": ("--image", IMAGE, "--prefix", "ml/jobs"),
-    "codeowners": ("--forge", "gitlab", "--organisation", "acme", "--owner", "nlp=@acme/language team@acme"),
+    "codeowners": ("--organisation", "acme", "--owner", "nlp=@acme/language team@acme"),
 }
 
 
@@ -138,15 +138,20 @@ def test_codeowners_name_every_team_and_the_platform(rendered: Path) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "ml/jobs"])
-def test_whoever_changes_ci_of_any_kind_needs_the_platform(prefix: str, tmp_path: Path) -> None:
-    """A Jenkinsfile and .tekton/ decide what is checked, whatever the forge; they are at the top."""
+def test_whoever_adds_ci_of_any_kind_needs_the_platform(prefix: str, tmp_path: Path) -> None:
+    """A file that CI reads decides what runs, whatever the forge, and also where there was none."""
     git(tmp_path, "init", "-q")
     root = workspaces.stock(tmp_path / prefix)
-    (tmp_path / "Jenkinsfile").write_text("pipeline {}\n")
-    (tmp_path / ".tekton").mkdir()
+    out = tmp_path / "out"
+    for name, flags in {"github": (), "gitlab": (), "jenkins": (), "tekton": ("--wait", "argocd")}.items():
+        assert gangplan("gitops", name, "-C", root, "-o", out, *flags).code == Exit.CLEAN
     text = gangplan("gitops", "codeowners", "-C", root, "--organisation", "acme").out
     owners = dict(line.split() for line in text.splitlines() if line[:1] == "/")
-    assert (owners.get("/Jenkinsfile"), owners.get("/.tekton/")) == ("@acme/platform",) * 2
+    written = [f"/{path.relative_to(out).as_posix()}" for path in out.rglob("*") if path.is_file()]
+    assert len(written) >= 10
+    for path in written:
+        decides = [row for row in owners if path == row or (row[-1] == "/" and path.startswith(row))]
+        assert [owners[row] for row in decides] == ["@acme/platform"], path
 
 
 @pytest.mark.parametrize(
