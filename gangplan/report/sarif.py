@@ -5,6 +5,9 @@ three texts for every rule (names up to 255 characters, descriptions up to 1024)
 repository, and at most 25 000 results and as many rules (docs.github.com, "SARIF support for code scanning" and
 "SARIF results exceed one or more limits", 2026).
 
+Rules have no `helpUri`: it must be an absolute address, and gangplan's pages have none of their own. Their help names
+the page by its path in gangplan's repository.
+
 `partialFingerprints` leaves the key `primaryLocationLineHash` to the upload action, which computes it from the
 file and warns of every value that differs from its own.
 """
@@ -85,12 +88,13 @@ def _description(text: str) -> dict[str, str]:
 
 def _described(page: Rule) -> dict[str, Any]:
     why, fix = (" ".join(text.split()) for text in (page.why, page.fix))
+    place = f"docs/{'policies' if page.is_policy else 'rules'}.md#{page}"
     return {
         "shortDescription": _description(page.summary),
         "fullDescription": _description(why),
         "help": {
-            "text": sarif_text(f"{why}\n\nFix: {fix}\n\ngangplan explain {page}"),
-            "markdown": f"{markdown(why)}\n\n**Fix.** {markdown(fix)}\n\n`gangplan explain {page}`",
+            "text": sarif_text(f"{why}\n\nFix: {fix}\n\ngangplan explain {page} ({place} of gangplan)"),
+            "markdown": f"{markdown(why)}\n\n**Fix.** {markdown(fix)}\n\n`gangplan explain {page}` (`{place}` of gangplan)",
         },
     }
 

@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from gangplan.rulebook import Rulebook
 from tests import workspaces
 from tests.report import readers
 from tests.report.samples import all_kinds, finding, report
-from tests.workspaces import gangplan, write
+from tests.workspaces import REPOSITORY, gangplan, write
 
 FAULTS: tuple[Callable[[str], str], ...] = (
     lambda spec: spec.replace("32Gi", "32GB"),
@@ -109,6 +110,18 @@ def test_a_policy_of_the_workspace_has_all_texts_that_github_asks_for() -> None:
     few, other = run["tool"]["driver"]["rules"]
     assert few["fullDescription"]["text"] == "few-workers, a policy of this workspace."
     assert (other["id"], len(other["name"]), len(other["shortDescription"]["text"])) == (long, 255, 1024)
+
+
+def test_every_rule_names_its_page_which_is_there() -> None:
+    """`helpUri` would have to be absolute (OASIS: format uri), and nobody knows where a repository stands."""
+    rules = readers.sarif(sarif_report(report(*all_kinds())))["tool"]["driver"]["rules"]
+    places = {rule["id"]: re.findall(r"docs/(\w+\.md)#([\w-]+)", rule["help"]["text"]) for rule in rules}
+    assert {page for found in places.values() for page, _ in found} == {"rules.md", "policies.md"}
+    for rule, found in places.items():
+        ((page, anchor),) = found
+        assert anchor == rule
+        assert f"### {rule}\n" in (REPOSITORY / "docs" / page).read_text(encoding="utf-8")
+        assert all("helpUri" not in one for one in rules)
 
 
 def test_a_region_has_both_ends() -> None:
