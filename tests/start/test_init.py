@@ -18,7 +18,7 @@ from gangplan.starter import write as writing
 from gangplan.starter.answers import ENGINES, FORGES
 from tests import plain
 from tests.start.terminal import Terminal
-from tests.workspaces import Outcome, gangplan, tree
+from tests.workspaces import REPOSITORY, Outcome, gangplan, tree
 
 ONE = ("--team", "nlp", "--cluster", "lab")
 CI = {"github": ".github/workflows/gangplan.yaml", "gitlab": ".gitlab-ci.yml"}
@@ -157,6 +157,16 @@ def test_git_knows_what_is_generated(tmp_path: Path) -> None:
         assert "eol: lf" in said
         said = git(root, "check-attr", generated, "diff", "--", ".vscode/schemas/spec.json")
         assert "diff: unset" in said
+
+
+def test_git_treats_this_repository_s_rendered_as_that_of_a_new_workspace(tmp_path: Path) -> None:
+    begin(tmp_path, *ONE, "--forge", "github")
+    lines = (REPOSITORY / ".gitattributes").read_text().splitlines()
+    wanted = [
+        line for line in (tmp_path / ".gitattributes").read_text().splitlines() if ".vscode" not in line
+    ]
+    assert any(line.startswith("rendered/**") for line in wanted)
+    assert lines[: len(wanted)] == wanted
 
 
 def test_ci_asks_for_no_more_than_it_needs(tmp_path: Path) -> None:
