@@ -2,7 +2,7 @@
 
 Each validates, compares with the target branch, checks that rendered/ is fresh, and shows what a change
 would do. Values come in through variables, never as a part of a script, because people choose the names of
-branches.
+branches. A pull request may change what CI installs, so nothing of it runs where a token may write.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ ACTIONS = {
     "actions/checkout": ("de0fac2e4500dabe0009e67214ff5f5447ce83dd", "v6.0.2"),
     "actions/setup-python": ("a309ff8b426b58ec0e2a45f0f869d46889d02405", "v6.2.0"),
     "actions/cache": ("cdf6c1fa76f9f475f3d7449005a359c84ca0f306", "v5.0.3"),
+    "actions/upload-artifact": ("b7c566a772e6b6bfb58ed0dc250532a479d7789f", "v6.0.0"),
+    "actions/download-artifact": ("37930b1c2abaa49bbe596cd826c3c89aef350131", "v7.0.0"),
     "github/codeql-action/upload-sarif": ("9e907b5e64f6b83e7804b09294d44122997950d6", "v4.32.3"),
 }
 _IMAGE = re.compile(
@@ -55,6 +57,7 @@ def github_files(options: CiOptions, pins: Mapping[str, str]) -> dict[str, str]:
     values = {
         "branch": options.branch,
         "workspace": options.workspace,
+        "here": Markup("" if options.workspace == "." else f"{options.workspace}/"),
         "python": options.python,
         "pins": {name: _pin(name, pins) for name in ACTIONS},
     }

@@ -85,27 +85,83 @@ def test_no_stranger_s_text_is_run_on_github(github: tuple[Object, Object]) -> N
     assert not any("${{" in step.get("run", "") for step in steps)
     checkouts = [step for step in steps if step.get("uses", "").startswith("actions/checkout@")]
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
-    (comment,) = (step for step in steps if "report comment" in step.get("run", ""))
-    assert "head.repo.full_name == github.repository" in comment["if"]
-    tokens = [name for name, step in enumerate(steps) if "token" in str(step.get("env", "")).lower()]
-    assert tokens == [steps.index(comment)]
+    tokens = [step["name"] for step in steps if "token" in str(step.get("env", "")).lower()]
+    assert tokens == ["Comment on the pull request"]
 
 
 def test_jobs_may_do_what_they_need(github: tuple[Object, Object]) -> None:
     rights = {name: job["permissions"] for name, job in github[0]["jobs"].items()}
     assert rights == {
-        "check": {"contents": "read", "security-events": "write"},
-        "plan": {"contents": "read", "pull-requests": "write"},
+        "check": {"contents": "read"},
+        "plan": {"contents": "read"},
+        "alerts": {"contents": "read", "security-events": "write"},
+        "comment": {"contents": "read", "pull-requests": "write"},
     }
     assert all(job["timeout-minutes"] for job in github[0]["jobs"].values())
+
+
+def test_nothing_of_a_pull_request_runs_where_a_token_may_write(github: tuple[Object, Object]) -> None:
+    """It may change requirements.txt, the action, and what caches of its branch hold."""
+    writing = {name: job for name, job in github[0]["jobs"].items() if "write" in job["permissions"].values()}
+    assert set(writing) == {"alerts", "comment"}
+    for name, job in writing.items():
+        assert "head.repo.full_name == github.repository" in job["if"]
+        assert "dependabot[bot]" in job["if"]
+        (checkout,) = (step for step in job["steps"] if "checkout@" in step.get("uses", ""))
+        runs = [step for step in job["steps"] if "run" in step]
+        # Where something runs, it is what the target branch has.
+        assert (checkout["with"].get("ref") == "${{ github.event.pull_request.base.sha }}") == bool(runs), (
+            name
+        )
+        assert not any(step.get("uses", "").startswith("./") for step in job["steps"])
+        assert not any("cache" in step.get("uses", "") + str(step.get("with", "")) for step in job["steps"])
+
+
+def test_jobs_take_the_artifacts_of_those_before_them(github: tuple[Object, Object]) -> None:
+    workflow, action = github
+    kept = {
+        step["with"]["name"]: step["with"]["path"]
+        for step in action["runs"]["steps"]
+        if "upload-artifact@" in step.get("uses", "")
+    }
+    assert {name: path.rpartition("/")[2] for name, path in kept.items()} == {
+        "gangplan-check": "gangplan.sarif",
+        "gangplan-plan": "plan.md",
+    }
+    for job in ("alerts", "comment"):
+        steps = workflow["jobs"][job]["steps"]
+        (taken,) = (step["with"] for step in steps if "download-artifact@" in step.get("uses", ""))
+        assert taken["name"] == f"gangplan-{workflow['jobs'][job]['needs']}"
+        file = kept[taken["name"]].rpartition("/")[2]
+        read = taken["path"].replace("${{ runner.temp }}", "$RUNNER_TEMP") + f"/{file}"
+        assert read in str(steps[-1]).replace("${{ runner.temp }}", "$RUNNER_TEMP")
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_a_plan_that_is_a_link_is_no_comment(
+    link: bool, github: tuple[Object, Object], tools: Path, tmp_path: Path
+) -> None:
+    text = github[0]["jobs"]["comment"]["steps"][-1]["run"]
+    (tmp_path / "gangplan").mkdir()
+    (tmp_path / "environ").write_text("of the job\n")
+    plan = tmp_path / "gangplan/plan.md"
+    if link:
+        plan.symlink_to(tmp_path / "environ")
+    else:
+        plan.write_text("plan\n")
+    done = scripts.run(text, tmp_path, {"RUNNER_TEMP": str(tmp_path)}, "bash", tools)
+    # The rest is gangplan's, which lacks a repository here.
+    assert (done.returncode, "the repository is missing" in done.stderr) == (
+        (1, False) if link else (2, True)
+    )
 
 
 def test_the_action_declares_what_it_reads(github: tuple[Object, Object]) -> None:
     workflow, action = github
     declared = action["inputs"]
     assert set(re.findall(r"inputs\.([\w-]+)", str(action["runs"]))) == set(declared)
-    for job in workflow["jobs"].values():
-        given = job["steps"][-1]["with"]
+    for job in ("check", "plan"):
+        given = workflow["jobs"][job]["steps"][-1]["with"]
         assert given.keys() <= declared.keys()
         assert {name for name, one in declared.items() if one.get("required")} <= given.keys()
     for step in action["runs"]["steps"]:
@@ -161,14 +217,10 @@ def jobs_of(gitlab: tuple[Object, str], **given: str) -> Object:
     inputs, body = gitlab
     values = {name: str(one["default"]).replace("False", "false") for name, one in inputs.items()} | given
     jobs = plain.load(re.sub(r"\$\[\[ inputs\.([\w-]+) \]\]", lambda match: values[match[1]], body))
+    whole = {name: (jobs.get(job.get("extends"), {}), job) for name, job in jobs.items() if name[0] != "."}
     return {
-        name: {
-            **jobs[job["extends"]],
-            **job,
-            "variables": {**jobs[job["extends"]]["variables"], **job.get("variables", {})},
-        }
-        for name, job in jobs.items()
-        if not name.startswith(".")
+        name: {**base, **job, "variables": {**base.get("variables", {}), **job.get("variables", {})}}
+        for name, (base, job) in whole.items()
     }
 
 
@@ -181,7 +233,7 @@ def test_the_component_declares_what_it_reads(gitlab: tuple[Object, str], tmp_pa
     assert include["inputs"].keys() <= inputs.keys()
     assert include["inputs"]["image"] == "registry.example.com/ci:1"
     known = {"stage", "image", "timeout", "interruptible", "variables", "cache", "before_script", "extends"}
-    known |= {"script", "artifacts", "rules", "allow_failure"}
+    known |= {"script", "artifacts", "rules", "allow_failure", "needs", "environment"}
     assert all(job.keys() <= known for job in jobs_of(gitlab).values())
 
 
@@ -222,6 +274,44 @@ def test_the_component_plans(gitlab: tuple[Object, str], clone: Path, tools: Pat
     assert done.returncode == Exit.CLEAN, done.stderr
     assert "filings" in (clone / "plan.md").read_text()
     (clone / "plan.md").unlink()
+
+
+def test_nothing_of_a_merge_request_runs_where_the_token_is(gitlab: tuple[Object, str]) -> None:
+    """GitLab gives a variable of an environment to the jobs that name it alone."""
+    jobs = jobs_of(gitlab)
+    (name,) = (name for name, job in jobs.items() if "TOKEN" in str(job))
+    job = jobs[name]
+    assert [name for name, one in jobs.items() if "environment" in one] == [name] == ["gangplan-comment"]
+    assert job["environment"] == {"name": "gangplan-comment", "action": "access"}
+    assert job["variables"]["GIT_STRATEGY"] == "none"
+    assert not {"before_script", "cache", "extends"} & job.keys()
+    assert job["needs"] == ["gangplan-plan"]
+
+
+@pytest.mark.parametrize(
+    ("plan", "token", "code", "said"),
+    [
+        ("file", "secret", 2, "the repository is missing"),  # gangplan's own words, as far as it gets here
+        ("link", "secret", 1, ""),
+        ("none", "secret", 1, ""),
+        ("file", "", 0, "no comment: the variable GITLAB_TOKEN does not reach this job"),
+    ],
+)
+def test_the_component_comments_on_a_plan_alone(
+    plan: str, token: str, code: int, said: str, gitlab: tuple[Object, str], tools: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "job"
+    root.mkdir()
+    (tmp_path / "environ").write_text("of the job\n")
+    if plan == "link":
+        (root / "plan.md").symlink_to(tmp_path / "environ")
+    elif plan == "file":
+        (root / "plan.md").write_text("plan\n")
+    given = {"GITLAB_CI": "true", "GITLAB_TOKEN": token, "CI_API_V4_URL": "http://127.0.0.1:9"}
+    script = "\n".join(jobs_of(gitlab)["gangplan-comment"]["script"])
+    done = scripts.run(script, root, given, "sh", tools)
+    assert (done.returncode, said in done.stdout + done.stderr) == (code, True), done.stderr
+    assert bool(said) or done.stdout + done.stderr == ""
 
 
 # Jenkins

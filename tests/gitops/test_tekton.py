@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -23,10 +25,10 @@ __all__ = ["clone", "tools"]
 Object = dict[str, Any]
 # Fields of tekton.dev/v1 (pkg/apis/pipeline/v1: task_types.go, container_types.go, pipeline_types.go).
 TASK = {"description", "params", "workspaces", "results", "stepTemplate", "steps", "volumes", "sidecars"}
-STEP = {"name", "image", "env", "script", "securityContext", "workingDir", "timeout", "onError"}
+STEP = {"name", "image", "env", "script", "securityContext", "volumeMounts", "timeout", "onError"}
 PIPELINE = {"description", "params", "workspaces", "tasks", "finally", "results"}
 PIPELINE_TASK = {"name", "taskRef", "params", "workspaces", "runAfter", "when", "retries", "timeout"}
-RUN = {"pipelineRef", "params", "timeouts", "workspaces", "taskRunTemplate"}
+RUN = {"pipelineRef", "params", "timeouts", "workspaces", "taskRunTemplate", "taskRunSpecs"}
 
 
 def objects(folder: Path, *flags: str) -> dict[str, Object]:
@@ -148,72 +150,253 @@ def step(body: Object, name: str, values: dict[str, str]) -> tuple[str, dict[str
 @pytest.mark.parametrize("task", ["validate", "check", "plan"])
 def test_what_is_fetched_is_checked(task: str, clone: Path, tools: Path, tmp_path: Path) -> None:
     found = objects(tmp_path)
-    scripts.git(clone, "branch", "-f", "main", "origin/main")
     source = tmp_path / "source"
     source.mkdir()
+    values = fetched(found, clone, source)
+    (source / "venv").mkdir()
+    (source / "venv/bin").symlink_to(tools)
+    values |= {"params.task": task, "results.summary.path": str(tmp_path / "summary")}
+    done = scripts.run(*_at(step(found["Task/gangplan-run"], "run", values), source))
+    assert done.returncode == Exit.CLEAN, done.stdout + done.stderr
+    report = {"validate": "run-replaced", "check": "is fresh", "plan": "filings"}[task]
+    assert report in done.stdout
+    done, text = gathered(found, source, "validate Succeeded")
+    assert (done.returncode, "validate Succeeded" in done.stdout) == (0, True), done.stderr
+    assert text.startswith("<!-- gangplan -->\nvalidate Succeeded\n")
+    assert ("filings" in text) == (task == "plan")
+
+
+def fetched(found: dict[str, Object], clone: Path, source: Path) -> dict[str, str]:
+    """What the Tasks are given, once the first of them has fetched a repository."""
+    scripts.git(clone, "branch", "-f", "main", "origin/main")
     values = {
         "params.repo-url": str(clone),
         "params.revision": scripts.git(clone, "rev-parse", "HEAD"),
         "params.base-branch": "main",
         "params.workspace": ".",
-        "params.task": task,
         "workspaces.source.path": str(source),
         "workspaces.basic-auth.bound": "false",
         "workspaces.basic-auth.path": "",
-        "results.summary.path": str(tmp_path / "summary"),
     }
     done = scripts.run(*_at(step(found["Task/gangplan-fetch"], "fetch", values), source))
     assert done.returncode == 0, done.stderr
-    (source / "venv").mkdir()
-    (source / "venv/bin").symlink_to(tools)
-    done = scripts.run(*_at(step(found["Task/gangplan-run"], "run", values), source))
-    assert done.returncode == Exit.CLEAN, done.stdout + done.stderr
-    report = {"validate": "run-replaced", "check": "is fresh", "plan": "filings"}[task]
-    assert report in done.stdout
-    values |= {"params.statuses": "validate Succeeded", "params.number": ""}
-    done = scripts.run(*_at(step(found["Task/gangplan-report"], "report", values), source))
-    assert (done.returncode, "validate Succeeded" in done.stdout) == (0, True)
+    return values
 
 
-def test_a_failure_is_reported(clone: Path, tools: Path, tmp_path: Path) -> None:
+def gathered(
+    found: dict[str, Object], source: Path, statuses: str
+) -> tuple[subprocess.CompletedProcess[str], str]:
+    """What the report says, and the comment that it leaves for its next step."""
+    values = {"params.statuses": statuses, "workspaces.source.path": str(source)}
+    script, variables = step(found["Task/gangplan-report"], "gather", values)
+    file = source.parent / "comment.md"
+    done = scripts.run(script, source, {**variables, "COMMENT": str(file)})
+    return done, file.read_text()
+
+
+def test_a_failure_is_reported(tmp_path: Path) -> None:
     """As `finally` runs it: after a task that failed, and also after nothing was fetched."""
     found = objects(tmp_path)
     source = tmp_path / "source"
     (source / "reports").mkdir(parents=True)
     (source / "reports/validate.txt").write_text("1 error\n")
-    values = {
-        "params.statuses": "validate Failed",
-        "params.number": "7",
-        "workspaces.source.path": str(source),
-    }
-    done = scripts.run(*_at(step(found["Task/gangplan-report"], "report", values), source))
+    done, text = gathered(found, source, "validate Failed")
     assert (done.returncode, done.stdout) == (0, "validate Failed\n\n1 error\n")
+    assert text == "<!-- gangplan -->\nvalidate Failed\n"
 
 
-def test_the_wait_ends_when_all_is_synced() -> None:
-    """Its judgement of statuses as the lab's Argo CD and Flux's documentation have them."""
-    for engine, synced, other in (
-        (
-            "argocd",
-            {"sync": {"status": "Synced", "revision": "abc"}},
-            {"sync": {"status": "Synced", "revision": "old"}},
-        ),
+# What comes from a pull request, and tokens
+
+
+def test_nothing_of_a_pull_request_runs_where_a_token_is(made_by_flags: dict[str, Object]) -> None:
+    """It may change requirements.txt, and so every program of the environment that is made of it."""
+    tasks = {name: body["spec"] for name, body in made_by_flags.items() if name.startswith("Task/")}
+    runs = {name for name, spec in tasks.items() if "venv/bin/" in str(spec["steps"])}
+    assert runs == {"Task/gangplan-install", "Task/gangplan-run"}
+    for name in runs:
+        assert [one["name"] for one in tasks[name]["workspaces"]] == ["source"]
+        assert "secret" not in str(tasks[name]).lower()
+        assert "volumes" not in tasks[name]
+    (report,) = (one for one in tasks["Task/gangplan-report"]["steps"] if "secret" in str(one).lower())
+    assert report["name"] == "comment"
+    assert "workspaces" not in str(report)
+    assert not any("source" in str(spec["steps"]) for name, spec in tasks.items() if "wait" in name)
+    for name, body in made_by_flags.items():
+        if name.startswith("PipelineRun/"):
+            assert body["spec"]["taskRunTemplate"]["podTemplate"] == {"automountServiceAccountToken": False}
+            more = [one["pipelineTaskName"] for one in body["spec"].get("taskRunSpecs", ())]
+            assert more == (["wait"] if "Task/gangplan-wait" in tasks and "push" in name else [])
+
+
+@pytest.mark.parametrize("link", ["reports/plan.md", "reports/validate.txt", "reports"])
+def test_a_link_of_a_pull_request_leads_to_no_file_of_the_report(link: str, tmp_path: Path) -> None:
+    found = objects(tmp_path)
+    (tmp_path / "secrets").mkdir()
+    for name in ("plan.md", "validate.txt"):
+        (tmp_path / "secrets" / name).write_text("of the pod\n")
+    source = tmp_path / "source"
+    source.mkdir()
+    if link != "reports":
+        (source / "reports").mkdir()
+    (source / link).symlink_to(tmp_path / "secrets" / link.removeprefix("reports").strip("/"))
+    done, text = gathered(found, source, "plan Succeeded")
+    assert (done.returncode, done.stdout) == (0, "plan Succeeded\n"), done.stderr
+    assert text == "<!-- gangplan -->\nplan Succeeded\n"
+
+
+def test_an_earlier_run_on_the_volume_starts_nothing(clone: Path, tmp_path: Path) -> None:
+    """Git starts programs that a repository names in its configuration, here beside credentials."""
+    found = objects(tmp_path)
+    source = tmp_path / "source"
+    hook = source / "repository/.git/hooks/post-checkout"
+    (source / "repository").mkdir(parents=True)
+    scripts.git(source / "repository", "init", "-q")
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f'#!/bin/sh\ntouch "{tmp_path}/started"\n')
+    hook.chmod(0o755)
+    fetched(found, clone, source)
+    assert (source / "repository/specs").is_dir()
+    assert not (tmp_path / "started").exists()
+
+
+def test_the_comment_is_written_by_the_image_s_own_gangplan(
+    forge: tuple[type[Forge], str], tools: Path, tmp_path: Path
+) -> None:
+    kind, address = forge
+    found = objects(tmp_path)
+    theirs = tmp_path / "source/venv/bin/gangplan"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text(f'#!/bin/sh\necho "$GANGPLAN_FORGE_TOKEN" > "{tmp_path}/stolen"\n')
+    theirs.chmod(0o755)
+    (tmp_path / "comment.md").write_text("<!-- gangplan -->\nplan Succeeded\n")
+    values = {f"params.{name}": "" for name in ("api", "repository", "number")}
+    values |= {"params.forge": "github", "params.api": address, "workspaces.source.path": str(tmp_path)}
+    values |= {"params.repository": "acme/jobs", "params.number": "7"}
+    script, variables = step(found["Task/gangplan-report"], "comment", values)
+    given = {**variables, "COMMENT": str(tmp_path / "comment.md"), "GANGPLAN_FORGE_TOKEN": "secret"}
+    done = scripts.run(script, tmp_path, given, path=tools)
+    assert (done.returncode, done.stdout) == (0, "wrote the comment on acme/jobs 7\n"), done.stderr
+    assert [one["body"] for one in kind.comments] == ["<!-- gangplan -->\nplan Succeeded\n"]
+    # An image without it writes none, rather than with that of the pull request.
+    places = {one: tmp_path / "bin" / one for one in ("sh", "mktemp")}
+    (tmp_path / "bin").mkdir()
+    for one, place in places.items():
+        place.symlink_to(str(shutil.which(one)))
+    done = scripts.run(script, tmp_path, {**given, "PATH": str(tmp_path / "bin")})
+    assert (done.returncode, done.stdout.startswith("no comment: ")) == (0, True), done.stderr
+    assert (len(kind.comments), (tmp_path / "stolen").exists()) == (1, False)
+
+
+# The wait
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, str]]:
+    """A repository, and its commits by what they are to the one called `own`."""
+    root = tmp_path_factory.mktemp("history") / "repository"
+    root.mkdir()
+    scripts.git(root, "init", "-q", "-b", "main")
+    scripts.git(root, "config", "uploadpack.allowFilter", "true")  # as forges have it
+
+    def commit(name: str, *words: str) -> str:
+        scripts.git(root, *(words or ("commit", "-q", "--allow-empty", "-m", name)))
+        return scripts.git(root, "rev-parse", "HEAD")
+
+    found = {"earlier": commit("earlier"), "own": commit("own"), "next": commit("next")}
+    scripts.git(root, "checkout", "-q", "-b", "side", found["earlier"])
+    found["beside"] = commit("beside")
+    found["merge"] = commit("merge", "merge", "-q", "--no-ff", "-m", "merge", "main")
+    found |= {"gone": "0" * 40, "none": ""}
+    return root.as_uri(), found
+
+
+WAITED = {
+    "own": True,
+    "next": True,
+    "merge": True,
+    "earlier": False,
+    "beside": False,
+    "gone": False,
+    "none": False,
+}
+
+
+@pytest.mark.parametrize("engine", ["argocd", "flux"])
+@pytest.mark.parametrize("name", WAITED)
+def test_the_wait_ends_when_what_was_merged_is_synced(
+    name: str,
+    engine: str,
+    history: tuple[str, dict[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Also when a later push was synced in its place; and only then."""
+    url, commits = history
+    commit = commits[name]
+    synced = {
+        "argocd": {"sync": {"status": "Synced", "revision": commit}},
+        "flux": {"conditions": READY, "lastAppliedRevision": f"main@sha1:{commit}"},
+    }[engine]
+    code = waited(engine, url, commits["own"], synced, monkeypatch)
+    assert code == (0 if WAITED[name] else "not synced in time: a")
+    assert (f"a: synced at {commit}" in capsys.readouterr().out) == (code == 0)
+
+
+READY = [{"type": "Ready", "status": "True"}]
+
+
+@pytest.mark.parametrize(
+    ("engine", "form", "code"),
+    [
+        ("argocd", {"sync": {"status": "OutOfSync", "revision": "OWN"}}, "not synced in time: a"),
+        ("argocd", {}, "not synced in time: a"),
         (
             "flux",
-            {"conditions": [{"type": "Ready", "status": "True"}], "lastAppliedRevision": "main@sha1:abc"},
-            {"conditions": [{"type": "Ready", "status": "False"}], "lastAppliedRevision": "main@sha1:abc"},
+            {"conditions": [{"type": "Ready", "status": "False"}], "lastAppliedRevision": "main@sha1:OWN"},
+            "not synced in time: a",
         ),
-    ):
-        text = _wait_script(engine)
-        body = text[text.index("def is_synced") : text.index("while waiting")]
-        names: Object = {"revision": "abc"}
-        exec(body, names)
-        assert (names["is_synced"](synced), names["is_synced"](other), names["is_synced"]({})) == (
-            True,
-            False,
-            False,
-        )
-        compile(text, engine, "exec")
+        ("flux", {}, "not synced in time: a"),
+        (
+            "flux",
+            {
+                "conditions": READY,
+                "lastAppliedRevision": "main@sha256:" + "1" * 64,
+                "lastAppliedOriginRevision": "main@sha1:OWN",
+            },
+            0,
+        ),
+    ],
+    ids=["out of sync", "new", "not ready", "new to flux", "OCI artifact"],
+)
+def test_a_status_says_whether_it_is_synced(
+    engine: str,
+    form: Object,
+    code: object,
+    history: tuple[str, dict[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url, commits = history
+    status = json.loads(json.dumps(form).replace("OWN", commits["own"]))
+    assert waited(engine, url, commits["own"], status, monkeypatch) == code
+
+
+def waited(engine: str, url: str, revision: str, status: Object, monkeypatch: pytest.MonkeyPatch) -> object:
+    """How the script ends, with no time to wait, where the API server answers this status."""
+    text = _wait_script(engine)
+    given = {"REVISION": revision, "REPO_URL": url, "NAMES": "a", "MINUTES": "0", "AUTH_BOUND": "false"}
+    for key, value in given.items():
+        monkeypatch.setenv(key, value)
+    head, rest = text.split('if os.environ["AUTH_BOUND"]')
+    names: Object = {}
+    exec(head, names)
+    names["status"] = lambda _: status
+    try:
+        exec(f'if os.environ["AUTH_BOUND"]{rest}', names)
+    except SystemExit as end:
+        return end.code
+    finally:
+        shutil.rmtree(names["home"])
+    return 0
 
 
 def _wait_script(engine: str) -> str:

@@ -113,7 +113,6 @@ EVENTS = {
     "merge queue": ("merge_group", "octocat", None),
     "schedule": ("schedule", "octocat", None),
 }
-WRITES = {"Upload the findings", "Comment on the pull request"}
 
 
 def contexts(event: str, task: str) -> Object:
@@ -131,9 +130,9 @@ def contexts(event: str, task: str) -> Object:
             "base_ref": "main" if head is not None else "",
             "ref": "refs/pull/7/merge",
             "workflow": "gangplan",
-            "token": "secret",
         },
-        "inputs": {"task": task, "sarif": "true", "token": "secret", "cache-key": "", "workspace": "."},
+        "inputs": {"task": task, "cache-key": "", "workspace": "."},
+        "vars": {},
     }
 
 
@@ -155,25 +154,39 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Object, Object]:
     return plain.load(texts[WORKFLOW]), plain.load(texts[ACTION])
 
 
+def jobs_that_run(workflow: Object, event: str, failed: bool = False, **variables: str) -> set[str]:
+    """The jobs that run for an event; those before them `failed`."""
+    jobs = {name: job["if"] for name, job in workflow["jobs"].items() if "if" in job}
+    values = contexts(event, "") | {"vars": variables}
+    questions = [
+        {"text": text, "contexts": values, "cancelled": False, "failed": failed} for text in jobs.values()
+    ]
+    answers = asked(expressions=questions)["answers"]
+    return {name for name, answer in zip(jobs, answers, strict=True) if answer == "true"}
+
+
+CHECKED = {
+    *("Validate", "rendered/ is fresh", "CI and sync manifests are fresh"),
+    "Keep the findings for the alerts",
+}
+
+
 @pytest.mark.parametrize("event", EVENTS)
 def test_only_who_may_write_is_asked_to(event: str, files: tuple[Object, Object]) -> None:
-    check = steps_that_run(files[1], event, "check")
-    fresh = {"Validate", "rendered/ is fresh", "CI and sync manifests are fresh"}
+    assert steps_that_run(files[1], event, "check") == CHECKED
+    assert steps_that_run(files[1], event, "plan") == {"Plan", "Keep the plan for the comment"}
     is_ours = event in ("pull request", "push", "merge queue", "schedule")
-    assert check == fresh | ({"Upload the findings"} if is_ours else set())
-    if EVENTS[event][0] == "pull_request":
-        assert steps_that_run(files[1], event, "plan") == {"Plan"} | (
-            {"Comment on the pull request"} if event == "pull request" else set()
-        )
+    wanted = {"alerts"} if is_ours else set()
+    wanted |= {"plan"} if EVENTS[event][0] == "pull_request" else set()
+    wanted |= {"comment"} if event == "pull request" else set()
+    assert jobs_that_run(files[0], event) == wanted
+    assert jobs_that_run(files[0], event, GANGPLAN_SARIF="false") == wanted - {"alerts"}
 
 
 def test_findings_are_uploaded_when_they_fail_the_job(files: tuple[Object, Object]) -> None:
-    assert steps_that_run(files[1], "pull request", "check", failed=True) == {
-        "rendered/ is fresh",
-        "CI and sync manifests are fresh",
-        "Upload the findings",
-    }
+    assert steps_that_run(files[1], "pull request", "check", failed=True) == CHECKED - {"Validate"}
     assert steps_that_run(files[1], "pull request", "plan", failed=True) == set()
+    assert jobs_that_run(files[0], "pull request", failed=True) == {"alerts"}
 
 
 @pytest.mark.parametrize(("event", "base"), [("pull request", "origin/main"), ("push", "")])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -112,11 +111,10 @@ def project(request: pytest.FixtureRequest, image: Path, tmp_path: Path) -> Proj
     words = ("--forge", "gitlab", "--sync", "argocd", "--team", "nlp", "--cluster", "lab")
     outcome = gangplan("init", root, *words)
     assert outcome.code == 0, outcome.err
-    if request.param != ".":
-        # As init says: what forges read belongs to the top.
-        for path in (".gitlab-ci.yml", ".gitlab", "CODEOWNERS"):
-            shutil.move(root / path, top / path)
     assert gangplan("render", "-C", root).code == 0
+    if request.param != ".":
+        # As init says: what forges read belongs to the top of the repository.
+        assert gangplan("gitops", "write", "-C", root).code == 0
     with (top / ".gitignore").open("a") as ignored:
         ignored.write(".gitlab-ci-local/\n.gangplan/\n")
     git(top, "add", "-A")
