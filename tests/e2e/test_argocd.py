@@ -378,6 +378,45 @@ def _wait_for_none(shop: Shop, run: Started, kinds: set[str] | None, timeout_s: 
         time.sleep(0.5)
 
 
+def test_a_broken_object_of_one_team_stops_no_other(shop: Shop) -> None:
+    """The server refuses an object of one team; a run of another team starts all the same."""
+    spec = _spec_here(shop)
+    team = spec.split("/")[1]
+    cluster = load_workspace(shop.root).clusters[shop.cluster].spec
+    other = next(one for one in sorted(cluster.teams) if one != team)
+    home = namespace_of(cluster, other, load_workspace(shop.root).teams[other].spec)
+    runtime = {"runtimeRef": {"name": "none"}}
+    broken = _object("trainer.kubeflow.org/v1alpha1", "TrainJob", home, spec=runtime)
+    file = f"rendered/{shop.cluster}/runs/{other}/broken.yaml"
+    before = shop.runs()
+
+    shop.repository.commit({file: json.dumps(broken)}, message="broken")
+    beside = f"specs/{team}/beside.yaml"
+    (shop.root / beside).write_text((shop.root / spec).read_text().replace("run: 2\n", ""))
+    assert not render(Request(shop.root, (shop.cluster,))).has_errors
+    revision = shop.repository.commit(message="beside")
+    for name in shop.applications:
+        shop.argocd.refresh(name)
+
+    def has_failed(found: Object) -> bool:
+        state = found["status"].get("operationState") or {}
+        return state.get("phase") in ("Failed", "Error") or state.get("retryCount", 0) > 0
+
+    shop.argocd.wait(f"{shop.cluster}-runs-{team}", revision=revision, timeout=90)
+    shop.complete()
+    assert len(shop.runs()) == len(before) + 1
+    shop.lab.client.wait(
+        "Application", f"{shop.cluster}-runs-{other}", NAMESPACE, until=has_failed, timeout=90
+    )
+    assert before.items() <= shop.runs().items()
+    (shop.root / beside).unlink()
+    assert not render(Request(shop.root, (shop.cluster,))).has_errors
+    revision = shop.repository.commit({file: None}, message="without the broken one")
+    for name in shop.applications:
+        shop.argocd.refresh(name)
+    shop.synced(revision)
+
+
 def test_removing_the_file_of_a_running_run_does_not_kill_it(shop: Shop) -> None:
     spec = _spec_here(shop)
     stem = Path(spec).stem
