@@ -8,6 +8,7 @@ Argo CD (`tests/e2e/test_argocd.py`).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -86,9 +87,17 @@ class Cluster:
         if self.has_kueue and before.get(PRIORITY) and not after.get(PRIORITY):
             raise RefusedError("WorkloadPriorityClass cannot be removed from a workload")
 
+    def ask(self, body: Object) -> None:
+        """A dry run also of what is new; Trainer refuses a run without its runtime. Raises RefusedError."""
+        if body["kind"] == "TrainJob":
+            home, name = body["metadata"].get("namespace", ""), body["spec"]["runtimeRef"]["name"]
+            if ("TrainingRuntime", home, name) not in self.live:
+                raise RefusedError(f"runtime '{name}' not found")
+        self.check(body)
+
     def apply(self, body: Object) -> None:
         """Server-side apply. What the body does not name stays with its controllers. Raises RefusedError."""
-        self.check(body)
+        self.ask(body)
         key = key_of(body)
         old = self.live.get(key)
         if old is None:
@@ -211,65 +220,77 @@ def _seen(body: Object) -> str:
 
 @dataclass
 class Flux:
-    """The Kustomization of runs, on a cluster."""
+    """Kustomizations on a cluster, each of which depends on the one before it."""
 
     cluster: Cluster
-    kustomization: Object
-    inventory: set[Key] = field(default_factory=set)
+    kustomizations: Sequence[Object]
+    inventories: dict[str, set[Key]] = field(default_factory=dict)
     error: str = ""
 
     def refresh(self, revision: str, bodies: Sequence[Object]) -> None:
         """One reconciliation: at a new revision, and at each interval."""
-        targets = [self._patched(body) for body in bodies]
         self.error = ""
+        for one in self.kustomizations:
+            if not self.error:
+                self._reconcile(one, bodies)
+
+    def _reconcile(self, kustomization: Object, bodies: Sequence[Object]) -> None:
+        patches = kustomization["spec"].get("patches", ())
+        targets = [body for one in bodies if (body := _patched(patches, one)) is not None]
         try:
-            for body in targets:
-                self._put(body)
+            ready = [body for body in targets if self._is_ready(body)]  # all are asked about first
+            for body in ready:
+                self.cluster.apply(body)
         except RefusedError as refused:
             self.error = str(refused)  # nothing is pruned after a failed apply
             return
         keys = {key_of(body) for body in targets}
-        for key in sorted(self.inventory - keys) if self.kustomization["spec"]["prune"] else ():
+        inventory = self.inventories.get(kustomization["metadata"]["name"], set())
+        for key in sorted(inventory - keys) if kustomization["spec"]["prune"] else ():
             # ssa.Delete asks the live object, not Git.
             if (
                 key in self.cluster.live
                 and notes(self.cluster.live[key].body).get(f"{FLUX}prune") != "disabled"
             ):
                 self.cluster.delete(key)
-        self.inventory = keys
+        self.inventories[kustomization["metadata"]["name"]] = keys
         self.cluster.settle()
 
-    def _put(self, body: Object) -> None:
-        """ssa.ApplyAll with the selectors of kustomize-controller."""
+    def _is_ready(self, body: Object) -> bool:
+        """The first half of ssa.ApplyAll: whether the object is to be applied. Raises RefusedError."""
         key, given = key_of(body), notes(body)
         policy = given.get(f"{FLUX}ssa", "")
         if policy == "Ignore" or (policy == "IfNotPresent" and key in self.cluster.live):
-            return
+            return False
         try:
-            self.cluster.check(body)
+            self.cluster.ask(body)
         except RefusedError as refused:
             if given.get(f"{FLUX}force") != "enabled" or "immutable" not in str(refused):
                 raise
             self.cluster.delete(key)
-        self.cluster.apply(body)
+        return True
 
-    def _patched(self, body: Object) -> Object:
-        """The patches of the Kustomization, which are additions to objects chosen by kind and annotations."""
-        body = deepcopy(body)
-        for patch in self.kustomization["spec"].get("patches", ()):
-            target = patch["target"]
-            if "labelSelector" in target:  # drops what is no part of a run
-                assert target["labelSelector"].removeprefix("!") in body["metadata"]["labels"]
-                continue
-            if body["kind"] == target["kind"] and _selects(
-                target["annotationSelector"].split(","), notes(body)
-            ):
-                for path, value in _additions(patch["patch"]):
-                    at: Any = body
-                    for step in path[:-1]:
-                        at = at[step]
-                    at[path[-1]] = value
-        return body
+
+def _patched(patches: Sequence[Object], body: Object) -> Object | None:
+    """An object behind the patches of a Kustomization, which are additions to objects chosen by kind and
+    annotations, and deletions; None where one of these takes it."""
+    body = deepcopy(body)
+    for patch in patches:
+        target = patch["target"]
+        if "labelSelector" in target:  # drops what is no part of a run
+            assert target["labelSelector"].removeprefix("!") in body["metadata"]["labels"]
+        elif "$patch: delete" in patch["patch"]:
+            if re.fullmatch(target["kind"], body["kind"]):
+                return None
+        elif body["kind"] == target["kind"] and _selects(
+            target["annotationSelector"].split(","), notes(body)
+        ):
+            for path, value in _additions(patch["patch"]):
+                at: Any = body
+                for step in path[:-1]:
+                    at = at[step]
+                at[path[-1]] = value
+    return body
 
 
 def _selects(terms: Iterable[str], annotations: Mapping[str, str]) -> bool:

@@ -295,6 +295,7 @@ def test_flux_prunes_all_parts_and_runs_protect_themselves() -> None:
         "GitRepository/lab-rendered": None,
         "Kustomization/lab-platform": True,
         "Kustomization/lab-tenants": True,
+        "Kustomization/lab-runtimes": True,
         "Kustomization/lab-runs": True,
     }
     assert not any(body["spec"].get("force") for body in objects.values())
@@ -304,7 +305,7 @@ def test_flux_waits_for_queues_and_for_no_run() -> None:
     objects = flux(["platform", "tenants", "runs"])
     specs = {name.removeprefix("Kustomization/lab-"): body["spec"] for name, body in objects.items()}
     parts = ("platform", "tenants", "runs")
-    assert [specs[part]["wait"] for part in parts] == [True, False, False]
+    assert [specs[part]["wait"] for part in (*parts, "runtimes")] == [True, False, False, False]
     kinds = [[one["kind"] for one in specs[part]["healthCheckExprs"]] for part in parts]
     assert kinds == [["ClusterQueue"], ["LocalQueue"], ["TrainJob"]]
 
@@ -312,7 +313,7 @@ def test_flux_waits_for_queues_and_for_no_run() -> None:
 def test_flux_without_kueue_asks_no_queue() -> None:
     source = RepositorySource("https://git.example.com/a.git", "main", "flux-system")
     bodies = flux_objects("lab", source, ["platform", "runs"], has_kueue=False)
-    assert ["healthCheckExprs" in body["spec"] for body in bodies] == [False, False, True]
+    assert ["healthCheckExprs" in body["spec"] for body in bodies] == [False, False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -351,7 +352,8 @@ def test_flux_takes_one_folder_of_a_bigger_repository(tmp_path: Path) -> None:
 def test_flux_takes_the_parts_one_after_the_other() -> None:
     objects = flux(["platform", "runs"])
     assert "dependsOn" not in objects["Kustomization/lab-platform"]["spec"]
-    assert objects["Kustomization/lab-runs"]["spec"]["dependsOn"] == [{"name": "lab-platform"}]
+    assert objects["Kustomization/lab-runtimes"]["spec"]["dependsOn"] == [{"name": "lab-platform"}]
+    assert objects["Kustomization/lab-runs"]["spec"]["dependsOn"] == [{"name": "lab-runtimes"}]
     assert "Kustomization/lab-tenants" not in objects
 
 
@@ -364,7 +366,7 @@ def test_flux_creates_runs_once_leaves_archived_ones_and_replaces_records(
 ) -> None:
     """The patches as kustomize applies them, which is what Flux builds with."""
     source = RepositorySource("https://git.example.com/a.git", "main", "flux-system")
-    patches = flux_objects("lab", source, ["runs"], hands_on=hands_on)[1]["spec"]["patches"]
+    patches = flux_objects("lab", source, ["runs"], hands_on=hands_on)[-1]["spec"]["patches"]
     annotations = {
         "new": "{a: b}",
         "archived": "{kustomize.toolkit.fluxcd.io/ssa: Ignore}",
@@ -406,30 +408,35 @@ def test_flux_creates_runs_once_leaves_archived_ones_and_replaces_records(
 
 def test_flux_replaces_no_record_without_kueue() -> None:
     source = RepositorySource("https://git.example.com/a.git", "main", "flux-system")
-    _, patch = flux_objects("lab", source, ["runs"], has_kueue=False)[1]["spec"]["patches"]
+    *_, patch = flux_objects("lab", source, ["runs"], has_kueue=False)[-1]["spec"]["patches"]
+    assert "kind: All" not in patch["patch"]
     assert "IfNotPresent" in patch["patch"]
 
 
 @pytest.mark.parametrize("has_runs", [True, False])
 def test_flux_finds_runs_and_also_that_none_are_left(has_runs: bool, builder: str, tmp_path: Path) -> None:
-    """All of a cluster as Flux builds it: its Kustomization names every file below the path."""
+    """All of a cluster as Flux builds it, once for runtimes and once for runs: no object is in both."""
     source = RepositorySource("https://git.example.com/a.git", "main", "flux-system")
-    spec = flux_objects("us-cloud", source, ["runs"])[1]["spec"]
-    assert spec["path"] == "./rendered/us-cloud"
     tree = ROOT / "rendered/us-cloud"
     files = [path for path in sorted(tree.rglob("*.yaml")) if has_runs or "runs" not in path.parts]
     for path in files:
         (tmp_path / path.relative_to(tree)).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path.relative_to(tree)).write_bytes(path.read_bytes())
     names = [path.relative_to(tree).as_posix() for path in files]
-    (tmp_path / "kustomization.yaml").write_text(json.dumps({"resources": names, "patches": spec["patches"]}))
     found = engine()
     assert found is not None
     command = [found.path, "kustomize" if "kubectl" in found.label else "build", tmp_path]
-    built = load_objects(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    built = []
+    for body in flux_objects("us-cloud", source, ["runs"])[1:]:
+        assert body["spec"]["path"] == "./rendered/us-cloud"
+        patches = body["spec"]["patches"]
+        (tmp_path / "kustomization.yaml").write_text(json.dumps({"resources": names, "patches": patches}))
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        built.append(load_objects(text))
     runs = [body for path in files if "runs" in path.parts for body in load_objects(path.read_text())]
-    assert sorted(_key(body) for body in built) == sorted(_key(body) for body in runs)
+    assert sorted(_key(body) for body in (*built[0], *built[1])) == sorted(_key(body) for body in runs)
     assert bool(runs) == has_runs
+    assert "TrainJob" not in {body["kind"] for body in built[0]}
 
 
 def _key(body: dict[str, Any]) -> tuple[str, str, str]:

@@ -24,6 +24,7 @@ from tests.workspaces import render, write
 
 SPEC = "specs/nlp/filings.yaml"
 SOURCE = RepositorySource("https://git.example.com/ml/jobs.git", "main", "gitops")
+WAVE = "argocd.argoproj.io/sync-wave"
 WHOLE = {"TrainJob", "TrainingRuntime", "NetworkPolicy"}
 
 
@@ -85,7 +86,7 @@ def argocd(cluster: Cluster) -> ArgoCD:
 def flux(cluster: Cluster) -> Flux:
     """The Kustomization of runs as printed."""
     bodies = flux_objects("lab", SOURCE, ["runs"], has_kueue=cluster.has_kueue)
-    return Flux(cluster, next(body for body in bodies if body["kind"] == "Kustomization"))
+    return Flux(cluster, [body for body in bodies if body["kind"] == "Kustomization"])
 
 
 @pytest.fixture(params=[argocd, flux], ids=["argocd", "flux"])
@@ -195,12 +196,13 @@ def test_without_kueue_a_stopped_run_keeps_its_object(root: Path) -> None:
         labels = {"gangplan.dev/run": "a-1"}
         metadata = {"name": "a-1", "namespace": "nlp", "labels": labels, "annotations": {}}
         body: Object = {"kind": "TrainJob", "metadata": metadata, "spec": spec}
-        engine.refresh("r1", [deepcopy(body)])
+        runtime: Object = {"kind": "TrainingRuntime", "metadata": {**metadata, "annotations": {WAVE: "-5"}}}
+        engine.refresh("r1", deepcopy([runtime, body]))
         first = cluster.live[key_of(body)].uid
         assert cluster.running == {"a-1"}
         body["spec"]["suspend"] = True
         body["metadata"]["annotations"]["gangplan.dev/state"] = "stopped"
-        engine.refresh("r2", [deepcopy(body)])
+        engine.refresh("r2", deepcopy([runtime, body]))
         assert (cluster.running, cluster.live[key_of(body)].uid) == (set(), first)
 
 
@@ -258,11 +260,27 @@ def test_flux_alone_would_restart_a_stopped_run(root: Path) -> None:
     """Without the patch that makes it replace the TrainJob."""
     story = Story(root, flux)
     assert isinstance(story.engine, Flux)
-    story.engine.kustomization["spec"]["patches"].pop()
+    story.engine.kustomizations[-1]["spec"]["patches"].pop()
     run = story.merge("")
     story.merge("state: stopped\n")
     assert story.cluster.running == story.cluster.held == {run}
     assert story.cluster.live["TrainJob", "nlp", run].restarts > 0
+
+
+def test_flux_asks_about_all_of_a_kustomization_before_it_applies_one(root: Path) -> None:
+    """With one Kustomization for runs and their runtimes, none would ever start."""
+    story = Story(root, flux)
+    assert isinstance(story.engine, Flux)
+    runtimes, runs = story.engine.kustomizations
+    both = [
+        one for one in runs["spec"]["patches"] if "kind" not in one["target"] or "op: add" in one["patch"]
+    ]
+    story.engine.kustomizations = [{**runs, "spec": {**runs["spec"], "patches": both}}]
+    with pytest.raises(AssertionError, match="not found"):
+        story.merge("")
+    story.engine.kustomizations = [runtimes, runs]
+    story.look()
+    assert story.cluster.running
 
 
 def test_a_protected_run_is_not_pruned_in_the_change_that_stops_it(story: Story) -> None:
@@ -289,7 +307,7 @@ def test_data_and_the_namespace_outlive_the_file_of_a_team(engine: str) -> None:
         made = ArgoCD(cluster, next(one for one in objects if one["metadata"]["name"] == "lab-tenants"))
     else:
         objects = flux_objects("lab", SOURCE, parts)
-        made = Flux(cluster, next(one for one in objects if one["metadata"]["name"] == "lab-tenants"))
+        made = Flux(cluster, [one for one in objects if one["metadata"]["name"] == "lab-tenants"])
     made.refresh("r1", bodies)
     before = {key[0] for key in cluster.live}
     assert {"Namespace", "PersistentVolume", "PersistentVolumeClaim", "LocalQueue", "RoleBinding"} <= before

@@ -24,14 +24,15 @@ def _files(given: Given) -> Mapping[str, str]:
 def _waited(given: Given) -> Iterator[str]:
     """The objects of the engine of sync that a pipeline waits for."""
     from gangplan.delivery.clusters import workspace_of
+    from gangplan.gitops.flux import kustomizations_of
 
     for cluster in given.clusters:
-        yield from (f"{cluster}-{part}" for part in ("platform", "tenants"))
         teams = workspace_of(given).clusters[cluster].spec.teams
-        if given["wait"] == "argocd" and teams:
-            yield from (f"{cluster}-runs-{team}" for team in teams)
+        if given["wait"] == "argocd":
+            parts = ["platform", "tenants", *(f"runs-{team}" for team in teams)]
         else:
-            yield f"{cluster}-runs"
+            parts = kustomizations_of(("platform", "tenants", "runs"))
+        yield from (f"{cluster}-{part}" for part in parts)
 
 
 ENGINE = Engine(

@@ -1,9 +1,11 @@
-"""Flux: a source and three Kustomizations per cluster.
+"""Flux: a source and four Kustomizations per cluster.
 
 The source is a GitRepository, or an OCIRepository for an `oci://` address. platform and tenants are
-guardrails: pruned and healed. Runs are created once: never applied again over what Kueue and Trainer make
-of them, and protected from being pruned by their own annotation until they are over (record.py). Options
-and reasons: docs/gitops.md.
+guardrails: pruned and healed. The files of runs are read twice, because Flux asks the server about all
+objects of a Kustomization before it applies one (fluxcd/pkg ssa v0.76, ApplyAll), and Trainer refuses a
+TrainJob whose runtime is not there: `runtimes` are what runs stand on, and `runs` what starts. The latter are
+created once: never applied again over what Kueue and Trainer make of them, and protected from being pruned by
+their own annotation until they are over (record.py). Options and reasons: docs/gitops.md.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from gangplan.gitops.health import CLUSTERQUEUE, KINDS, LOCALQUEUE
 from gangplan.gitops.record import STATE, STOPPED
 from gangplan.gitops.source import RENDERED, RepositorySource
 from gangplan.model import backend, syncing
+from gangplan.model.kinds import WAVES, kinds_of
 from gangplan.objects import Body
 from gangplan.source import load_objects
 from gangplan.template import render_yaml
@@ -51,6 +54,7 @@ _REPLACE_MPIJOB = f"""\
 _OVER = f"{STATE}={STOPPED}"
 # What is no part of a run; kind and name of the patch mean nothing beside its target.
 _OTHERS = "!gangplan.dev/run"
+RUNTIMES, RUNS = "runtimes", "runs"
 _DROP = """\
 $patch: delete
 apiVersion: v1
@@ -76,8 +80,9 @@ def flux_objects(
     """The source and the Kustomizations of one cluster.
 
     `parts` are those of platform, tenants and runs that are rendered, each of which waits for the one
-    before it; a Kustomization without its folder would fail. Runs are read from the folder of the cluster,
-    which is there also when no run is left, and everything else is dropped from what was read.
+    before it; a Kustomization without its folder would fail. Runs, and before them their runtimes, are read
+    from the folder of the cluster, which is there also when no run is left, and everything else is dropped
+    from what was read.
 
     `hands_on`: runs go to worker clusters. `controllers` start them, as `versions` of a cluster's file calls
     them.
@@ -99,13 +104,30 @@ def flux_objects(
         "ignore": _ignored(source),
     }
     bodies = load_objects(render_yaml("gitops/flux-source.yaml.j2", values))
-    for before, part in zip(("", *parts), parts, strict=False):
-        kinds = [_QUEUES[part]] if part != "runs" and has_kueue else []
-        if part == "runs":
+    stages = kustomizations_of(parts)
+    for before, part in zip(("", *stages), stages, strict=False):
+        kinds = [_QUEUES[part]] if part in _QUEUES and has_kueue else []
+        if part == RUNS:
             kinds = [one for one in KINDS if one.name in made]
-        more = {"part": part, "before": before, "checks": checks_of(kinds) if kinds else []}
+        more = {
+            "part": part,
+            "before": before,
+            "checks": checks_of(kinds) if kinds else [],
+            "others_kinds": _kinds(starts=part == RUNTIMES),
+        }
         bodies += load_objects(render_yaml("gitops/flux-kustomization.yaml.j2", {**values, **more}))
     return bodies
+
+
+def kustomizations_of(parts: Sequence[str]) -> list[str]:
+    """The Kustomizations of some parts, in their order."""
+    return [one for part in parts for one in ((RUNTIMES, RUNS) if part == RUNS else (part,))]
+
+
+def _kinds(starts: bool) -> str:
+    """The kinds of objects of runs that start something, or all others, as a regular expression."""
+    found = {one.name for one in kinds_of("runs") if (WAVES["runs", one.name] > 0) == starts}
+    return "|".join(sorted(found))
 
 
 def _ref(source: RepositorySource) -> str:

@@ -25,7 +25,8 @@ from tests.e2e import story
 from tests.e2e.drift import drift
 from tests.e2e.policies import ask
 from tests.e2e.policies.server import REFUSED, Server
-from tests.e2e.test_argocd import Shop, _opened, _spec_here
+from tests.e2e.shop import spec_here
+from tests.e2e.test_argocd import Shop, opened
 from tests.lab import build, fixtures, programs
 from tests.lab.argocd import NAMESPACE
 from tests.lab.client import ApiError, condition, poll
@@ -58,7 +59,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
         server = Server(lab.client)
         server._keep()  # see there: no watch of parameters may end in this lab
         with secrets_ready(lab):
-            yield _opened(lab, repository, cluster)
+            yield opened(lab, repository, cluster)
 
 
 @contextmanager
@@ -272,7 +273,7 @@ def test_a_sync_is_refused_in_the_words_of_validate(shop: Shop) -> None:
 
 def test_a_stopped_run_becomes_a_record_under_deny(shop: Shop) -> None:
     """Records are made by deleting and creating: no policy stands in the way of a run's end."""
-    source = _spec_here(shop)
+    source = spec_here(shop)
     text = (shop.root / source).read_text()
     (run,) = [
         path.stem for path in shop.root.rglob(f"rendered/{shop.cluster}/runs/*/{Path(source).stem}-*.yaml")

@@ -7,8 +7,9 @@ import json
 import os
 import secrets
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from . import build, client, install, programs
@@ -26,7 +27,8 @@ class ArgoCD:
 
     Applications name their destination ``cluster``; their repositories are
     ``file://`` addresses (see `gitrepo.GitRepository`).  ``settings`` is laid over
-    the ConfigMap ``argocd-cm``.
+    the ConfigMap ``argocd-cm``.  ``plugin`` is the text of a plugin.yaml, and ``tools`` are the
+    folders of the programs that the plugin's image would have.
     """
 
     def __init__(
@@ -35,6 +37,8 @@ class ArgoCD:
         *,
         cluster: str = "lab",
         settings: Mapping[str, str] | None = None,
+        plugin: str = "",
+        tools: Sequence[Path] = (),
         timeout: float = 60,
     ) -> None:
         """Build what is missing, start, and wait until the controllers answer."""
@@ -44,6 +48,8 @@ class ArgoCD:
         self._install(cluster, settings or {})
         ports = {name: lab.site.ports.take() for name in ("redis", "repo", "repo metrics", "metrics")}
         self._start(ports)
+        if plugin:
+            self._start_plugin(plugin, tools)
         for port in ports.values():
             client.poll(lambda port=port: _listens(port), timeout, lambda: "Argo CD does not answer")  # type: ignore[misc]
 
@@ -86,6 +92,7 @@ class ArgoCD:
             "ARGOCD_ASK_PASS_SOCK": str(folder / "ask-pass.sock"),
             "ARGOCD_GPG_ENABLED": "false",
             "ARGOCD_CLUSTER_CACHE_RESYNC_DURATION": "0",
+            **self._sockets(),
         }
         redis = f"127.0.0.1:{ports['redis']}"
         common = [f"--kubeconfig={self.lab.kubeconfig}", f"--namespace={NAMESPACE}"]
@@ -114,6 +121,30 @@ class ArgoCD:
         self._names = tuple(commands)
         for name, options in commands.items():
             self.lab.run(name, [str(build.executable(programs.ARGOCD, name)), *options], environment)
+
+    def _sockets(self) -> dict[str, str]:
+        """The repo server finds the plugin by its socket."""
+        folder = self.lab.site.folder / "plugins"
+        folder.mkdir(exist_ok=True)
+        return {"ARGOCD_PLUGINSOCKFILEPATH": str(folder)}
+
+    def _start_plugin(self, text: str, tools: Sequence[Path]) -> None:
+        """Start what the sidecar of a plugin starts."""
+        folder = self.lab.site.folder / "plugin"
+        (folder / "tmp").mkdir(parents=True)
+        (folder / "plugin.yaml").write_text(text)
+        environment = {
+            "HOME": str(folder),
+            "PATH": ":".join(map(str, (*tools, "/usr/bin", "/bin"))),
+            "TMPDIR": str(folder / "tmp"),
+            "ARGOCD_CMP_WORKDIR": str(folder / "tmp"),
+            **self._sockets(),
+        }
+        server = build.executable(programs.ARGOCD, "argocd-cmp-server")
+        self._names += ("argocd-cmp-server",)
+        self.lab.run("argocd-cmp-server", [str(server), f"--config-dir-path={folder}"], environment)
+        sockets = self.lab.site.folder / "plugins"
+        client.poll(lambda: any(sockets.glob("*.sock")), 30, lambda: "the plugin does not answer")
 
     def stop(self) -> None:
         """End Argo CD; what it synced stays."""

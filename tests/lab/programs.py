@@ -158,8 +158,8 @@ def lua(version: str) -> Program:
 
 
 def argocd(version: str) -> Program:
-    """Return Argo CD's application controller, repo server and Redis, in one executable."""
-    names = ("argocd-application-controller", "argocd-repo-server", "argocd-redis")
+    """Return Argo CD's application controller, repo server, plugin server and Redis, in one executable."""
+    names = ("argocd-application-controller", "argocd-repo-server", "argocd-cmp-server", "argocd-redis")
     return Program("argocd", version, "github.com/argoproj/argo-cd/v3", None, names)
 
 
@@ -178,6 +178,18 @@ def codeowners(version: str) -> Program:
 def tekton_check(version: str) -> Program:
     """Return a command of ours that judges objects by the code of Tekton's webhook."""
     return Program("tekton-check", version, "github.com/tektoncd/pipeline", None, ("tekton-check",))
+
+
+def source_controller(version: str) -> Program:
+    """Return the part of Flux that fetches repositories."""
+    module = "github.com/fluxcd/source-controller"
+    return Program("source-controller", version, module, module, ("source-controller",))
+
+
+def kustomize_controller(version: str) -> Program:
+    """Return the part of Flux that applies what was fetched."""
+    module = "github.com/fluxcd/kustomize-controller"
+    return Program("kustomize-controller", version, module, module, ("kustomize-controller",))
 
 
 def flux_check(version: str) -> Program:
@@ -201,6 +213,7 @@ ACTIONLINT = actionlint("1.7.12")
 CODEOWNERS = codeowners("1.2.1")
 TEKTON_CHECK = tekton_check("1.9.0")
 FLUX_CHECK = flux_check("1.9.4")
+FLUX = (source_controller("1.9.2"), kustomize_controller("1.9.4"))
 
 CATALOG: tuple[Program, ...] = (
     ETCD,
@@ -228,4 +241,5 @@ CATALOG: tuple[Program, ...] = (
     CODEOWNERS,
     TEKTON_CHECK,
     FLUX_CHECK,
+    *FLUX,
 )

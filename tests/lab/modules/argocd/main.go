@@ -1,5 +1,5 @@
-// Command argocd is Argo CD's application controller, its repo server or the
-// Redis that they share, depending on the name it is called by. Upstream's own
+// Command argocd is Argo CD's application controller, its repo server, the
+// server of a plugin, or the Redis that they share, depending on the name it is called by. Upstream's own
 // main also needs the built web interface, which Go modules do not carry; the
 // Redis is the one in memory that upstream's tests use.
 package main
@@ -11,6 +11,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	controller "github.com/argoproj/argo-cd/v3/cmd/argocd-application-controller/commands"
+	cmpserver "github.com/argoproj/argo-cd/v3/cmd/argocd-cmp-server/commands"
 	reposerver "github.com/argoproj/argo-cd/v3/cmd/argocd-repo-server/commands"
 	"github.com/spf13/cobra"
 )
@@ -18,6 +19,7 @@ import (
 func main() {
 	commands := map[string]func() *cobra.Command{
 		"argocd-application-controller": controller.NewCommand,
+		"argocd-cmp-server":             cmpserver.NewCommand,
 		"argocd-repo-server":            reposerver.NewCommand,
 		"argocd-redis":                  redis,
 	}
