@@ -11,6 +11,7 @@ from gangplan.records import dataclass
 
 if TYPE_CHECKING:
     from gangplan.live.access import Access
+    from gangplan.live.contexts import Wanted
     from gangplan.live.rights import Right
     from gangplan.workspace import ClusterFile
 
@@ -22,6 +23,7 @@ class Asked:
     context: str | None = None
     kubeconfig: Path | None = None
     timeout_s: float = 30.0
+    is_in_cluster: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +44,17 @@ def connected_to(
 ) -> Access:
     """The same to one that may have no file, with the context that a file would name. Raises as `connected` does."""
     from gangplan.live.access import connect
+
+    return connect(wanted_of(name, context, asked, purpose, needs))
+
+
+def wanted_of(name: str, context: str | None, asked: Asked, purpose: str, needs: tuple[Right, ...]) -> Wanted:
+    """Which cluster the flags of a command ask for."""
     from gangplan.live.contexts import Wanted
 
     kubeconfig = str(asked.kubeconfig) if asked.kubeconfig is not None else None
-    return connect(
-        Wanted(
-            name,
-            asked.context,
-            context,
-            kubeconfig,
-            asked.timeout_s,
-            purpose,
-            needs,
-        )
+    return Wanted(
+        name, asked.context, context, kubeconfig, asked.timeout_s, purpose, needs, asked.is_in_cluster
     )
 
 

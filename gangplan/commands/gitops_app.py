@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from gangplan.commands.flags import Clusters, Workspace
+from gangplan.commands import complete
+from gangplan.commands.flags import Clusters, Context, Kubeconfig, Timeout, Workspace
 from gangplan.delivery.engine import Engine, Option, engines
 from gangplan.errors import UserError
 
@@ -117,3 +118,34 @@ def gitops_check(workspace: Workspace = None) -> None:
     from gangplan.commands.gitops_check import check
 
     raise typer.Exit(check(request(workspace, None, None, None, "serial", 1), app))
+
+
+@app.command("sync")
+def gitops_sync(
+    name: Annotated[
+        str, typer.Argument(help="The cluster to sync.", metavar="NAME", autocompletion=complete.clusters)
+    ],
+    workspace: Workspace = None,
+    namespace: Annotated[
+        str,
+        typer.Option("--namespace", help="Where the cluster keeps what was applied.", metavar="NAMESPACE"),
+    ] = "gangplan",
+    confirmed: Annotated[
+        bool,
+        typer.Option("--confirmed", help="Also delete queues and namespaces of teams that have left Git."),
+    ] = False,
+    in_cluster: Annotated[
+        bool, typer.Option("--in-cluster", help="Use the account of this pod instead of a kubeconfig.")
+    ] = False,
+    context: Context = None,
+    kubeconfig: Kubeconfig = None,
+    timeout: Timeout = 30.0,
+) -> None:
+    """Apply rendered/ to a cluster and prune what left it, as a step of CI, where no Argo CD and no Flux does."""
+    from gangplan.commands.common import request
+    from gangplan.commands.connecting import Asked
+    from gangplan.commands.gitops_sync import sync
+
+    asked = Asked(context, kubeconfig, timeout, in_cluster)
+    wanted = request(workspace, [name], None, None, "auto", 0, uses_cache=True)
+    raise typer.Exit(sync(wanted, asked, namespace, confirmed))

@@ -10,7 +10,7 @@ import json
 import logging
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from gangplan import __version__
@@ -24,7 +24,7 @@ _RBAC = re.compile(r'forbidden: User "[^"]*" cannot (?P<verb>\w+) ')
 #: Who asks, in dry runs and in the server's audit log.
 MANAGER = "gangplan"
 _NO_FILE = "Set KUBECONFIG, or name the file with --kubeconfig FILE."
-_APPLY = "application/apply-patch+yaml"
+APPLY = "application/apply-patch+yaml"
 #: Seconds until a connection counts as failed; an answer may take as long as the user says.
 _CONNECT_S = 10.0
 #: Connections that are kept open: one for each log that is followed.
@@ -104,7 +104,7 @@ class Access:
             "force": "true",
             "fieldValidation": "Strict",
         }
-        response = self._send("PATCH", path, query, json.dumps(body), {"Content-Type": _APPLY})
+        response = self._send("PATCH", path, query, json.dumps(body), {"Content-Type": APPLY})
         self._json(response)
         given = response.headers.getlist("Warning") if "Warning" in response.headers else []
         return [one.partition('"')[2].rpartition('"')[0].replace('\\"', '"') for one in given]
@@ -203,8 +203,11 @@ class Access:
             ) from None
 
 
-def connect(wanted: Wanted) -> Access:
-    """Read the kubeconfig and log in as its context says; nothing is sent yet.
+Connection = TypeVar("Connection", bound=Access)
+
+
+def connect(wanted: Wanted, kind: type[Connection] = Access) -> Connection:  # type: ignore[assignment]
+    """Read the kubeconfig and log in as its context says, or as this pod; nothing is sent yet.
 
     Raises ToolError without the `kubernetes` package, a kubeconfig, a context or a login, and UserError for a
     context of the user's that does not exist.
@@ -217,6 +220,8 @@ def connect(wanted: Wanted) -> Access:
             "the package kubernetes, which talks to clusters, is not installed", INSTALL
         ) from None
     config: Any = package  # most of it is not typed
+    if wanted.is_in_cluster:
+        return _within(wanted, kind, config, client.Configuration())
     try:  # not list_kube_config_contexts, which wants a current one
         files = wanted.kubeconfig or config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION
         merged = config.kube_config.KubeConfigMerger(files).config
@@ -249,7 +254,20 @@ def connect(wanted: Wanted) -> Access:
             f"the login of context '{context}' failed: {heard.words[0]}", "Log in again as for kubectl."
         )
     configuration.connection_pool_maxsize = CONNECTIONS
-    return Access(wanted, context, configuration)
+    return kind(wanted, context, configuration)
+
+
+def _within(wanted: Wanted, kind: type[Connection], config: Any, configuration: Any) -> Connection:
+    """With the account of the pod that this runs in."""
+    try:
+        config.load_incluster_config(client_configuration=configuration)
+    except config.ConfigException as error:
+        raise ToolError(
+            f"this does not run in a pod with an account: {_short(error)}",
+            "Use a kubeconfig instead of --in-cluster, or mount the token of the account.",
+        ) from None
+    configuration.connection_pool_maxsize = CONNECTIONS
+    return kind(wanted, "in-cluster", configuration)
 
 
 class _Heard(logging.Handler):

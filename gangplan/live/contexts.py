@@ -13,7 +13,7 @@ from gangplan.spec.near import nearest
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """Which cluster a command talks to: the user's choice of file, context and patience (seconds), what it
-    needs rights for, and why."""
+    needs rights for, and why. `is_in_cluster`: not by a kubeconfig, but with the account of this pod."""
 
     cluster: str
     context: str | None = None  # --context
@@ -22,6 +22,7 @@ class Wanted:
     timeout_s: float = 30.0
     purpose: str = "read"
     needs: tuple[Right, ...] = ()
+    is_in_cluster: bool = False  # --in-cluster
 
 
 def chosen(wanted: Wanted, names: Sequence[str]) -> str:

@@ -39,7 +39,7 @@ WAVE, HOOK = f"{ARGO}sync-wave", f"{ARGO}hook"
 OPTIONS, COMPARE = f"{ARGO}sync-options", f"{ARGO}compare-options"
 SERVER_SIDE, PRUNE, FORCE = f"{FLUX}ssa", f"{FLUX}prune", f"{FLUX}force"
 SKIPPED = "Skip"  # of a hook: never applied
-NEVER_PRUNED = "Prune=false"
+NEVER_PRUNED, ASKED_FIRST = "Prune=false", "Prune=confirm"
 REPLACED = ("Force=true", "Replace=true")
 # What guards a run that its record no longer needs.
 GUARDS = (NEVER_PRUNED, "Delete=confirm")
@@ -50,8 +50,8 @@ ENGINES: Mapping[str, Engine] = {
         run=((COMPARE, "IgnoreExtraneous"), (OPTIONS, ",".join(GUARDS))),
         archived=((HOOK, SKIPPED),),
         kept=((OPTIONS, f"{NEVER_PRUNED},Delete=false"),),
-        home=((OPTIONS, "Prune=confirm,Delete=confirm"),),
-        confirmed=((OPTIONS, "Prune=confirm,Delete=confirm"),),
+        home=((OPTIONS, f"{ASKED_FIRST},Delete=confirm"),),
+        confirmed=((OPTIONS, f"{ASKED_FIRST},Delete=confirm"),),
         wave=WAVE,
     ),
     # It asks nobody: what is not to go at once is removed by a person.

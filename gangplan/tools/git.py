@@ -110,6 +110,12 @@ def commit_of(root: Path, revision: str) -> str:
     )
 
 
+def is_before(root: Path, one: str, other: str) -> bool:
+    """Whether a commit is among the ancestors of another one; False where Git does not have both."""
+    command = ["git", "merge-base", "--is-ancestor", "--end-of-options", one, other]
+    return run(command, timeout_s=TIMEOUT_S, cwd=root, ok=(0, 1, 128)).returncode == 0
+
+
 def prefix_of(root: Path) -> str:
     """The path of `root` inside its repository, with a slash at its end; empty at the top."""
     done = run(["git", "rev-parse", "--show-prefix"], timeout_s=TIMEOUT_S, cwd=root)

@@ -198,13 +198,16 @@ def test_a_role_is_one_line() -> None:
 
 
 def test_one_module_imports_the_package() -> None:
-    """And only commands that look at clusters import that one, each when it connects."""
+    """And only what looks at clusters imports that one when it connects, and what syncs one."""
     graph = grimp.build_graph("gangplan", include_external_packages=True)
     assert graph.find_modules_that_directly_import("kubernetes") == {"gangplan.live.access"}
     near = graph.find_modules_that_directly_import("gangplan.live.access")
+    syncing = {"gangplan.commands.gitops_sync", *(name for name in near if name.startswith("gangplan.sync."))}
     assert {name for name in near if not name.startswith("gangplan.live.")} == {
-        "gangplan.commands.connecting"
+        "gangplan.commands.connecting",
+        *syncing,
     }
+    assert graph.find_modules_that_directly_import("gangplan.sync.writer") <= syncing
 
 
 @pytest.mark.parametrize(

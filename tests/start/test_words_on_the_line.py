@@ -272,7 +272,7 @@ def test_the_install_page_names_who_connects() -> None:
     for path, one in _parameters():
         flags.setdefault(path, []).append(one.opts[0])
     asking = [path for path, own in flags.items() if "--kubeconfig" in own]
-    assert len(asking) == 6
+    assert len(asking) == 7
     for path in asking:
         asks = [flag for flag in flags[path] if flag in ("--server", "--from-cluster")]
         assert f"`{' '.join([path, *asks])}`" in clusters

@@ -1,0 +1,126 @@
+"""`gangplan gitops sync`: rendered/ of this commit, applied to a cluster."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gangplan.api.checks import rendered
+from gangplan.commands.common import exit_code, print_findings
+from gangplan.commands.connecting import Asked, wanted_of
+from gangplan.errors import Exit, UserError
+from gangplan.findings import Finding, Location, in_order
+from gangplan.live.access import RefusedError, connect
+from gangplan.live.ask import Question, Verdict, findings
+from gangplan.live.refusals import refusals
+from gangplan.objects import Ref
+from gangplan.pipeline.request import Request, Result
+from gangplan.provenance.lines import Rendered, runs_of, standing_on
+from gangplan.rules.live import SERVER_SCHEMA
+from gangplan.sync import inventory
+from gangplan.sync.sync import Outcome, Refused
+from gangplan.sync.sync import sync as carry_out
+from gangplan.sync.tree import groups_of, unit_of
+from gangplan.sync.writer import Writer
+from gangplan.tools.git import commit_of, is_before
+from gangplan.workspace import RENDERED
+
+_WORDS = {
+    "created": "created",
+    "applied": "applied",
+    "replaced": "replaced by records",
+    "left": "left to their controllers",
+}
+
+
+def sync(request: Request, asked: Asked, namespace: str, is_confirmed: bool) -> Exit:
+    """Hold rendered/ against its sources, apply what is fresh, prune. Raises UserError and ToolError.
+
+    A file that went past CI is not applied, and of what it belongs to nothing is pruned.
+    """
+    (name,) = request.clusters
+    if asked.is_in_cluster and (asked.context is not None or asked.kubeconfig is not None):
+        raise UserError("--in-cluster uses no kubeconfig", "Leave out --context and --kubeconfig.")
+    result, is_done = rendered(request, None, check=True)
+    if not is_done:
+        print_findings(result.findings)
+        sys.stderr.write("nothing was applied: the workspace has errors\n")
+        return exit_code(result.findings)
+    wrong = [finding for finding in result.findings if finding.is_error]
+    without = _past_ci(result)
+    revision = commit_of(request.root, "HEAD")
+    cluster = result.workspace.clusters[name]
+    writer = connect(wanted_of(name, cluster.spec.context, asked, "gitops sync", ()), Writer)
+    before = inventory.read(writer, name, namespace)
+    if before.revision != revision and before.revision and is_before(request.root, revision, before.revision):
+        sys.stdout.write(f"{name}: a later commit is synced already, {before.revision[:12]}\n")
+        return Exit.CLEAN
+    groups = groups_of(request.root, name, without)
+    outcome = carry_out(writer, before, groups, revision, is_confirmed, {unit_of(one) for one in without})
+    found = [*wrong, *_refusals(request, result, outcome.refused)]
+    print_findings(in_order(found))
+    sys.stdout.write("".join(f"{line}\n" for line in _said(name, revision, outcome)))
+    # A warning of `validate --server` is what was not applied here.
+    is_whole = not outcome.refused and not outcome.untried
+    return max(exit_code(found), Exit.CLEAN if is_whole else Exit.FINDINGS)
+
+
+def _past_ci(result: Result) -> set[str]:
+    """The files below rendered/ that are not what is rendered now."""
+    stale = {change.path for change in result.differences}
+    return stale | {one.where.file.removeprefix(f"{RENDERED}/") for one in result.strangers}
+
+
+def _said(name: str, revision: str, outcome: Outcome) -> Sequence[str]:
+    done = [f"{outcome.counts[one]} {word}" for one, word in _WORDS.items() if outcome.counts[one]]
+    done += [f"{len(outcome.pruned)} pruned"] if outcome.pruned else []
+    lines = [f"{name} at {revision[:12]}: {', '.join(done) or 'nothing to do'}"]
+    lines += [f"  pruned {ref}" for ref in outcome.pruned]
+    lines += [f"  not tried: {unit}, because what it needs is not there" for unit in outcome.untried]
+    lines += _listed(outcome.kept, "kept, to be deleted by hand once nobody needs it")
+    lines += _listed(outcome.unconfirmed, "kept without --confirmed")
+    return lines
+
+
+def _listed(refs: Sequence[Ref], what: str) -> list[str]:
+    """What is not in Git any more, by up to ten names."""
+    more = f" and {len(refs) - 10} more" if len(refs) > 10 else ""
+    names = ", ".join(map(str, refs[:10]))
+    return [f"  not in Git any more, {what}: {names}{more}"] if refs else []
+
+
+def _refusals(request: Request, result: Result, refused: Sequence[Refused]) -> list[Finding]:
+    """What the API server said, at the lines that cause it."""
+    if not refused:
+        return []
+    (name,) = request.clusters
+    files = _files(request, result, {one.item.path for one in refused})
+    verdicts, others = [], []
+    for one in refused:
+        file = files.get(one.item.path)
+        if file is None:
+            others.append(_plain(name, one))
+            continue
+        given = one.error
+        verdicts.append(Verdict(Question(file, one.item.index, one.item.body), tuple(refusals(given))))
+    return [*findings(result.workspace.clusters[name], verdicts), *others]
+
+
+def _files(request: Request, result: Result, paths: set[str]) -> dict[str, Rendered]:
+    """The files of today with these paths, with what knows where their fields come from."""
+    (name,) = request.clusters
+    plain = replace(request, looked=None, progress=None, uses_cache=False)
+    made = list(runs_of(result.workspace, plain)[0])
+    if any(unit_of(path).partition("/")[0] != "runs" for path in paths):
+        made += standing_on(result.workspace, plain, name)[0]
+    return {one.path: one for one in made if one.path in paths}
+
+
+def _plain(name: str, refused: Refused) -> Finding:
+    """A refusal of a run that Git keeps, which is made of nothing that is there today."""
+    error: RefusedError = refused.error
+    item = refused.item
+    message = f"the API server of {name} refuses it: {error.words or error.message}"
+    where = Location(f"{RENDERED}/{item.path}", 1, 1)
+    return Finding(SERVER_SCHEMA, where, message, "Retire the run.", str(item.ref), clusters=(name,))

@@ -1,0 +1,108 @@
+"""What was applied to a cluster, and of which commit: a ConfigMap, written before and after each sync."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterable
+
+from gangplan.errors import ToolError
+from gangplan.live.access import RefusedError
+from gangplan.objects import Ref
+from gangplan.records import dataclass
+from gangplan.sync.writer import Writer
+
+_OBJECTS = "objects.json.gz"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Entry:
+    """An object, and the unit that is pruned together (see `tree.Group`)."""
+
+    unit: str
+    ref: Ref
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """The ConfigMap of a cluster as it was read; `version` is its resourceVersion, empty if there is none."""
+
+    cluster: str
+    namespace: str
+    revision: str = ""
+    entries: frozenset[Entry] = frozenset()
+    version: str = ""
+
+    @property
+    def path(self) -> str:
+        """Where the API server has it."""
+        return f"/api/v1/namespaces/{self.namespace}/configmaps/{self.name}"
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return f"gangplan-inventory-{self.cluster}"
+
+
+def read(writer: Writer, cluster: str, namespace: str) -> Inventory:
+    """The inventory of a cluster. Raises ToolError, also for one that somebody broke."""
+    empty = Inventory(cluster, namespace)
+    body = writer.find(empty.path)
+    if body is None:
+        return empty
+    try:
+        packed = base64.b64decode((body.get("binaryData") or {})[_OBJECTS], validate=True)
+        rows = json.loads(gzip.decompress(packed))
+        entries = frozenset(Entry(str(unit), Ref(*map(str, ref))) for unit, *ref in rows)
+        revision = str((body.get("data") or {})["revision"])
+    except (KeyError, ValueError, TypeError, OSError, EOFError):
+        raise ToolError(
+            f"ConfigMap {namespace}/{empty.name} is not as gangplan wrote it",
+            "Delete it: the next sync makes another one, and prunes nothing that the old one had.",
+        ) from None
+    return Inventory(cluster, namespace, revision, entries, str(body["metadata"]["resourceVersion"]))
+
+
+def write(writer: Writer, before: Inventory, revision: str, entries: Iterable[Entry]) -> Inventory:
+    """Write it in place of the one that was read; the new one.
+
+    Raises ToolError, also where another sync has written it since or the namespace is not there.
+    """
+    kept = frozenset(entries)
+    body = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": before.name,
+            "namespace": before.namespace,
+            "labels": {"app.kubernetes.io/managed-by": "gangplan"},
+        },
+        "data": {"revision": revision},
+        "binaryData": {_OBJECTS: _packed(kept)},
+    }
+    try:
+        version = writer.put(before.path, body, before.version)
+    except RefusedError as error:
+        if error.status == 409:
+            raise ToolError(
+                f"another sync of {before.cluster} has begun meanwhile",
+                "Let it end, then run this again if its commit is not a later one.",
+            ) from None
+        if error.status == 404:
+            raise ToolError(
+                f"namespace {before.namespace} is not there, and the inventory is to be in it",
+                f"Make it (kubectl create namespace {before.namespace}), or name another one: --namespace.",
+            ) from None
+        raise
+    return Inventory(before.cluster, before.namespace, revision, kept, version)
+
+
+def _packed(entries: Iterable[Entry]) -> str:
+    """A ConfigMap takes 1 MiB, which is some 100 000 objects in this form."""
+    rows = [
+        [one.unit, one.ref.api_version, one.ref.kind, one.ref.namespace, one.ref.name]
+        for one in sorted(entries)
+    ]
+    text = json.dumps(rows, separators=(",", ":"), ensure_ascii=False)
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()

@@ -1,0 +1,225 @@
+"""One sync of a cluster: what Git has is applied, and what left Git is pruned.
+
+Parts come one after the other, because queues and policies must be in force before what needs them. In a
+part, groups do not wait for each other: a fault of one team stops no other. What is refused is tried again
+for half a minute, since controllers and webhooks learn of an object later than the API server
+(Trainer refuses a run until its cache has the runtime).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import field
+
+from gangplan.errors import ToolError
+from gangplan.live.access import RefusedError
+from gangplan.live.served import Catalog
+from gangplan.objects import Body, Ref
+from gangplan.records import dataclass
+from gangplan.sync import inventory
+from gangplan.sync.inventory import Entry, Inventory
+from gangplan.sync.tree import PARTS, Group, Item, Way, guards_of, is_record, wave_of
+from gangplan.sync.writer import Writer
+
+#: Requests at once: as many as a browser opens to one server.
+_AT_ONCE = 6
+#: Seconds before each time that refused groups are tried.
+PAUSES_S = (0, 1, 2, 4, 8, 15)
+#: Seconds for which a run may take to go, before its record takes its place.
+_GOES_S = 120
+_OURS = ("app.kubernetes.io/managed-by", "gangplan")
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An object, and what the API server said of it."""
+
+    item: Item
+    error: RefusedError
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a sync did: how many objects were `created`, `applied`, `replaced` or `left` as they are.
+
+    `untried` are units behind a part that failed. What left Git was `pruned`, is `kept` because it says so
+    itself or is not ours any more, or is `unconfirmed`: a person has to agree.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    refused: list[Refused] = field(default_factory=list)
+    untried: list[str] = field(default_factory=list)
+    pruned: list[Ref] = field(default_factory=list)
+    kept: list[Ref] = field(default_factory=list)
+    unconfirmed: list[Ref] = field(default_factory=list)
+
+
+def sync(
+    writer: Writer,
+    before: Inventory,
+    groups: Sequence[Group],
+    revision: str,
+    is_confirmed: bool = False,
+    blocked: Collection[str] = (),
+    pause: Callable[[float], None] = time.sleep,
+) -> Outcome:
+    """Apply the groups, then prune what the inventory has and they have not.
+
+    `is_confirmed`: what asks first is pruned, too. Of units that are `blocked` nothing is pruned, and nothing
+    that needs them is applied. Raises ToolError where the server cannot be asked, where
+    another sync has begun, and where a kind is not served.
+    """
+    now = frozenset(Entry(group.unit, item.ref) for group in groups for item in group.items)
+    # Written first: a sync that is killed has applied nothing that the inventory does not have.
+    begun = inventory.write(writer, before, before.revision, before.entries | now)
+    work = _Sync(writer, Catalog(writer), Outcome(), pause)
+    work.apply_all(groups, blocked)
+    if inventory.read(writer, before.cluster, before.namespace).version != begun.version:
+        raise ToolError(f"another sync of {before.cluster} has begun meanwhile", "It goes on from here.")
+    failed = {*blocked, *work.outcome.untried, *(one.unit for one in groups if work.has_failed(one))}
+    gone = [one for one in begun.entries - now if one.unit not in failed and not _is_there(one, now)]
+    left = work.prune(gone, is_confirmed)
+    done = revision if not failed else before.revision
+    stay = [one for one in begun.entries - now if one.unit in failed]
+    inventory.write(writer, begun, done, {*now, *left, *stay})
+    return work.outcome
+
+
+def _is_there(entry: Entry, now: Iterable[Entry]) -> bool:
+    """Whether Git has the object in another file, or in another version of its API."""
+    return _identity(entry.ref) in {_identity(one.ref) for one in now}
+
+
+def _identity(ref: Ref) -> tuple[str, str, str, str]:
+    return ref.api_version.rpartition("/")[0], ref.kind, ref.namespace, ref.name
+
+
+class _Sync:
+    def __init__(
+        self, writer: Writer, catalog: Catalog, outcome: Outcome, pause: Callable[[float], None]
+    ) -> None:
+        self.writer, self.catalog, self.outcome, self.pause = writer, catalog, outcome, pause
+        self._failed: set[Group] = set()
+
+    def has_failed(self, group: Group) -> bool:
+        return group in self._failed
+
+    def apply_all(self, groups: Sequence[Group], blocked: Collection[str]) -> None:
+        """Each part, as far as what it needs is there."""
+        bad = {unit.partition("/")[2] for unit in blocked if not unit.startswith("runs/")}
+        for part in PARTS:
+            those = [group for group in groups if group.part == part]
+            stopped = [one for one in those if "" in bad or (part == "runs" and one.team in bad)]
+            ready = [one for one in those if one not in stopped]
+            self.outcome.untried += sorted({one.unit for one in stopped})
+            for group in self._part(ready):
+                self._failed.add(group)
+                if part != "runs":
+                    bad.add(group.team)
+
+    def _part(self, groups: Sequence[Group]) -> list[Group]:
+        """The groups that are refused, also the last time."""
+        pending, said = list(groups), {}
+        for seconds in PAUSES_S:
+            if not pending:
+                return []
+            self.pause(seconds)
+            with ThreadPoolExecutor(_AT_ONCE) as pool:
+                answers = list(pool.map(self._group, pending))
+            said = {group: answer for group, answer in zip(pending, answers, strict=True) if answer[1]}
+            for group, (counts, _) in zip(pending, answers, strict=True):
+                if group not in said:
+                    self.outcome.counts += counts
+            pending = list(said)
+        for counts, refused in said.values():
+            self.outcome.counts += counts
+            self.outcome.refused += refused
+        return pending
+
+    def _group(self, group: Group) -> tuple[Counter[str], list[Refused]]:
+        counts: Counter[str] = Counter()
+        refused: list[Refused] = []
+        wave: int | None = None
+        for item in group.items:
+            if refused and item.wave != wave:
+                break  # what comes later needs it
+            wave = item.wave
+            try:
+                counts[self._item(item)] += 1
+            except RefusedError as error:
+                refused.append(Refused(item, error))
+        return counts, refused
+
+    def _item(self, item: Item) -> str:
+        """What was done about one object."""
+        if item.way is Way.NEVER:
+            return "left"
+        path = self._path(item.body)
+        if item.way is not Way.APPLY:
+            live = self.writer.find(path)
+            if live is not None and (item.way is Way.ONCE or is_record(live)):
+                return "left"
+            if live is not None:
+                self._replace(path, live, item.body)
+                return "replaced"
+        return "created" if self.writer.apply(path, item.body) else "applied"
+
+    def _replace(self, path: str, live: Body, body: Body) -> None:
+        self.writer.remove(path, live["metadata"]["uid"])
+        end = time.monotonic() + _GOES_S
+        while (found := self.writer.find(path)) is not None and found["metadata"]["uid"] == live["metadata"][
+            "uid"
+        ]:
+            if time.monotonic() > end:
+                raise ToolError(
+                    f"{body['kind']} {body['metadata']['name']} does not go: a controller holds it",
+                    f"Look at its finalizers: {', '.join(found['metadata'].get('finalizers') or ['none'])}.",
+                )
+            time.sleep(0.2)
+        self.writer.apply(path, body)
+
+    def _path(self, body: Body) -> str:
+        served = self.catalog.find(body)
+        if served is None:
+            kind = f"{body['kind']} ({body['apiVersion']})"
+            raise ToolError(f"the cluster does not serve {kind}", "Install what serves it.")
+        return served.path(body)
+
+    def prune(self, entries: Sequence[Entry], is_confirmed: bool) -> list[Entry]:
+        """Delete what left Git, what comes last first; what stays in the inventory."""
+        left, doomed = [], []
+        for entry, path, live in self._living(entries):
+            guards = guards_of(live)
+            if not _is_ours(live):
+                self.outcome.kept.append(entry.ref)
+                continue
+            if guards and not (is_confirmed and guards == {"Prune=confirm"}):
+                never = "Prune=false" in guards
+                (self.outcome.kept if never else self.outcome.unconfirmed).append(entry.ref)
+                left.append(entry)
+                continue
+            doomed.append((wave_of(live), entry, path, live))
+        for _, entry, path, live in sorted(doomed, key=lambda one: (-one[0], one[1])):
+            self.writer.remove(path, live["metadata"]["uid"])
+            self.outcome.pruned.append(entry.ref)
+        return left
+
+    def _living(self, entries: Sequence[Entry]) -> Iterator[tuple[Entry, str, Body]]:
+        for entry in sorted(entries):
+            ref = entry.ref
+            meta = {"name": ref.name, **({"namespace": ref.namespace} if ref.namespace else {})}
+            served = self.catalog.find({"apiVersion": ref.api_version, "kind": ref.kind})
+            if served is None:
+                continue  # its kind is gone, and it with it
+            path = served.path({"metadata": meta})
+            live = self.writer.find(path)
+            if live is not None and not live["metadata"].get("deletionTimestamp"):
+                yield entry, path, live
+
+
+def _is_ours(live: Body) -> bool:
+    name, value = _OURS
+    return bool((live["metadata"].get("labels") or {}).get(name) == value)
