@@ -1,4 +1,4 @@
-"""Tekton: Tasks, a Pipeline, and PipelineRuns for Pipelines as Code."""
+"""Tekton: Tasks, a Pipeline, and what starts it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from gangplan.delivery.options import BRANCH, FORGE, IMAGE, NAMESPACE, PREFIX, o
 
 
 def _files(given: Given) -> Mapping[str, str]:
-    """Tasks, Pipeline and PipelineRuns, and the rights to wait for a sync."""
+    """Tasks, Pipeline, what starts it, and the rights to wait for a sync.
+
+    Raises UserError for Tekton Triggers without a forge.
+    """
     from gangplan.gitops.ci import CiOptions
     from gangplan.gitops.tekton import tekton_files
 
     options = CiOptions(given["branch"], given["prefix"] or ".", given["image"])
     wait = given["wait"]
-    return tekton_files(
-        options, given["forge"], wait, list(_waited(given)) if wait else (), given["namespace"]
-    )
+    names = list(_waited(given)) if wait else ()
+    return tekton_files(options, given["forge"], wait, names, given["namespace"], given["start"])
 
 
 def _waited(given: Given) -> Iterator[str]:
@@ -37,12 +39,20 @@ def _waited(given: Given) -> Iterator[str]:
 
 ENGINE = Engine(
     "tekton",
-    "Write Tekton Tasks, a Pipeline, and PipelineRuns for Pipelines as Code.",
+    "Write Tekton Tasks, a Pipeline, and what starts it: Pipelines as Code or Tekton Triggers.",
     (
         BRANCH,
         PREFIX,
         IMAGE,
         FORGE,
+        Option(
+            "start",
+            "What starts the Pipeline: pac (Pipelines as Code) or triggers (Tekton Triggers).",
+            "NAME",
+            "triggers",
+            "pac",
+            check=one_of("starter", ("pac", "triggers")),
+        ),
         Option(
             "wait",
             "After a push, wait until this has synced it: argocd or flux.",
@@ -50,7 +60,7 @@ ENGINE = Engine(
             "argocd",
             check=one_of("sync engine", ("", "argocd", "flux")),
         ),
-        replace(NAMESPACE, default="ci", help="With --wait: the namespace of the pipelines."),
+        replace(NAMESPACE, default="ci", help="With --wait or triggers: the namespace of the pipelines."),
     ),
     _files,
     by_cluster=True,

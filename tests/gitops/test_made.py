@@ -40,6 +40,7 @@ COMMANDS = {
     ),
     "flux": ("--repo", "oci://registry.example.com/ml/jobs", "--revision", "v1"),
     "tekton": ("--wait", "flux", "--branch", "trunk", "--image", IMAGE, "--namespace", "tools"),
+    "tekton by triggers": ("--start", "triggers", "--forge", "gitlab", "--namespace", "tools"),
     "github": ("--branch", "trunk", "--python", "3.12", "--pin", f"actions/cache={'1' * 40}"),
     "gitlab": ("--image", IMAGE),
     "jenkins": ("--image", IMAGE, "--prefix", "ml/jobs"),

@@ -26,6 +26,9 @@ PUBLISHED = {
     ("argocd", "3.5.1"): {"github.com/argoproj/argo-cd/gitops-engine": "v0.0.0-20260914071520-c9c369efcc5b"},
 }
 
+#: What the main file of ours takes beside the program's own module.
+BESIDE = {("tekton-check", "1.9.0"): ("github.com/tektoncd/triggers v0.35.0",)}
+
 
 def upstream(program: Program, folder: Path) -> tuple[dict[str, Any], Path]:
     """Download a program's module; return its ``go.mod`` as data, and its ``go.sum``."""
@@ -51,6 +54,7 @@ def module_file(program: Program, mod: dict[str, Any]) -> str:
     lines += [f"godebug {item['Key']}={item['Value']}" for item in mod.get("Godebug") or ()]
     lines += [f"tool {program.package}"] if program.package else []
     wanted = [f"{item['Path']} {item['Version']}" for item in mod["Require"] if not _local(item["Version"])]
+    wanted += BESIDE.get((program.name, program.version), ())
     lines += ["require (", f"{program.module} v{program.version}", *wanted, ")"]
     lines += [line for rule in mod.get("Replace") or () if (line := replacement(program, rule))]
     return "\n".join(lines) + "\n"
