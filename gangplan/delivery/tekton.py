@@ -7,20 +7,32 @@ from dataclasses import replace
 
 from gangplan.delivery.engine import Engine, Given, Option
 from gangplan.delivery.options import BRANCH, FORGE, IMAGE, NAMESPACE, PREFIX, one_of
+from gangplan.errors import UserError
+
+KUBECONFIG, IN_CLUSTER = SYNCS = ("kubeconfig", "in-cluster")
 
 
 def _files(given: Given) -> Mapping[str, str]:
-    """Tasks, Pipeline, what starts it, and the rights to wait for a sync.
+    """Tasks, Pipeline, what starts it, and the rights to sync or to wait for a sync.
 
-    Raises UserError for Tekton Triggers without a forge.
+    Raises UserError for options that do not go together.
     """
+    from gangplan.generators.tenants import BOUND_ROLES
     from gangplan.gitops.ci import CiOptions
-    from gangplan.gitops.tekton import tekton_files
+    from gangplan.gitops.tekton import Push, tekton_files
 
     options = CiOptions(given["branch"], given["prefix"] or ".", given["image"])
-    wait = given["wait"]
-    names = list(_waited(given)) if wait else ()
-    return tekton_files(options, given["forge"], wait, names, given["namespace"], given["start"])
+    wait, sync = given["wait"], given["sync"]
+    if wait and sync:
+        raise UserError("either an engine syncs, or the pipeline", "Leave out --wait or --sync.")
+    if sync == IN_CLUSTER and len(given.clusters) > 1:
+        raise UserError(
+            f"a pod is in one cluster, and there are {len(given.clusters)}",
+            f"Name that of the pipelines (--cluster NAME), or write --sync {KUBECONFIG}.",
+        )
+    waited = tuple(_waited(given)) if wait else ()
+    push = Push(wait, waited, sync, given.clusters, tuple(BOUND_ROLES), given["namespace"])
+    return tekton_files(options, given["forge"], push, given["start"])
 
 
 def _waited(given: Given) -> Iterator[str]:
@@ -54,13 +66,20 @@ ENGINE = Engine(
             check=one_of("starter", ("pac", "triggers")),
         ),
         Option(
+            "sync",
+            "In place of an engine: apply rendered/ after a push, with a kubeconfig or in-cluster.",
+            "WITH",
+            "in-cluster",
+            check=one_of("way to a cluster", ("", *SYNCS)),
+        ),
+        Option(
             "wait",
             "After a push, wait until this has synced it: argocd or flux.",
             "ENGINE",
             "argocd",
             check=one_of("sync engine", ("", "argocd", "flux")),
         ),
-        replace(NAMESPACE, default="ci", help="With --wait or triggers: the namespace of the pipelines."),
+        replace(NAMESPACE, default="ci", help="The namespace of the pipelines."),
     ),
     _files,
     by_cluster=True,

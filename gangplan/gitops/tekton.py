@@ -3,13 +3,15 @@ PipelineRuns there, or Tekton Triggers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from markupsafe import Markup
 
 from gangplan.errors import UserError
 from gangplan.gitops.ci import PYTHON_GIT_IMAGE, CiOptions
+from gangplan.model.kinds import KINDS
+from gangplan.records import dataclass
 from gangplan.template import render_yaml
 
 # By engine: kind, group, plural, the path of the API below /apis/, and the namespace that the engine runs in.
@@ -71,34 +73,46 @@ FILLED = {
 }
 
 
-def tekton_files(
-    options: CiOptions,
-    forge: str,
-    wait: str = "",
-    names: Sequence[str] = (),
-    account_namespace: str = "ci",
-    start: str = "pac",
-) -> dict[str, str]:
-    """The files by their paths in the repository.
+@dataclass(frozen=True, slots=True)
+class Push:
+    """What the pipeline of a push does at its end, in the namespace of the pipelines.
 
-    With `wait`, argocd or flux, the pipeline of a push ends once the objects called `names` are synced, and
-    a file outside of .tekton/ has the rights for that, for the account of `account_namespace`. `start` is pac
-    or triggers. Raises UserError for triggers without a forge.
+    It waits until argocd or flux has synced the objects called `names`, or it syncs the `clusters` itself,
+    with a kubeconfig or in-cluster, where it may make and bind the cluster roles called `roles`.
     """
-    kind, group, plural, resource, namespace = ENGINES[wait] if wait else ("", "", "", "", "")
+
+    wait: str = ""
+    names: tuple[str, ...] = ()
+    sync: str = ""
+    clusters: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+    namespace: str = "ci"
+
+
+def tekton_files(
+    options: CiOptions, forge: str, push: Push | None = None, start: str = "pac"
+) -> dict[str, str]:
+    """The files by their paths in the repository; those outside of .tekton/ are rights, and Tekton Triggers.
+
+    `start` is pac or triggers. Raises UserError for triggers without a forge.
+    """
+    push = push or Push()
+    kind, group, plural, resource, namespace = ENGINES[push.wait] if push.wait else ("", "", "", "", "")
     values = {
         "branch": options.branch,
         "workspace": options.workspace,
         "image": options.image or PYTHON_GIT_IMAGE,
         "forge": forge,
-        "wait": wait,
-        "names": sorted(names),
+        "wait": push.wait,
+        "names": sorted(push.names),
+        "sync": push.sync,
+        "clusters": sorted(push.clusters),
         "kind": kind,
         "group": group,
         "plural": plural,
         "resource": resource,
         "engine_namespace": namespace,
-        "account_namespace": account_namespace,
+        "account_namespace": push.namespace,
         "start": start,
     }
     files = {
@@ -111,9 +125,38 @@ def tekton_files(
         for event, on in (("pull-request", "pull_request"), ("push", "push")):
             run = {**values, "event": event, "on": on, "given": FILLED}
             files[f".tekton/gangplan-{event}.yaml"] = render_yaml("ci/tekton-run.yaml.j2", run)
-    if wait:
+    if push.wait:
         files["tekton/gangplan-wait-rights.yaml"] = render_yaml("ci/tekton-rights.yaml.j2", values)
+    if push.sync == "in-cluster":
+        files["tekton/gangplan-sync-rights.yaml"] = sync_rights(push)
     return files
+
+
+def sync_rights(push: Push) -> str:
+    """The account that syncs the cluster of its pod, and its rights.
+
+    Nobody may make a role with rights that he lacks, nor bind one (Kubernetes, RBAC, "Privilege escalation
+    prevention"): so it may do that with the roles that gangplan renders, by their names.
+    """
+    kinds: dict[str, list[str]] = {}
+    for one in KINDS:
+        kinds.setdefault(one.group, []).append(_plural(one.name))
+    values = {
+        "namespace": push.namespace,
+        "kinds": {group: sorted(names) for group, names in sorted(kinds.items())},
+        "roles": sorted(push.roles),
+        "own": sorted(name for name in push.roles if not name.startswith("system:")),
+    }
+    return render_yaml("ci/tekton-sync-rights.yaml.j2", values)
+
+
+def _plural(kind: str) -> str:
+    """The resource of a kind, as apimachinery guesses it (meta.UnsafeGuessKindToResource); a test asks a
+    real server."""
+    name = kind.lower()
+    if name.endswith("s"):
+        return f"{name}es"
+    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
 
 
 def _triggers(values: Mapping[str, Any]) -> str:

@@ -12,9 +12,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from gangplan.generators import PLATFORM_GENERATORS
-from gangplan.generators.tenants import DEBUGGER, ROLE_OF
+from gangplan.generators.tenants import BOUND_ROLES
 from gangplan.model.kinds import Part, kinds_of
-from gangplan.model.schedule import ACCOUNT
 from gangplan.objects import Body, Ref, ref_of
 from gangplan.spec.namespaces import RESERVED
 
@@ -26,10 +25,6 @@ _PARTS: Mapping[str, Part] = {
     "policies": "policies",
     "tenant": "tenants",
 }
-# The roles that bindings of a tenant name.
-_ROLES = frozenset(
-    {*ROLE_OF.values(), DEBUGGER, "mpijob-creator", ACCOUNT, "system:openshift:scc:nonroot-v2"}
-)
 # What grants rights is applied at once, and never little harm in a file that is rendered.
 _RIGHTS = ("ClusterRole", "RoleBinding", "ServiceAccount", "Namespace")
 _FILES = "|".join((*PLATFORM_GENERATORS, "platform", "policies"))
@@ -60,7 +55,7 @@ def is_past_file(path: str, source: str, bodies: Sequence[Body], taken: Collecti
 def _grants_little(body: Body) -> bool:
     """Whether it gives no more than a render does: a role of gangplan, a namespace of restricted pods."""
     if body["kind"] == "RoleBinding":
-        return (body.get("roleRef") or {}).get("name") in _ROLES
+        return (body.get("roleRef") or {}).get("name") in BOUND_ROLES
     if body["kind"] == "Namespace":
         return bool(body["metadata"]["labels"].get("pod-security.kubernetes.io/enforce") == "restricted")
     return True

@@ -9,10 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from gangplan.errors import Exit
+from gangplan.generators.tenants import BOUND_ROLES
+from gangplan.gitops.tekton import Push, sync_rights
 from gangplan.pipeline.render import render
 from gangplan.pipeline.request import Request
+from gangplan.source import load_objects
 from tests.e2e import shop as shops
 from tests.e2e.shop import Isolated, spec_here
 from tests.lab import programs
@@ -22,18 +26,19 @@ from tests.workspaces import Outcome, gangplan
 
 pytestmark = pytest.mark.e2e
 Object = dict[str, Any]
-HOME = "gangplan"
+HOME = "ci"
 
 
 @dataclass(slots=True)
 class Shop(shops.Shop):
-    """A lab, and the repository that a pipeline syncs after each push."""
+    """A lab, and the repository that a pipeline syncs after each push, with an account for that alone."""
 
+    kubeconfig: Path
     last: Outcome = field(default_factory=lambda: Outcome(0, "", ""))
 
     def follow(self) -> None:
         """What the pipeline of a push runs."""
-        flags = ("--kubeconfig", self.lab.kubeconfig, "--context", "lab")
+        flags = ("--kubeconfig", self.kubeconfig, "--context", "lab", "--namespace", HOME)
         self.last = gangplan("gitops", "sync", self.cluster, "-C", self.root, *flags)
 
     def synced(self, revision: str) -> None:
@@ -68,12 +73,25 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     root, cluster = shops.sample(tmp_path_factory.mktemp("workspace"), [programs.KUSTOMIZE])
     with Lab(shops.fixtures.chosen()) as lab:
         shops.furnished(lab, root, cluster)
-        lab.client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}})
-        shop = Shop(lab, GitRepository(root), cluster)
+        shop = Shop(lab, GitRepository(root), cluster, account(lab, root))
         assert not render(Request(root, (cluster,))).has_errors
         shop.synced(shop.commit({}, "first"))
         shop.complete()
         yield shop
+
+
+def account(lab: Lab, root: Path) -> Path:
+    """The account of docs/gitops.md with the rights that are written for it; a kubeconfig with its token."""
+    lab.client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}})
+    push = Push(sync="in-cluster", roles=tuple(BOUND_ROLES), namespace=HOME)
+    for body in load_objects(sync_rights(push)):
+        lab.client.apply(body)
+    path = root.parent / "kubeconfig"
+    config = yaml.safe_load(lab.kubeconfig.read_text())
+    token = lab.kubectl("create", "token", "gangplan-sync", f"--namespace={HOME}", "--duration=2h").strip()
+    config["users"] = [{"name": "admin", "user": {"token": token}}]
+    path.write_text(yaml.safe_dump(config))
+    return path
 
 
 def test_a_second_sync_of_the_same_commit_changes_nothing(shop: Shop) -> None:

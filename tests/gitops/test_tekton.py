@@ -40,7 +40,16 @@ def objects(folder: Path, *flags: str) -> dict[str, Object]:
     }
 
 
-@pytest.fixture(params=[(), ("--wait", "argocd"), ("--wait", "flux")], ids=["plain", "argocd", "flux"])
+FORMS = {
+    "plain": (),
+    "argocd": ("--wait", "argocd"),
+    "flux": ("--wait", "flux"),
+    "in-cluster": ("--sync", "in-cluster", "--cluster", "lab"),
+    "kubeconfig": ("--sync", "kubeconfig"),
+}
+
+
+@pytest.fixture(params=FORMS.values(), ids=FORMS.keys())
 def made_by_flags(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Object]:
     """The objects of each form."""
     return objects(tmp_path, *request.param)
@@ -401,9 +410,9 @@ def waited(engine: str, url: str, revision: str, status: Object, monkeypatch: py
 
 def _wait_script(engine: str) -> str:
     from gangplan.gitops.ci import CiOptions
-    from gangplan.gitops.tekton import tekton_files
+    from gangplan.gitops.tekton import Push, tekton_files
 
-    text = tekton_files(CiOptions(), "github", engine, ["a"])[".tekton/gangplan-tasks.yaml"]
+    text = tekton_files(CiOptions(), "github", Push(engine, ("a",)))[".tekton/gangplan-tasks.yaml"]
     (task,) = (body for body in plain.load_all(text) if body["metadata"]["name"] == "gangplan-wait")
     return str(task["spec"]["steps"][0]["script"])
 

@@ -22,6 +22,8 @@ VARIANTS = {
     "plain": (),
     "argocd": ("--wait", "argocd", "--namespace", "tools"),
     "flux": ("--wait", "flux", "--forge", "gitlab", "--image", IMAGE, "--prefix", "ml/jobs"),
+    "in-cluster": ("--sync", "in-cluster", "--cluster", "lab"),
+    "kubeconfig": ("--sync", "kubeconfig"),
 }
 
 

@@ -26,6 +26,20 @@ SPEC, OTHER = "specs/nlp/filings.yaml", "specs/vision/scans.yaml"
 INVENTORY = "/api/v1/namespaces/gangplan/configmaps/gangplan-inventory-lab"
 
 
+def kubeconfig_of(store: Store, path: Path) -> Path:
+    """A kubeconfig with the context `lab`."""
+    body = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "one", "cluster": {"server": store.url}}],
+        "users": [{"name": "me", "user": {"token": "not-a-secret"}}],
+        "contexts": [{"name": "lab", "context": {"cluster": "one", "user": "me"}}],
+    }
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(yaml.safe_dump(body))
+    return path
+
+
 @dataclass
 class Story:
     """A workspace in Git, and the cluster that it is synced to."""
@@ -49,15 +63,7 @@ class Story:
 
     def sync(self, *flags: str) -> Outcome:
         """Sync what is there."""
-        body = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "one", "cluster": {"server": self.store.url}}],
-            "users": [{"name": "me", "user": {"token": "not-a-secret"}}],
-            "contexts": [{"name": "lab", "context": {"cluster": "one", "user": "me"}}],
-        }
-        kubeconfig = self.root.parent / "kubeconfig"
-        kubeconfig.write_text(yaml.safe_dump(body))
+        kubeconfig = kubeconfig_of(self.store, self.root.parent / "kubeconfig")
         return gangplan("gitops", "sync", "lab", "-C", self.root, "--kubeconfig", kubeconfig, *flags)
 
     @property
