@@ -59,7 +59,9 @@ gangplan policy list|test|export  # policies per cluster; run their test cases; 
 gangplan schema import FILE...    # check against the CRDs of your own clusters
 gangplan schema print spec        # JSON Schema for editors (team, cluster, catalog, waiver too)
 gangplan cache info|clear         # what earlier commands found out; --no-cache leaves it alone
-gangplan gitops argocd|flux       # sync manifests; github, gitlab, tekton, jenkins, codeowners: CI; check: are they fresh?
+gangplan gitops argocd|flux       # sync manifests; github, gitlab, tekton, jenkins, codeowners: recipes of CI, owners
+gangplan gitops write|check       # all of those that gangplan.yaml lists; are they fresh?
+gangplan gitops sync NAME         # apply rendered/ to a cluster, where no Argo CD and no Flux does
 gangplan pipeline tekton|kfp       # jobs that come after others, as pipelines of an engine
 gangplan report comment FILE      # one comment on the pull request, kept up to date
 gangplan tools list|install       # kustomize and kubeconform

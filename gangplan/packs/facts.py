@@ -33,7 +33,8 @@ FACTS: dict[str, FactPage] = {
     "registries": FactPage("list", "`registries` that the cluster trusts."),
     "internet": FactPage("truth", "Whether `egress` has an entry `internet`."),
     "egressRanges": FactPage(
-        "list", "Address ranges of all entries of `egress`, and of nodes whose network a fabric uses."
+        "list",
+        "Address ranges of all entries of `egress`, of `proxy`, and of nodes whose network a fabric uses.",
     ),
     "fabricCapabilities": FactPage("list", "Capabilities that fabrics of node pools give."),
     "fabricPaths": FactPage("list", "Paths of the node that fabrics of node pools give."),

@@ -15,6 +15,7 @@ from gangplan.model.job import Platform
 from gangplan.resolve.backstop import allowed_priorities
 from gangplan.resolve.image import reference
 from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.proxy import proxy_egress
 from gangplan.resolve.scans import scan_results
 from gangplan.spec.catalog import Image
 from gangplan.spec.cluster import Cluster
@@ -75,7 +76,11 @@ def _stated(spec: Cluster) -> dict[str, str]:
         "registries": _list(spec.registries),
         "internet": _truth("internet" in egress),
         "egressRanges": _list(
-            (*(target.cidr for targets in egress.values() for target in targets), *given.node_addresses)
+            (
+                *(target.cidr for targets in egress.values() for target in targets),
+                *(target.cidr for target in (proxy_egress(spec.proxy) if spec.proxy else ())),
+                *given.node_addresses,
+            )
         ),
         "fabricCapabilities": _list(given.capabilities),
         "fabricPaths": _list(given.paths),

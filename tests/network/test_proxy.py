@@ -13,6 +13,7 @@ from tests.workspaces import gangplan, rendered, write
 
 SPEC, CLUSTER = "specs/nlp/filings.yaml", "overlays/lab/cluster.yaml"
 PROXY = 'proxy: {http: "http://proxy.example.com:3128", https: "http://proxy.example.com:3129", %s}\n'
+LITERAL = 'proxy: {http: "http://10.1.2.3:3128", https: "http://10.1.2.3:3128"}\n'
 KNOWN = PROXY % "noProxy: [.example.org], addresses: [10.1.2.3/32]"
 INTERNET = "network: {egress: [internet]}\n"
 
@@ -56,6 +57,15 @@ def test_a_run_that_asks_for_the_internet_reaches_the_proxy(root: Path) -> None:
     (name,) = (path.rpartition("/")[2][: -len(".yaml")] for path in rendered(root) if "/runs/" in path)
     assert f".{name}" in direct, "the run's own pods have names below the run's"
     assert rules(root, INTERNET) == []
+
+
+@pytest.mark.parametrize("addresses", ["addresses: [10.1.2.3/32]", ""])
+def test_the_pack_network_knows_the_proxy(addresses: str, root: Path) -> None:
+    """Its policy `network-endpoints` refused the rule that a run gets for the proxy."""
+    known = PROXY % addresses if addresses else LITERAL
+    found = rules(root, INTERNET, known + "policies: {packs: [network]}\n")
+    assert "network-endpoints" not in found
+    assert found == rules(root, INTERNET, known)
 
 
 def test_a_run_that_asks_for_nothing_is_not_told_of_it(root: Path) -> None:
