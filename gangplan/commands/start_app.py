@@ -35,7 +35,7 @@ Sync = Annotated[
     str | None,
     typer.Option(
         "--sync",
-        help="What applies rendered/: argocd, flux or none; tekton: pipelines that check changes.",
+        help="What applies rendered/: argocd, flux, tekton or none.",
         metavar="NAME",
         autocompletion=complete.words("argocd", "flux", "tekton", "none"),
     ),

@@ -65,8 +65,10 @@ gitops:"""
 _REQUIREMENTS = f"""\
 # The gangplan of CI and of everybody: another version may render other bytes.
 # Lock it with its hashes (uv pip compile --generate-hashes), and pip refuses any other file.
-gangplan=={__version__}
+gangplan%s=={__version__}
 """
+# Settings of engines whose defaults do not sync.
+_SETTINGS = {"tekton": "{sync: kubeconfig}"}
 
 
 def workspace_files(answers: Answers) -> dict[str, str]:
@@ -89,7 +91,7 @@ def workspace_files(answers: Answers) -> dict[str, str]:
         ".editorconfig": _EDITORCONFIG,
         ".gitignore": _IGNORE,
         ".gitattributes": _attributes(answers),
-        "requirements.txt": _REQUIREMENTS,
+        "requirements.txt": _REQUIREMENTS % ("[cluster]" if answers.sync == "tekton" else ""),
         "README.md": readme(answers),
         **_delivery(answers),
     }
@@ -187,5 +189,7 @@ def _delivery(answers: Answers) -> dict[str, str]:
     if not answers.prefix or is_folder(answers.prefix):
         engines.append("codeowners")  # its patterns have no quotes
     lines = [f"  {name}: {value}" for name, value in needs.items() if value]
-    text = "\n".join([_DELIVERY, *lines, "  engines:", *(f"    {one}: {{}}" for one in engines), ""])
+    text = "\n".join(
+        [_DELIVERY, *lines, "  engines:", *(f"    {one}: {_SETTINGS.get(one, '{}')}" for one in engines), ""]
+    )
     return {FILE: text} if engines else {}

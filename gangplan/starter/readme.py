@@ -18,7 +18,7 @@ def readme(answers: Answers) -> str:
     ]
     if answers.sync == "tekton":
         folders.append(
-            ("`.tekton/`", "the pipelines that check changes: Pipelines as Code reads them", "platform")
+            ("`.tekton/`", "the pipelines that check changes, and apply what is merged", "platform")
         )
     elif answers.sync != "none":
         engine = _ENGINES[answers.sync]
@@ -80,6 +80,11 @@ def _review(answers: Answers) -> str:
 
 
 def _sync(answers: Answers) -> str:
+    if answers.sync == "tekton":
+        return (
+            "Let Pipelines as Code read `.tekton/`, and give it the Secret `gangplan-kubeconfig`: its key `config` is a\n"
+            f"   kubeconfig with the context {answers.cluster}. The cluster needs a namespace `gangplan`."
+        )
     if answers.sync not in _ENGINES:
         folders = ", ".join(f"`{name}/`" for name in ("platform", "tenants", "runs"))
         return (

@@ -88,7 +88,7 @@ def test_a_new_workspace_is_green_in_git(
     assert (fresh.code, fresh.err) == (Exit.CLEAN, "")
     if sync != "none":
         url = "https://git.example.com/ml/jobs.git"
-        more = ("--forge", forge) if sync == "tekton" else ("--repo", url)
+        more = ("--forge", forge, "--sync", "kubeconfig") if sync == "tekton" else ("--repo", url)
         made = gangplan("gitops", sync, "-C", root, *more, "-o", tmp_path / "made")
         assert made.code == Exit.CLEAN, made.err
         parts = (
