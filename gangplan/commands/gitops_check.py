@@ -10,6 +10,7 @@ from pathlib import Path
 import typer
 import typer.main
 
+from gangplan.commands.fatal import fatal
 from gangplan.commands.gitops_files import put_out
 from gangplan.commands.gitops_run import folder_of, given_to, said_in
 from gangplan.delivery.engine import engine_of, engines
@@ -55,7 +56,13 @@ def _stated(request: Request, said: Stated) -> Iterator[Exit]:
         return
     for engine in listed:
         folder = folder_of(request.root, engine, said)
-        yield put_out(files_of(engine, given, said=said), str(folder), is_check=True)
+        try:
+            files = files_of(engine, given, said=said)
+        except UserError as bad:  # the others are compared all the same
+            fatal(bad)
+            yield Exit.INPUT
+        else:
+            yield put_out(files, str(folder), is_check=True)
 
 
 def _found(request: Request, said: Stated, app: typer.Typer) -> Iterator[Exit]:
@@ -69,7 +76,8 @@ def _found(request: Request, said: Stated, app: typer.Typer) -> Iterator[Exit]:
             outcome = stop.exit_code
         except UserError as bad:
             message = f"the command in the first line of {path} is refused: {bad.message}"
-            raise UserError(message, bad.help) from None
+            fatal(UserError(message, bad.help))
+            outcome = Exit.INPUT
         yield Exit(int(outcome or 0))
 
 

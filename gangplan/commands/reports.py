@@ -78,11 +78,15 @@ def outputs(
     """The reports that `--format FORMAT` and `--format FORMAT=FILE` ask for; text for none.
 
     Raises UserError, before any work, for an unknown format, for two that want standard output, and for a file
-    that cannot be written or belongs to the workspace's own.
+    that cannot be written or belongs to the workspace's own, and for a bad address of the pages of rules.
     """
     if colour not in ("auto", "always", "never"):
         raise UserError(f"--color {colour} is not known", "Write --color auto, always or never.")
     wanted = tuple(_output(value, root) for value in values or ["text"])
+    if any(one.format == "sarif" for one in wanted):
+        from gangplan.report.sarif import rule_pages
+
+        rule_pages()
     on_stdout = [one.format for one in wanted if one.file is None and one.format != "text"]
     if len(on_stdout) > 1:
         message = f"{' and '.join(on_stdout)} cannot both go to standard output"

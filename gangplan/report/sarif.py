@@ -5,8 +5,9 @@ three texts for every rule (names up to 255 characters, descriptions up to 1024)
 repository, and at most 25 000 results and as many rules (docs.github.com, "SARIF support for code scanning" and
 "SARIF results exceed one or more limits", 2026).
 
-Rules have no `helpUri`: it must be an absolute address, and gangplan's pages have none of their own. Their help names
-the page by its path in gangplan's repository.
+`helpUri` must be an absolute address, and gangplan's pages have none of their own: a rule has one where the
+variable GANGPLAN_RULE_PAGES says where a site publishes them. Its help names the page by its path in gangplan's
+repository.
 
 `partialFingerprints` leaves the key `primaryLocationLineHash` to the upload action, which computes it from the
 file and warns of every value that differs from its own.
@@ -15,15 +16,20 @@ file and warns of every value that differs from its own.
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from gangplan import __version__
+from gangplan.errors import UserError
 from gangplan.findings import Finding, Fix, Location
 from gangplan.report.escape import markdown, sarif_text, short, uri, visible, whole
 from gangplan.report.model import Report, ReportEntry, is_waived, title, waiver_words, worst_first
 from gangplan.rulebook import topic_of
 from gangplan.rules.model import Rule, Severity
+
+PAGES = "GANGPLAN_RULE_PAGES"
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_RESULTS = 25_000
@@ -86,10 +92,26 @@ def _description(text: str) -> dict[str, str]:
     return {"text": short(sarif_text(text), LONGEST_DESCRIPTION)}
 
 
+def rule_pages() -> str:
+    """Where a site publishes the pages of rules, by GANGPLAN_RULE_PAGES; empty where it does not say.
+
+    Raises UserError for what is no such address.
+    """
+    address = os.environ.get(PAGES, "")
+    if address and not re.fullmatch(r"https?://[^\s{}]+(\{page\}[^\s{}]*)?\{rule\}[^\s{}]*", address):
+        raise UserError(
+            f"{PAGES}={address} does not say where the page of a rule is",
+            f"Write it like this: {PAGES}='https://docs.example.com/gangplan/{{page}}.html#{{rule}}'.",
+        )
+    return address
+
+
 def _described(page: Rule) -> dict[str, Any]:
     why, fix = (" ".join(text.split()) for text in (page.why, page.fix))
-    place = f"docs/{'policies' if page.is_policy else 'rules'}.md#{page}"
+    file, address = "policies" if page.is_policy else "rules", rule_pages()
+    place = f"docs/{file}.md#{page}"
     return {
+        **({"helpUri": address.format(page=file, rule=page)} if address else {}),
         "shortDescription": _description(page.summary),
         "fullDescription": _description(why),
         "help": {

@@ -124,6 +124,29 @@ def test_every_rule_names_its_page_which_is_there() -> None:
         assert all("helpUri" not in one for one in rules)
 
 
+def test_a_site_says_where_it_publishes_the_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GANGPLAN_RULE_PAGES", "https://docs.example.com/gangplan/{page}.html#{rule}")
+    rules = readers.sarif(sarif_report(report(*all_kinds())))["tool"]["driver"]["rules"]
+    for rule in rules:
+        page = re.findall(r"docs/(\w+)\.md#", rule["help"]["text"])[0]
+        assert rule["helpUri"] == f"https://docs.example.com/gangplan/{page}.html#{rule['id']}"
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["docs/rules.md", "https://docs.example.com", "https://d/{rule} x", "https://d/{0}{rule}", "{rule}"],
+)
+def test_another_address_is_refused_before_any_work(
+    address: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("GANGPLAN_RULE_PAGES", address)
+    root = workspaces.stock(tmp_path / "jobs")
+    outcome = gangplan("validate", "-C", root, "--format", "sarif")
+    assert (outcome.code, outcome.out) == (Exit.INPUT, "")
+    assert "does not say where the page of a rule is" in outcome.err
+    assert gangplan("validate", "-C", root).code != Exit.INPUT
+
+
 def test_a_region_has_both_ends() -> None:
     fix = Fix("specs/nlp/filings.yaml", 8, 9, 8, 13, "32Gi", "GB is not a unit of Kubernetes")
     where = Location("specs/nlp/filings.yaml", 8, 9)
