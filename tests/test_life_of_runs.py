@@ -152,6 +152,52 @@ def test_a_change_of_image_is_told_with_its_price_and_both_ways_out(committed: P
         assert "keep: true" in one.help
 
 
+@pytest.mark.parametrize(
+    ("file", "old", "new", "says"),
+    [
+        (
+            "images/catalog.yaml",
+            "332211ffee",
+            "332211ffef",
+            "images/catalog.yaml:6:13 (images.openmpi.digest)",
+        ),
+        (
+            "images/catalog.yaml",
+            "registry.example.com/training/openmpi",
+            "registry.example.com/tuning/openmpi",
+            "images/catalog.yaml:5:17 (images.openmpi.repository)",
+        ),
+        (
+            "overlays/lab/cluster.yaml",
+            "topology:",
+            "env: {NCCL_DEBUG: INFO}\ntopology:",
+            "overlays/lab/cluster.yaml:10:19 (env.NCCL_DEBUG)",
+        ),
+    ],
+)
+def test_a_run_that_is_another_one_names_what_changed(
+    file: str, old: str, new: str, says: str, committed: Path
+) -> None:
+    """The place, and no other of those that decide the same fields."""
+    text = (committed / file).read_text()
+    assert old in text
+    write(committed, {file: text.replace(old, new)})
+    (found,) = (one for one in gangplan("validate", "-C", committed).findings if one.rule == "run-renamed")
+    assert found.message.endswith(f"; because of {says}")
+
+
+def test_a_run_that_is_another_one_of_an_earlier_gangplan_says_so(committed: Path) -> None:
+    (run,) = (committed / "rendered/lab/runs/nlp").iterdir()
+    text = run.read_text()
+    earlier = text.replace("set -eu", "set -e")
+    assert earlier != text
+    run.unlink()
+    run.with_name("filings-00000000.yaml").write_text(earlier.replace(run.stem, "filings-00000000"))
+    found = {one.rule: one.message for one in gangplan("validate", "-C", committed).findings}
+    says = found["run-renamed"].rpartition("; ")[2]
+    assert says.startswith("different in TrainingRuntime spec.template.spec.replicatedJobs[")
+
+
 def test_a_run_pinned_in_its_spec_is_kept(committed: Path) -> None:
     before = runs(committed)
     write(committed, {"images/catalog.yaml": workspaces.CATALOG.replace("332211ffee", "332211ffef")})

@@ -47,6 +47,8 @@ class EarlierRuns:
     """The rendered runs of a tree, listed once per folder."""
 
     tree: Path
+    reasons: dict[tuple[str, ...], str] = field(default_factory=dict)
+    """Why runs are others, by the lines that differ: a digest changes thousands of runs in the same way."""
     _folders: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
     def find(self, path: str, job: str, spec_hash: str, without: Collection[str] = ()) -> EarlierRun | None:
@@ -99,20 +101,24 @@ class EarlierRuns:
         return self._folders[folder]
 
 
-def renamed(job: Job, cluster: str, earlier: EarlierRun, name: str, is_kept: bool) -> Finding:
-    """The spec is what it was, but its run is another one: the cluster, the image or gangplan changed."""
+def renamed(job: Job, cluster: str, earlier: EarlierRun, name: str, is_kept: bool, why: str = "") -> Finding:
+    """The spec is what it was, but its run is another one: the cluster, the image or gangplan changed.
+
+    `why` is what changed, in words.
+    """
     where = Location(job.source, 1, 1)
     old = earlier.name
     if is_kept:
         return Finding(
             RUN_KEPT,
             where,
-            f"run {old} on {cluster} is kept as it was rendered; rendered today it would be {name}",
+            f"run {old} on {cluster} is kept as it was rendered; rendered today it would be {name}"
+            + (f"; {why}" if why else ""),
             "Raise run: in the spec to run with today's platform.",
         )
     message = (
         f"the spec did not change, but its run on {cluster} did ({old} is now {name}): "
-        f"it trains again when this is synced, {price_words(job)}"
+        f"it trains again when this is synced, {price_words(job)}{f'; {why}' if why else ''}"
     )
     help = (
         "To keep runs as they were rendered: --keep-runs, for render and for the checks;"

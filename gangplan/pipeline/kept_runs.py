@@ -9,7 +9,7 @@ comes out is judged like any new run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from gangplan.emit import EarlierRun, EarlierRuns, renamed
 from gangplan.findings import Finding, Location
@@ -19,6 +19,7 @@ from gangplan.gitops.record import STATE, STOPPED, record_of
 from gangplan.model.backend import BY_HOLDER, BY_KIND
 from gangplan.objects import Body, Path
 from gangplan.pipeline.lineage import with_own_digest
+from gangplan.pipeline.reasons import reasons
 from gangplan.plan import Unit
 from gangplan.plan.names import DATED, FIXED, content_hash, is_hashed, run_name
 from gangplan.rules.grants import RUN_FORGED
@@ -45,11 +46,17 @@ def path_of(cluster: str, unit: Unit, name: str) -> str:
 
 
 def named(
-    runs: EarlierRuns, cluster: str, unit: Unit, bodies: Sequence[Body], texts: Sequence[str], is_kept: bool
+    runs: EarlierRuns,
+    cluster: str,
+    unit: Unit,
+    bodies: Sequence[Body],
+    texts: Sequence[str],
+    is_kept: bool,
+    tracer: Callable[[], Tracer] | None = None,
 ) -> tuple[str, list[Body] | None, list[Finding]]:
     """The name of a run as built today, or that of an earlier one and its objects where it is to be kept.
 
-    `texts` are the objects as they are written.
+    `texts` are the objects as they are written; with a `tracer` for them, a run that is another one says why.
     """
     name = run_name(unit.job.name, content_hash(bodies, unit.job.run, texts))
     earlier = runs.find(path_of(cluster, unit, name), unit.job.name, unit.job.spec_hash, unit.job.retired)
@@ -59,13 +66,31 @@ def named(
     if earlier is None or job.is_archived:  # nobody applies an archived run, under whatever name
         return name, None, []
     is_kept |= job.is_kept
-    change = renamed(job, cluster, earlier, name, is_kept)
+    why = _why(runs, cluster, unit, earlier, bodies, texts, tracer) if tracer else ""
+    change = renamed(job, cluster, earlier, name, is_kept, why)
     if not is_kept and not job.is_stopped:
         return name, None, [change]
     kept, wrong = restored(earlier, unit, bodies)
     if kept is None:
         return name, None, wrong
     return earlier.name, kept, [] if job.is_stopped else [change]
+
+
+def _why(
+    runs: EarlierRuns,
+    cluster: str,
+    unit: Unit,
+    earlier: EarlierRun,
+    bodies: Sequence[Body],
+    texts: Sequence[str],
+    tracer: Callable[[], Tracer],
+) -> str:
+    """What differs, looked up once for all runs in which the same lines do."""
+    old = set(earlier.text.replace(earlier.name, unit.run_name).splitlines())
+    lines = (cluster, *(line for text in texts for line in text.splitlines() if line not in old))
+    if lines not in runs.reasons:
+        runs.reasons[lines] = reasons(unit, earlier, bodies, tracer)
+    return runs.reasons[lines]
 
 
 def check_retired(runs: EarlierRuns, clusters: Iterable[str], unit: Unit, name: str) -> list[Finding]:

@@ -158,8 +158,9 @@ def _name_run(draft: _Draft) -> None:
     worker = draft.worker
     keep = worker.options.keep_runs
     draft.texts = [dump(body, written=worker.written) for body in draft.bodies]
+    tracer = partial(tracer_of, draft.unit, draft.bodies, draft.builder.component, draft.generated)
     draft.name, kept, found = named(
-        worker.earlier, draft.cluster, draft.unit, draft.bodies, draft.texts, keep
+        worker.earlier, draft.cluster, draft.unit, draft.bodies, draft.texts, keep, tracer
     )
     draft.findings += found
     draft.result.is_lasting &= not found and kept is None  # it speaks of another file in rendered/

@@ -1,0 +1,83 @@
+"""Why a run is another one although its spec is the same: the fields that differ, and what decides them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from gangplan.emit import EarlierRun
+from gangplan.objects import Body, Path, walk
+from gangplan.plan import Unit
+from gangplan.source import ManifestError, load_objects
+from gangplan.trace import Tracer
+from gangplan.trace.cause import Cause
+from gangplan.trace.files import at
+from gangplan.trace.tracing import files_of
+from gangplan.validate.problems import dotted
+
+# So many places are told; the objects of `plan --base` have the rest.
+_MOST = 3
+
+
+def reasons(unit: Unit, earlier: EarlierRun, bodies: Sequence[Body], tracer: Callable[[], Tracer]) -> str:
+    """`because of images/catalog.yaml:6:13 (images.openmpi.digest)`, or the fields of a run that differ.
+
+    Only what makes another run counts; labels and the like may change without one.
+    """
+    try:
+        before = load_objects(earlier.text.replace(earlier.name, unit.run_name))
+    except ManifestError:
+        return ""  # said elsewhere
+    old = {body["kind"]: body for body in before}
+    trace, values = tracer(), _values(unit)
+    certain: dict[str, None] = {}
+    fields: dict[str, None] = {}
+    for index, body in enumerate(bodies):
+        for path, was, value in _changed(old.get(body["kind"], {}), body):
+            found = [one for one in trace(index, path).causes if _is_told(unit, one)]
+            # What stands in the new value and did not stand in the old one. Whatever else decides the field
+            # may not have changed at all.
+            certain.update((_words(one), None) for one in found if _is_in(values(one), value, was))
+            fields[f"{body['kind']} {dotted(path)}"] = None
+    if certain:
+        return f"because of {_some(list(certain), 'places')}"
+    return f"different in {_some(list(fields), 'fields')}" if fields else ""
+
+
+def _some(words: Sequence[str], what: str) -> str:
+    more = [f"{len(words) - _MOST} other {what}"] if len(words) > _MOST else []
+    return ", ".join([*words[:_MOST], *more])
+
+
+def _words(cause: Cause) -> str:
+    steps = ".".join(map(str, cause.field))
+    return f"{cause.where}{f' ({steps})' if steps else ''}"
+
+
+def _changed(old: Body, new: Body) -> Iterator[tuple[Path, Any, Any]]:
+    """The fields of a spec that are not what they were, each with both values."""
+    before = dict(walk(old.get("spec") or {}))
+    for path, value in walk(new.get("spec") or {}):
+        if before.get(path) != value:
+            yield ("spec", *path), before.get(path), value
+
+
+def _is_told(unit: Unit, cause: Cause) -> bool:
+    """Whether a cause is written, and not in the spec, which did not change."""
+    return cause.where is not None and cause.is_written and cause.where.file != unit.job.source
+
+
+def _values(unit: Unit) -> Callable[[Cause], Any]:
+    """What is written at a cause."""
+    files = files_of(unit)
+    documents = {one.file: one for one in (files.team, files.cluster, files.catalog) if one is not None}
+
+    def value(cause: Cause) -> Any:
+        document = documents.get(cause.file)
+        return at(document.value, cause.field) if document is not None else None
+
+    return value
+
+
+def _is_in(value: Any, new: object, old: object) -> bool:
+    return isinstance(value, str | int) and str(value) in str(new) and str(value) not in str(old)
