@@ -177,6 +177,7 @@ def _headroom(one: Headroom) -> dict[str, Any]:
 def _reach(one: Reach) -> dict[str, Any]:
     return {
         "file": one.file,
+        "changed": [{"field": name, "line": at.line, "column": at.column} for name, at in one.fields],
         "clusters": list(one.clusters),
         "teams": list(one.teams),
         "retrained": _total(one.retrained),

@@ -62,18 +62,19 @@ def _within(review: Review, room: int, objects_alone: bool) -> str:
 
 def _section(section: Section, room: int) -> tuple[list[str], int]:
     """A section in so many bytes, and how many rows are missing."""
+    if not section.rows:
+        line = f"**{section.title}.** {_text(section.below)}"
+        return ([line, ""], 0) if _size(line) < room else ([], 1)
     kept = [number for number in range(len(section.columns)) if any(row[number] for row in section.rows)]
     columns = [section.columns[number] for number in kept]
     is_open = len(section.rows) <= _OPEN
     title = f"<details{' open' if is_open else ''}><summary>{section.title}: {len(section.rows)}</summary>"
-    head = [title, ""]
-    if section.rows:
-        head += [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+    head = [title, "", f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
     below = ["", _text(section.below)] if section.below else []
     tail = [*below, "", "</details>", ""]
     size = sum(map(_size, [*head, *tail]))
     if size > room:
-        return [], max(1, len(section.rows))
+        return [], len(section.rows)
     rows = []
     for row in section.rows:
         line = _row(row, kept)
@@ -82,7 +83,7 @@ def _section(section: Section, room: int) -> tuple[list[str], int]:
         rows.append(line)
         size += _size(line)
     missing = len(section.rows) - len(rows)
-    if section.rows and not rows:
+    if not rows:
         return [], missing
     return [*head, *rows, *tail], missing
 

@@ -23,6 +23,8 @@ def runs_section(edits: Sequence[RunEdit]) -> Section:
     below = ""
     if any(one.goes_on for one in edits):
         below = "A run that continues goes on until it is over; retired: in the spec ends it."
+    if any(one.edit is Edit.RETRAINED for one in edits):
+        below = f"{below} To keep a run instead of retraining it, write keep: true in its spec, or render with --keep-runs.".strip()
     if any(one.edit is Edit.SCHEDULED for one in edits):
         below = f"{below} What is scheduled holds from the next start on.{_in_a_month(edits)}".strip()
     if any(one.edit in (Edit.WAITS, Edit.RELEASED) for one in edits):

@@ -152,7 +152,9 @@ def _waiver() -> dict[str, Any]:
 
 def _reach() -> dict[str, Any]:
     counts = dict.fromkeys(("updatedRuns", "standingObjects", "newFindings"), _COUNT)
-    return _object({"file": _TEXT, "clusters": _TEXTS, "teams": _TEXTS, "retrained": _total(), **counts})
+    changed = _list(_object({"field": _TEXT, "line": _COUNT, "column": _COUNT}))
+    names = {"file": _TEXT, "changed": changed, "clusters": _TEXTS, "teams": _TEXTS}
+    return _object({**names, "retrained": _total(), **counts}, ("changed",))
 
 
 def _changed_object() -> dict[str, Any]:

@@ -33,7 +33,7 @@ def headline(review: Review) -> str:
         total = total_of(one.after for one in started if one.after is not None)
         parts.append(
             f"{counted(len(started), 'run')} {'starts' if len(started) == 1 else 'start'} ({_most(total)}"
-            f"{_later(started)})"
+            f"{_later(started)}{_again(started)})"
         )
     for edit in (
         Edit.SCHEDULED,
@@ -63,6 +63,13 @@ def _later(started: Sequence[RunEdit]) -> str:
     return (
         "" if not count else f", {'when' if count == len(started) else f'{count} when'} others are complete"
     )
+
+
+def _again(started: Sequence[RunEdit]) -> str:
+    """Runs that start although their specs did not change."""
+    count = sum(one.edit is Edit.RETRAINED for one in started)
+    which = "all" if count == len(started) else str(count)
+    return f", {which} only because the platform changed" if count else ""
 
 
 def _most(total: Total) -> str:
@@ -233,8 +240,10 @@ def _reaches(review: Review) -> Section:
             counted(one.findings, "new finding") if one.findings else "",
         ]
         words = ", ".join(part for part in parts if part) or "nothing that is applied"
-        rows.append((one.file, words, some(one.teams), some(one.clusters)))
-    return Section("Reach of shared files", ("file", "touches", "teams", "clusters"), rows, "file")
+        fields = some([f"{at.line}:{at.column} {name}" for name, at in one.fields])
+        rows.append((one.file, fields, words, some(one.teams), some(one.clusters)))
+    columns = ("file", "changed at", "touches", "teams", "clusters")
+    return Section("Reach of shared files", columns, rows, "file")
 
 
 def _specs(review: Review) -> Section:

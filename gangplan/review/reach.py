@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
-from gangplan.findings import Finding
+from gangplan.findings import Finding, Location
+from gangplan.objects import Path
 from gangplan.records import dataclass
 from gangplan.review.edits import Edit, RunEdit
 from gangplan.review.objects import ObjectChange
+from gangplan.review.sides import Sides
 from gangplan.review.totals import Total, total_of
-from gangplan.workspace import CATALOG, OVERLAYS, SPECS
+from gangplan.source import Document
+from gangplan.validate.problems import dotted
+from gangplan.workspace import CATALOG, OVERLAYS, SPECS, Workspace
 
 # Files there count for all clusters and teams.
 SHARED = ("images", "policies", "schemas", "jobtemplates")
@@ -20,12 +25,14 @@ TEAM = "team.yaml"
 class Reach:
     """What a change of one shared file touches.
 
-    `retrained` is what runs take that train again; `updated` runs that change in
-    place; `standing` objects of the platform and of teams; `findings` are new. Where several shared files
-    change, a run may be touched by any of those that it depends on.
+    `fields` are those that changed, each with its place today (where it would be, of one that is gone).
+    `retrained` is what runs take that train again; `updated` runs that change in place; `standing` objects of
+    the platform and of teams; `findings` are new. Where several shared files change, a run may be touched by
+    any of those that it depends on.
     """
 
     file: str
+    fields: tuple[tuple[str, Location], ...]
     clusters: tuple[str, ...]
     teams: tuple[str, ...]
     retrained: Total
@@ -35,13 +42,10 @@ class Reach:
 
 
 def reaches(
-    files: Iterable[str],
-    edits: Sequence[RunEdit],
-    objects: Sequence[ObjectChange],
-    new: Sequence[Finding],
+    sides: Sides, edits: Sequence[RunEdit], objects: Sequence[ObjectChange], new: Sequence[Finding]
 ) -> list[Reach]:
     """The reach of every shared file that changed, by name."""
-    return [_reach(file, edits, objects, new) for file in files if is_shared(file)]
+    return [_reach(sides, file, edits, objects, new) for file in sides.changed_files if is_shared(file)]
 
 
 def is_shared(file: str) -> bool:
@@ -50,8 +54,43 @@ def is_shared(file: str) -> bool:
     return parts[0] in (*SHARED, OVERLAYS) or (parts[0] == SPECS and parts[2:] == [TEAM])
 
 
+def _fields(sides: Sides, file: str) -> Iterator[tuple[str, Location]]:
+    """The fields of a file that changed; none where it is new or gone."""
+    old, new = (_document(side.workspace, file) for side in (sides.before, sides.after))
+    if old is not None and new is not None:
+        for path in _changed(old.value, new.value):
+            yield dotted(path), new.where(path)
+
+
+def _document(workspace: Workspace, file: str) -> Document | None:
+    """A file of a workspace as it was read."""
+    top, name, *_ = [*file.split("/"), ""]
+    if file == CATALOG:
+        return workspace.catalog_document
+    of = workspace.clusters if top == OVERLAYS else workspace.teams
+    return next((one.document for key, one in of.items() if key == name and one.document.file == file), None)
+
+
+def _changed(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in (*new, *(key for key in old if key not in new)):
+            if key in old and key in new:
+                yield from _changed(old[key], new[key], (*path, key))
+            else:
+                yield (*path, key)
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, pair in enumerate(zip(old, new, strict=True)):
+            yield from _changed(*pair, (*path, index))
+    elif old != new:
+        yield path
+
+
 def _reach(
-    file: str, edits: Sequence[RunEdit], objects: Sequence[ObjectChange], new: Sequence[Finding]
+    sides: Sides,
+    file: str,
+    edits: Sequence[RunEdit],
+    objects: Sequence[ObjectChange],
+    new: Sequence[Finding],
 ) -> Reach:
     again = [
         one
@@ -71,6 +110,7 @@ def _reach(
     found = [one for one in new if one.where.file == file or _is_caused(file, one, {*teams} - {""})]
     return Reach(
         file,
+        tuple(_fields(sides, file)),
         tuple(sorted(clusters)),
         tuple(sorted(teams - {""})),
         total_of(one.facts for one in again),

@@ -88,7 +88,7 @@ def review_of(root: Path, sides: Sides, part: Part, day: datetime.date) -> Revie
         news,
         waiver_changes(before, after, day),
         objects,
-        reaches(sides.changed_files, edits, objects, news.new),
+        reaches(sides, edits, objects, news.new),
         _notes(sides, len(unknown)),
         [one for one in budget_changes(before, after) if part.has_team(one.cluster, one.team)],
     )

@@ -97,6 +97,30 @@ def test_a_platform_change_retrains(repo: Repository) -> None:
         repo.render()
 
 
+CLUSTER = "overlays/lab/cluster.yaml"
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "fields"),
+    [
+        ("images/catalog.yaml", "332211ffee", "332211ffef", ["images.openmpi.digest 6:13"]),
+        (CLUSTER, ', gpuOperator: "25.10.0"', "", ["versions.gpuOperator 3:11"]),
+        (CLUSTER, "ports: [443]", "ports: [443, 80]", ["egress.s3[0].ports 14:36"]),
+        (CLUSTER, "egress:\n", "env: {NCCL_DEBUG: INFO}\negress:\n", ["env 13:6"]),
+        (CLUSTER, "teams:\n", "# Who runs here.\nteams:\n", []),
+        ("specs/nlp/team.yaml", "[huggingface, lidar-s3]", "[huggingface, radar-s3]", ["secrets[1] 12:24"]),
+    ],
+)
+def test_a_shared_file_says_which_fields_changed(
+    file: str, old: str, new: str, fields: list[str], repo: Repository
+) -> None:
+    text = (repo.root / file).read_text()
+    assert old in text
+    workspaces.write(repo.root, {file: text.replace(old, new)})
+    (reach,) = repo.review()["reach"]
+    assert [f"{one['field']} {one['line']}:{one['column']}" for one in reach["changed"]] == fields
+
+
 def test_a_run_that_leaves_git(repo: Repository) -> None:
     (repo.root / "specs/nlp/filings.yaml").unlink()
     repo.render()
