@@ -147,6 +147,9 @@ def test_a_change_of_image_is_told_with_its_price_and_both_ways_out(committed: P
     assert by_rule["run-replaced"].severity == "warning"
     assert "CPU-hours" in by_rule["run-renamed"].message or "GPU-hours" in by_rule["run-renamed"].message
     assert "at most" in by_rule["run-replaced"].message
+    place = "images/catalog.yaml:6:13 (images.openmpi.digest)"
+    assert f"because of {place}" in by_rule["run-renamed"].message
+    assert by_rule["run-replaced"].message.endswith(f"; changed: {place}")
     for one in (by_rule["run-renamed"], by_rule["run-replaced"]):
         assert "--keep-runs" in one.help
         assert "keep: true" in one.help

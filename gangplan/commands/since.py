@@ -31,9 +31,11 @@ def add_since(request: Request, result: Result, base: str, today: Tree) -> None:
     """Add the findings between a revision and a tree to those of a result."""
     from gangplan.pipeline.base import findings_since
     from gangplan.provenance.lines import located
+    from gangplan.review.fields import with_causes
 
     workspace = result.workspace
     found = located(workspace, request, findings_since(workspace, base, today, request.clusters))
+    found = with_causes(workspace, base, found)
     result.findings = in_order([*result.findings, *found])
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
-from gangplan.findings import Finding, Location
-from gangplan.objects import Path
+from gangplan.findings import Finding
 from gangplan.records import dataclass
 from gangplan.review.edits import Edit, RunEdit
+from gangplan.review.fields import Field, document_of, fields_between
 from gangplan.review.objects import ObjectChange
 from gangplan.review.sides import Sides
 from gangplan.review.totals import Total, total_of
-from gangplan.source import Document
-from gangplan.validate.problems import dotted
-from gangplan.workspace import CATALOG, OVERLAYS, SPECS, Workspace
+from gangplan.workspace import CATALOG, OVERLAYS, SPECS
 
 # Files there count for all clusters and teams.
 SHARED = ("images", "policies", "schemas", "jobtemplates")
@@ -32,7 +29,7 @@ class Reach:
     """
 
     file: str
-    fields: tuple[tuple[str, Location], ...]
+    fields: tuple[Field, ...]
     clusters: tuple[str, ...]
     teams: tuple[str, ...]
     retrained: Total
@@ -54,35 +51,10 @@ def is_shared(file: str) -> bool:
     return parts[0] in (*SHARED, OVERLAYS) or (parts[0] == SPECS and parts[2:] == [TEAM])
 
 
-def _fields(sides: Sides, file: str) -> Iterator[tuple[str, Location]]:
+def _fields(sides: Sides, file: str) -> list[Field]:
     """The fields of a file that changed; none where it is new or gone."""
-    old, new = (_document(side.workspace, file) for side in (sides.before, sides.after))
-    if old is not None and new is not None:
-        for path in _changed(old.value, new.value):
-            yield dotted(path), new.where(path)
-
-
-def _document(workspace: Workspace, file: str) -> Document | None:
-    """A file of a workspace as it was read."""
-    top, name, *_ = [*file.split("/"), ""]
-    if file == CATALOG:
-        return workspace.catalog_document
-    of = workspace.clusters if top == OVERLAYS else workspace.teams
-    return next((one.document for key, one in of.items() if key == name and one.document.file == file), None)
-
-
-def _changed(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in (*new, *(key for key in old if key not in new)):
-            if key in old and key in new:
-                yield from _changed(old[key], new[key], (*path, key))
-            else:
-                yield (*path, key)
-    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        for index, pair in enumerate(zip(old, new, strict=True)):
-            yield from _changed(*pair, (*path, index))
-    elif old != new:
-        yield path
+    old, new = (document_of(side.workspace, file) for side in (sides.before, sides.after))
+    return fields_between(old.value, new) if old is not None and new is not None else []
 
 
 def _reach(

@@ -1,0 +1,94 @@
+"""Which fields of shared files are not what they were: what a run that is retrained is retrained for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from gangplan.findings import Finding, Location
+from gangplan.objects import Path
+from gangplan.rules.model import Severity
+from gangplan.rules.lifecycle import RUN_REPLACED
+from gangplan.source import Document, load
+from gangplan.tools.git import commit_of
+from gangplan.tools.revisions import blobs, files_of
+from gangplan.validate.problems import dotted
+from gangplan.workspace import CATALOG, OVERLAYS, SPECS, Workspace
+
+# A field as it is written, and its place today: where it would be, of one that is gone.
+Field = tuple[str, Location]
+# So many are told of; `plan --base` shows all.
+_MOST = 3
+
+
+def fields_between(old: Any, new: Document) -> list[Field]:
+    """The fields of a file that are new, gone or others, in the order of today."""
+    return [(dotted(path), new.where(path)) for path in _changed(old, new.value)]
+
+
+def document_of(workspace: Workspace, file: str) -> Document | None:
+    """A file of a workspace as it was read: the catalog, or that of a cluster or team."""
+    top, name, *_ = [*file.split("/"), ""]
+    if file == CATALOG:
+        return workspace.catalog_document
+    of = workspace.clusters if top == OVERLAYS else workspace.teams
+    return next((one.document for key, one in of.items() if key == name and one.document.file == file), None)
+
+
+def with_causes(workspace: Workspace, revision: str, findings: Iterable[Finding]) -> list[Finding]:
+    """The findings; of a run that is retrained, with the fields that changed since a revision.
+
+    Raises UserError and ToolError, as the comparison that found them.
+    """
+    found = list(findings)
+    again = {_files(one): None for one in found if _is_retrained(one)}
+    changed = _since(workspace, revision, {file for files in again for file in files}) if again else {}
+    return [_with_cause(one, changed) if _is_retrained(one) else one for one in found]
+
+
+def _is_retrained(finding: Finding) -> bool:
+    """Its spec did not change, which alone makes it a warning."""
+    return finding.rule is RUN_REPLACED and finding.severity is Severity.WARNING
+
+
+def _files(finding: Finding) -> tuple[str, ...]:
+    """The shared files with fields that a run depends on."""
+    (cluster,), team = finding.clusters, finding.where.file.split("/")[1]
+    return CATALOG, f"{OVERLAYS}/{cluster}/cluster.yaml", f"{SPECS}/{team}/team.yaml"
+
+
+def _with_cause(finding: Finding, changed: dict[str, list[Field]]) -> Finding:
+    told = [f"{at} ({name})" for file in _files(finding) for name, at in changed.get(file, ())]
+    more = [f"{len(told) - _MOST} other places"] if len(told) > _MOST else []
+    if not told:
+        return finding
+    return replace(finding, message=f"{finding.message}; changed: {', '.join([*told[:_MOST], *more])}")
+
+
+def _since(workspace: Workspace, revision: str, files: Iterable[str]) -> dict[str, list[Field]]:
+    """The changed fields of some files, by file."""
+    root, wanted = workspace.root, sorted(files)
+    ids = files_of(root, commit_of(root, revision), wanted).files
+    contents = blobs(root, ids.values())
+    changed = {}
+    for file in wanted:
+        new = document_of(workspace, file)
+        old, _ = load(contents[ids[file]], file) if file in ids else (None, [])
+        if old is not None and new is not None:
+            changed[file] = fields_between(old.value, new)
+    return changed
+
+
+def _changed(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in (*new, *(key for key in old if key not in new)):
+            if key in old and key in new:
+                yield from _changed(old[key], new[key], (*path, key))
+            else:
+                yield (*path, key)
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, pair in enumerate(zip(old, new, strict=True)):
+            yield from _changed(*pair, (*path, index))
+    elif old != new:
+        yield path
