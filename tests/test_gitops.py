@@ -21,6 +21,7 @@ from gangplan.policy.export import guardrails
 from gangplan.source import load_objects
 from gangplan.tools.kustomize import engine
 from gangplan.workspace import load_workspace
+from tests import workspaces
 from tests.e2e.story import ROOT
 from tests.golden import EXAMPLES, render_example
 from tests.workspaces import gangplan, stock, write
@@ -113,6 +114,24 @@ def test_failed_syncs_are_tried_again_for_a_while(objects: dict[str, Any]) -> No
 
     assert limits(objects) == {5}
     assert limits(made(options=ArgoOptions(retries=2))) == {2}
+
+
+@pytest.mark.parametrize(
+    ("argocd", "has_it"), [("", True), ("3.5.1", True), ("3.2.0", True), ("3.1.9", False)]
+)
+def test_the_next_attempt_takes_the_change_that_mends_it(argocd: str, has_it: bool, tmp_path: Path) -> None:
+    """Where Argo CD knows `retry.refresh`: 3.1 refuses the field."""
+    root = workspaces.stock(tmp_path / "jobs")
+    if argocd:
+        cluster = workspaces.CLUSTER.replace("versions: {", f'versions: {{argocd: "{argocd}", ')
+        workspaces.write(root, {"overlays/lab/cluster.yaml": cluster})
+    workspaces.render(root)
+    url = "https://git.example.com/ml/jobs.git"
+    text = workspaces.gangplan("gitops", "argocd", "-C", root, "--repo", url, "--cluster", "lab").out
+    applications = [one for one in load_objects(text.split("# ---")[0]) if one["kind"] == "Application"]
+    assert applications
+    retries = [one["spec"]["syncPolicy"]["retry"] for one in applications]
+    assert all(one.get("refresh", False) is has_it for one in retries)
 
 
 def test_people_hear_of_failures() -> None:

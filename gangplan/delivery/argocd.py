@@ -63,6 +63,7 @@ def _cluster(workspace: Workspace, name: str, destination: str) -> ArgoCluster:
         controllers=controllers(spec),
         has_volumes=any(one.persistent_volumes for one in spec.teams.values()),
         has_cronjobs=has_cronjobs(spec),
+        has_retry_refresh=not versions.argocd or parse_version(versions.argocd).at_least(3, 2),
     )
 
 

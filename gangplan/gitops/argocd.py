@@ -45,7 +45,8 @@ class ArgoCluster:
     that of the cluster's Prometheus. `destination` is the cluster in Argo CD: its name, or the address of
     its server. `policies` is what the cluster's policies need besides. `controllers` are those that start
     runs there, as `versions` calls them; `has_volumes` tells that teams have PersistentVolumes,
-    and `has_cronjobs` that schedules start runs.
+    and `has_cronjobs` that schedules start runs. `has_retry_refresh`: Argo CD 3.2 and later know
+    `retry.refresh` (3.1 does not).
     """
 
     name: str
@@ -57,6 +58,7 @@ class ArgoCluster:
     controllers: Sequence[str] = (TRAINJOB.stated,)
     has_volumes: bool = False
     has_cronjobs: bool = False
+    has_retry_refresh: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,7 @@ def argocd_objects(
         "run_kinds": _run_kinds(cluster),
         "drifts": _drifts(cluster),
         "destination": _destination(cluster),
+        "refresh": cluster.has_retry_refresh,
     }
     bodies = load_objects(render_yaml("gitops/argocd-projects.yaml.j2", values))
     for part in parts:

@@ -8,8 +8,8 @@ from typing import Any
 
 from gangplan.findings import Finding, Location
 from gangplan.objects import Path
-from gangplan.rules.model import Severity
 from gangplan.rules.lifecycle import RUN_REPLACED
+from gangplan.rules.model import Severity
 from gangplan.source import Document, load
 from gangplan.tools.git import commit_of
 from gangplan.tools.revisions import blobs, files_of
