@@ -21,7 +21,7 @@ from gangplan.rules.live import SERVER_SCHEMA
 from gangplan.sync import inventory
 from gangplan.sync.sync import Outcome, Refused
 from gangplan.sync.sync import sync as carry_out
-from gangplan.sync.tree import groups_of, unit_of
+from gangplan.sync.tree import PARTS, groups_of, unit_of
 from gangplan.sync.writer import Writer
 from gangplan.tools.git import commit_of, is_before
 from gangplan.workspace import RENDERED
@@ -47,8 +47,9 @@ def sync(request: Request, asked: Asked, namespace: str, is_confirmed: bool) -> 
         print_findings(result.findings)
         sys.stderr.write("nothing was applied: the workspace has errors\n")
         return exit_code(result.findings)
-    wrong = [finding for finding in result.findings if finding.is_error]
-    without = _past_ci(result)
+    without = _past_ci(result, name)
+    elsewhere = [one for one in result.strangers if not _is_here(one.where.file, name)]
+    wrong = [finding for finding in result.findings if finding.is_error and finding not in elsewhere]
     revision = commit_of(request.root, "HEAD")
     cluster = result.workspace.clusters[name]
     writer = connect(wanted_of(name, cluster.spec.context, asked, "gitops sync", ()), Writer)
@@ -66,10 +67,16 @@ def sync(request: Request, asked: Asked, namespace: str, is_confirmed: bool) -> 
     return max(exit_code(found), Exit.CLEAN if is_whole else Exit.FINDINGS)
 
 
-def _past_ci(result: Result) -> set[str]:
-    """The files below rendered/ that are not what is rendered now."""
+def _past_ci(result: Result, name: str) -> set[str]:
+    """The files of a cluster, below rendered/, that are not what is rendered now."""
     stale = {change.path for change in result.differences}
-    return stale | {one.where.file.removeprefix(f"{RENDERED}/") for one in result.strangers}
+    foreign = {one.where.file.removeprefix(f"{RENDERED}/") for one in result.strangers}
+    return {path for path in (*stale, *foreign) if _is_here(f"{RENDERED}/{path}", name)}
+
+
+def _is_here(file: str, name: str) -> bool:
+    """Whether a file is in a part of a cluster's tree, which is all that is applied."""
+    return any(file.startswith(f"{RENDERED}/{name}/{part}/") for part in PARTS)
 
 
 def _said(name: str, revision: str, outcome: Outcome) -> Sequence[str]:

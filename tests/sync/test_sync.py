@@ -233,6 +233,20 @@ def test_a_file_that_went_past_ci_is_not_applied(story: Story) -> None:
     assert len(story.runs()) == 2
 
 
+@pytest.mark.parametrize("place", ["stray.yaml", "far/runs/nlp/stray.yaml", "lab/stray.yaml"])
+def test_a_file_that_nobody_applies_blocks_nothing(story: Story, place: str) -> None:
+    """It is in no part of this cluster; `render --check` of CI refuses it."""
+    stray = story.root / "rendered" / place
+    render(story.root)
+    stray.parent.mkdir(parents=True, exist_ok=True)
+    stray.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: nlp}\n")
+    story.repository.commit()
+    outcome = story.sync()
+    assert outcome.code == Exit.CLEAN, outcome.err
+    assert len(story.runs()) == 2
+    assert not story.store.named("ConfigMap", "x")
+
+
 def test_a_workspace_with_errors_sends_nothing(story: Story) -> None:
     story.merge({})
     write(story.root, {SPEC: workspaces.SPEC.replace("workers: 4", "workers: four")})
