@@ -15,7 +15,7 @@ from typing import Any
 # More candidates than this help nobody; the folders above them do.
 _MOST = 100
 _KIND = re.compile(rb"^kind:[ \t]*[\"']?([A-Za-z]+)", re.MULTILINE)
-_LISTED = re.compile(r"(?:^|: )((?:[a-z0-9]+, )*[a-z0-9]+) or ([a-z0-9]+)[.;:]")
+_LISTED = re.compile(r"(?:^|: )((?:[a-z0-9-]+, )*[a-z0-9-]+) or ([a-z0-9-]+)[.;:]")
 _READ = ("specs", "overlays", "images", "policies", "schemas", "jobtemplates", "rendered")
 
 

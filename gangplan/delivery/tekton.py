@@ -67,7 +67,7 @@ ENGINE = Engine(
         ),
         Option(
             "sync",
-            "In place of an engine: apply rendered/ after a push, with a kubeconfig or in-cluster.",
+            "In place of an engine, apply rendered/ after a push, with this: kubeconfig or in-cluster.",
             "WITH",
             "in-cluster",
             check=one_of("way to a cluster", ("", *SYNCS)),

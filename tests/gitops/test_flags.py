@@ -69,6 +69,7 @@ CASES: list[tuple[tuple[str, ...], str, tuple[str, ...], dict[str, str]]] = [
      {"A": "Write --image registry.example.com/", "a:b:c": "is not the name of an image", "a\n": "is not", "a//b": "is"}),
     (TEKTON, "--forge", ("gitlab", "none"), {"githup": "Did you mean 'github'?"}),
     (TEKTON, "--start", ("pac", "triggers"), {"trigger": "Did you mean 'triggers'?", "jenkins": "there is no starter"}),
+    (TEKTON, "--sync", ("kubeconfig",), {"ssh": "there is no way to a cluster 'ssh'"}),
     (TEKTON, "--wait", ("argocd",), {"argo": "there is no sync engine 'argo'", "none": "there is no sync engine"}),
     (("github",), "--python", ("3.13", "3.12.1", "3"), {"3..1": "is not a version", "4": "is not", "3.x": "is not"}),
     (("github",), "--pin", (f"actions/cache={'1' * 40}",),

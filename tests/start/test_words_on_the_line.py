@@ -259,6 +259,8 @@ def test_tab_offers_the_words_that_the_help_lists() -> None:
         ("--format", "text", "json"),
         ("--format", "text", "json", "markdown"),
         ("--format", "text", "json", "sarif", "junit", "github", "gitlab", "markdown"),
+        ("--start", "pac", "triggers"),
+        ("--sync", "kubeconfig", "in-cluster"),
         ("--wait", "argocd", "flux"),
         ("names", "kustomize", "kubeconform"),
     ]
