@@ -20,7 +20,6 @@ from gangplan.generators.common import (
     tenant_labels,
 )
 from gangplan.model import syncing
-from gangplan.model.schedule import ACCOUNT
 from gangplan.model.site import DebugGrant, Store, Tenant
 from gangplan.objects import Body
 
@@ -34,10 +33,6 @@ ROLE_OF = {
     "admin": "mpijob-admin",
 }
 DEBUGGER = "mpijob-debugger"
-# The roles that bindings of a tenant name.
-BOUND_ROLES = frozenset(
-    {*ROLE_OF.values(), DEBUGGER, "mpijob-creator", ACCOUNT, "system:openshift:scc:nonroot-v2"}
-)
 
 
 def _values(tenant: Tenant, kind: str, **more: Any) -> dict[str, Any]:

@@ -17,9 +17,9 @@ def _files(given: Given) -> Mapping[str, str]:
 
     Raises UserError for options that do not go together.
     """
-    from gangplan.generators.tenants import BOUND_ROLES
     from gangplan.gitops.ci import CiOptions
     from gangplan.gitops.tekton import Push, tekton_files
+    from gangplan.pipeline.past import BOUND_ROLES
 
     options = CiOptions(given["branch"], given["prefix"] or ".", given["image"])
     wait, sync = given["wait"], given["sync"]

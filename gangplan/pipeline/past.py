@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from gangplan.generators import PLATFORM_GENERATORS
-from gangplan.generators.tenants import BOUND_ROLES
+from gangplan.generators.tenants import DEBUGGER, ROLE_OF
 from gangplan.model.kinds import Part, kinds_of
+from gangplan.model.schedule import ACCOUNT
 from gangplan.objects import Body, Ref, ref_of
 from gangplan.spec.namespaces import RESERVED
 
@@ -25,6 +26,10 @@ _PARTS: Mapping[str, Part] = {
     "policies": "policies",
     "tenant": "tenants",
 }
+# The roles that bindings of a tenant name.
+BOUND_ROLES = frozenset(
+    {*ROLE_OF.values(), DEBUGGER, "mpijob-creator", ACCOUNT, "system:openshift:scc:nonroot-v2"}
+)
 # What grants rights is applied at once, and never little harm in a file that is rendered.
 _RIGHTS = ("ClusterRole", "RoleBinding", "ServiceAccount", "Namespace")
 _FILES = "|".join((*PLATFORM_GENERATORS, "platform", "policies"))

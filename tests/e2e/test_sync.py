@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from gangplan.errors import Exit
-from gangplan.generators.tenants import BOUND_ROLES
 from gangplan.gitops.tekton import Push, sync_rights
+from gangplan.pipeline.past import BOUND_ROLES
 from gangplan.pipeline.render import render
 from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
