@@ -189,6 +189,23 @@ def test_a_run_that_is_another_one_names_what_changed(
     assert found.message.endswith(f"; because of {says}")
 
 
+def test_what_makes_no_other_run_is_not_its_reason(committed: Path) -> None:
+    """Another range changes the network policy of a run, and its digest alone the name."""
+    edit(committed, "network: {egress: [s3]}\n")
+    render(committed)
+    merge(committed)
+    cluster = (committed / "overlays/lab/cluster.yaml").read_text()
+    write(
+        committed,
+        {
+            "overlays/lab/cluster.yaml": cluster.replace("10.40.8.0/24", "10.40.9.0/24"),
+            "images/catalog.yaml": workspaces.CATALOG.replace("332211ffee", "332211ffef"),
+        },
+    )
+    (found,) = (one for one in gangplan("validate", "-C", committed).findings if one.rule == "run-renamed")
+    assert found.message.endswith("; because of images/catalog.yaml:6:13 (images.openmpi.digest)")
+
+
 def test_a_run_that_is_another_one_of_an_earlier_gangplan_says_so(committed: Path) -> None:
     (run,) = (committed / "rendered/lab/runs/nlp").iterdir()
     text = run.read_text()

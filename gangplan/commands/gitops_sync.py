@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gangplan.api.checks import rendered
-from gangplan.commands.common import exit_code, print_findings
+from gangplan.commands.common import exit_code, plural, print_findings
 from gangplan.commands.connecting import Asked, wanted_of
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding, Location, in_order
@@ -23,8 +23,8 @@ from gangplan.sync.sync import Outcome, Refused
 from gangplan.sync.sync import sync as carry_out
 from gangplan.sync.tree import PARTS, groups_of, unit_of
 from gangplan.sync.writer import Writer
-from gangplan.tools.git import commit_of, is_before
-from gangplan.workspace import RENDERED
+from gangplan.tools.git import commit_of, is_before, uncommitted
+from gangplan.workspace import READ, RENDERED
 
 _WORDS = {
     "created": "created",
@@ -42,6 +42,7 @@ def sync(request: Request, asked: Asked, namespace: str, is_confirmed: bool) -> 
     (name,) = request.clusters
     if asked.is_in_cluster and (asked.context is not None or asked.kubeconfig is not None):
         raise UserError("--in-cluster uses no kubeconfig", "Leave out --context and --kubeconfig.")
+    revision = _commit(request)
     result, is_done = rendered(request, None, check=True)
     if not is_done:
         print_findings(result.findings)
@@ -50,7 +51,6 @@ def sync(request: Request, asked: Asked, namespace: str, is_confirmed: bool) -> 
     without = _past_ci(result, name)
     elsewhere = [one for one in result.strangers if not _is_here(one.where.file, name)]
     wrong = [finding for finding in result.findings if finding.is_error and finding not in elsewhere]
-    revision = commit_of(request.root, "HEAD")
     cluster = result.workspace.clusters[name]
     writer = connect(wanted_of(name, cluster.spec.context, asked, "gitops sync", ()), Writer)
     before = inventory.read(writer, name, namespace)
@@ -65,6 +65,18 @@ def sync(request: Request, asked: Asked, namespace: str, is_confirmed: bool) -> 
     # A warning of `validate --server` is what was not applied here.
     is_whole = not outcome.refused and not outcome.untried
     return max(exit_code(found), Exit.CLEAN if is_whole else Exit.FINDINGS)
+
+
+def _commit(request: Request) -> str:
+    """The commit that is applied. Raises UserError where the files are not those of it."""
+    revision = commit_of(request.root, "HEAD")
+    changed = uncommitted(request.root, (*READ, RENDERED))
+    if changed:
+        raise UserError(
+            f"nothing was applied: not committed yet: {plural(len(changed), 'file')}, first {changed[0][3:]}",
+            "Commit and merge it, or put it away (git stash -u): what runs is what Git has.",
+        )
+    return revision
 
 
 def _past_ci(result: Result, name: str) -> set[str]:

@@ -8,6 +8,7 @@ from typing import Any
 from gangplan.emit import EarlierRun
 from gangplan.objects import Body, Path, walk
 from gangplan.plan import Unit
+from gangplan.plan.names import is_hashed
 from gangplan.source import ManifestError, load_objects
 from gangplan.trace import Tracer
 from gangplan.trace.cause import Cause
@@ -33,6 +34,8 @@ def reasons(unit: Unit, earlier: EarlierRun, bodies: Sequence[Body], tracer: Cal
     certain: dict[str, None] = {}
     fields: dict[str, None] = {}
     for index, body in enumerate(bodies):
+        if not is_hashed(body["kind"]):
+            continue
         for path, was, value in _changed(old.get(body["kind"], {}), body):
             found = [one for one in trace(index, path).causes if _is_told(unit, one)]
             # What stands in the new value and did not stand in the old one. Whatever else decides the field
@@ -55,11 +58,12 @@ def _words(cause: Cause) -> str:
 
 
 def _changed(old: Body, new: Body) -> Iterator[tuple[Path, Any, Any]]:
-    """The fields of a spec that are not what they were, each with both values."""
-    before = dict(walk(old.get("spec") or {}))
-    for path, value in walk(new.get("spec") or {}):
+    """The fields of an object that are not what they were, each with both values; no metadata."""
+    part = "data" if "data" in new else "spec"
+    before = dict(walk(old.get(part) or {}))
+    for path, value in walk(new.get(part) or {}):
         if before.get(path) != value:
-            yield ("spec", *path), before.get(path), value
+            yield (part, *path), before.get(path), value
 
 
 def _is_told(unit: Unit, cause: Cause) -> bool:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
 
 from gangplan.errors import ToolError
 from gangplan.live.access import RefusedError
 from gangplan.live.served import Catalog
+from gangplan.model.syncing import ASKED_FIRST, NEVER_PRUNED
 from gangplan.objects import Body, Ref
 from gangplan.records import dataclass
 from gangplan.sync import inventory
@@ -80,17 +81,13 @@ def sync(
     if inventory.read(writer, before.cluster, before.namespace).version != begun.version:
         raise ToolError(f"another sync of {before.cluster} has begun meanwhile", "It goes on from here.")
     failed = {*blocked, *work.outcome.untried, *(one.unit for one in groups if work.has_failed(one))}
-    gone = [one for one in begun.entries - now if one.unit not in failed and not _is_there(one, now)]
+    there = {_identity(one.ref) for one in now}  # perhaps in another file, or another version of its API
+    gone = [one for one in begun.entries - now if one.unit not in failed and _identity(one.ref) not in there]
     left = work.prune(gone, is_confirmed)
     done = revision if not failed else before.revision
     stay = [one for one in begun.entries - now if one.unit in failed]
     inventory.write(writer, begun, done, {*now, *left, *stay})
     return work.outcome
-
-
-def _is_there(entry: Entry, now: Iterable[Entry]) -> bool:
-    """Whether Git has the object in another file, or in another version of its API."""
-    return _identity(entry.ref) in {_identity(one.ref) for one in now}
 
 
 def _identity(ref: Ref) -> tuple[str, str, str, str]:
@@ -112,9 +109,13 @@ class _Sync:
         bad = {unit.partition("/")[2] for unit in blocked if not unit.startswith("runs/")}
         for part in PARTS:
             those = [group for group in groups if group.part == part]
-            stopped = [one for one in those if "" in bad or (part == "runs" and one.team in bad)]
-            ready = [one for one in those if one not in stopped]
-            self.outcome.untried += sorted({one.unit for one in stopped})
+            ready, stopped = [], set()
+            for one in those:
+                if "" in bad or (part == "runs" and one.team in bad):
+                    stopped.add(one.unit)
+                else:
+                    ready.append(one)
+            self.outcome.untried += sorted(stopped)
             for group in self._part(ready):
                 self._failed.add(group)
                 if part != "runs":
@@ -196,8 +197,8 @@ class _Sync:
             if not _is_ours(live):
                 self.outcome.kept.append(entry.ref)
                 continue
-            if guards and not (is_confirmed and guards == {"Prune=confirm"}):
-                never = "Prune=false" in guards
+            if guards and not (is_confirmed and guards == {ASKED_FIRST}):
+                never = NEVER_PRUNED in guards
                 (self.outcome.kept if never else self.outcome.unconfirmed).append(entry.ref)
                 left.append(entry)
                 continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gangplan.errors import ToolError, UserError
@@ -114,6 +114,13 @@ def is_before(root: Path, one: str, other: str) -> bool:
     """Whether a commit is among the ancestors of another one; False where Git does not have both."""
     command = ["git", "merge-base", "--is-ancestor", "--end-of-options", one, other]
     return run(command, timeout_s=TIMEOUT_S, cwd=root, ok=(0, 1, 128)).returncode == 0
+
+
+def uncommitted(root: Path, folders: Sequence[str]) -> list[str]:
+    """What `git status` says of some folders of a workspace, a line for each file. Raises ToolError."""
+    command = ["git", "--literal-pathspecs", "status", "--porcelain", "--untracked-files=all", "--", *folders]
+    done = run(command, timeout_s=TIMEOUT_S, cwd=root)
+    return done.stdout.decode("utf-8", "replace").splitlines()
 
 
 def prefix_of(root: Path) -> str:

@@ -237,7 +237,7 @@ def started(shop: Shop, files: dict[str, str | None]) -> Started:
         "TrainJob",
         meta["name"],
         meta["namespace"],
-        until=lambda item: any(job["ready"] for job in item["status"].get("jobsStatus", [])),
+        until=lambda item: any(job["ready"] for job in item.get("status", {}).get("jobsStatus", [])),
         timeout=90,
     )
     return Started(meta["name"], meta["namespace"], meta["uid"])

@@ -73,7 +73,7 @@ class Shop(shops.Shop):
         """The sync of a team's application fails, or is tried again."""
 
         def has_failed(found: Object) -> bool:
-            state = found["status"].get("operationState") or {}
+            state = found.get("status", {}).get("operationState") or {}
             return state.get("phase") in ("Failed", "Error") or state.get("retryCount", 0) > 0
 
         self.lab.client.wait("Application", self.of_team(team), NAMESPACE, until=has_failed, timeout=90)
@@ -86,7 +86,7 @@ class Shop(shops.Shop):
             "Application",
             name,
             NAMESPACE,
-            until=lambda item: item["status"].get("reconciledAt") != seen,
+            until=lambda item: item.get("status", {}).get("reconciledAt") != seen,
         )
         assert self.argocd.get(name)["status"]["sync"]["status"] == "Synced"
 
@@ -222,10 +222,10 @@ def test_the_projects_refuse_what_is_no_part_of_them(shop: Shop, name: str) -> N
     shop.argocd.refresh(application)
 
     def is_refused(found: Object) -> bool:
-        state = found["status"].get("operationState") or {}
+        state = found.get("status", {}).get("operationState") or {}
         told = [
             *((state.get("syncResult") or {}).get("resources") or ()),
-            *found["status"].get("conditions", ()),
+            *found.get("status", {}).get("conditions", ()),
         ]
         return any("not permitted" in one.get("message", "") for one in told)
 

@@ -50,7 +50,7 @@ def test_what_went_past_ci_is_not_applied(shop: Shop) -> None:
         shop.commit(files, "past CI")
 
         def is_told(found: Object, said: str = said) -> bool:
-            return any(said in one["message"] for one in found["status"].get("conditions", ()))
+            return any(said in one["message"] for one in found.get("status", {}).get("conditions", ()))
 
         for name in shop.applications:
             shop.lab.client.wait("Application", name, NAMESPACE, until=is_told, timeout=90)

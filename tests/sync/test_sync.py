@@ -250,6 +250,7 @@ def test_a_file_that_nobody_applies_blocks_nothing(story: Story, place: str) -> 
 def test_a_workspace_with_errors_sends_nothing(story: Story) -> None:
     story.merge({})
     write(story.root, {SPEC: workspaces.SPEC.replace("workers: 4", "workers: four")})
+    story.repository.commit()
     story.store.changes.clear()
     outcome = story.sync()
     assert outcome.code == Exit.INPUT
@@ -354,3 +355,41 @@ def test_outside_of_a_pod_there_is_no_account(story: Story) -> None:
     outcome = gangplan("gitops", "sync", "lab", "-C", story.root, "--in-cluster")
     assert outcome.code == Exit.ENVIRONMENT
     assert "does not run in a pod" in outcome.err
+
+
+@pytest.mark.parametrize("name", [SPEC, "specs/nlp/untracked.yaml", "rendered/lab/runs/nlp/stray.yaml", None])
+def test_what_is_not_committed_is_not_applied(story: Story, name: str | None) -> None:
+    """Somebody tries it from a work tree: what would run then is in no commit."""
+    story.merge({})
+    story.store.changes.clear()
+    if name is None:
+        name = str(next((story.root / "rendered/lab/runs/nlp").glob("*.yaml")).relative_to(story.root))
+        (story.root / name).unlink()
+    else:
+        write(story.root, {name: workspaces.SPEC + "run: 3\n"})
+    outcome = story.sync()
+    assert outcome.code == Exit.INPUT
+    assert f"not committed yet: 1 file, first {name}" in outcome.err
+    assert story.store.changes == []
+
+
+def test_a_sync_that_breaks_off_forgets_nothing(story: Story) -> None:
+    """The login ends half-way: what was applied is in the inventory, and goes when it leaves Git."""
+    stopped = workspaces.SPEC + "state: stopped\n"
+    story.merge({SPEC: stopped})
+    revision = story.revision
+    two = "specs/nlp/two.yaml"
+    write(story.root, {two: stopped, "specs/nlp/zz.yaml": workspaces.SPEC})
+    render(story.root)
+    last = next((story.root / "rendered/lab/runs/nlp").glob("zz-*.yaml")).stem
+    story.store.refuses[f"TrainingRuntime/{last}"] = refusal(401, "Unauthorized", "expired")
+    story.repository.commit()
+    assert story.sync().code == Exit.ENVIRONMENT
+    assert story.revision == revision
+    assert story.runs("two")
+    assert not story.runs("zz")
+    story.store.refuses.clear()
+    outcome = story.merge({two: None})
+    assert outcome.code == Exit.CLEAN, outcome.err
+    assert (bool(story.runs("two")), bool(story.runs("zz"))) == (False, True)
+    assert "3 pruned" in outcome.out
