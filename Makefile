@@ -17,8 +17,9 @@ unexport PYTHONDONTWRITEBYTECODE
 STATIC := is-formatted is-linted is-typed is-layered is-documented is-rendered
 .PHONY: help demo installed ready test check static $(STATIC) format docs update constraints schemas bench bench-all bench-page engines lab lab-up lab-down e2e e2e-matrix linters fidelity node images built reality law fuzz clean
 
+##@ Every day
 help: ## List the targets
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@awk -F ':.*## ' '/^##@/ {printf "%s%s\n", gap, substr($$0, 5); gap = "\n"} /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # What it takes to run gangplan from this checkout; all that tests need is in $(READY).
 $(RUNS): constraints-run.txt pyproject.toml
@@ -89,6 +90,10 @@ update: $(READY) ## Rewrite golden files, reference pages and rendered/ after an
 	@$(BIN)/gangplan render
 	@$(BIN)/python -m pytest -q -n auto -m "not e2e and not reality" --update
 
+clean: ## Remove the environment and caches of this checkout
+	rm -rf $(VENV) .engines .gangplan .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist *.egg-info
+
+##@ Upkeep and figures
 constraints: $(READY) ## Pin the newest allowed packages by hash (needs uv)
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --all-extras pyproject.toml -o constraints.txt
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --extra build -c constraints.txt pyproject.toml -o constraints-run.txt
@@ -106,9 +111,7 @@ bench-all: $(READY) ## Measure all, to 10 000 specs on 10 clusters (an hour), an
 bench-page: $(READY) ## Write docs/performance.md from benchmarks/results.json; warn when that is of older sources
 	@$(BIN)/python -m benchmarks --page
 
-clean: ## Remove the environment and caches of this checkout
-	rm -rf $(VENV) .engines .gangplan .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist *.egg-info
-
+##@ With real programs
 # Their packages ask for versions that gangplan's do not, so each has an environment of its own.
 engines: ## Install Kubeflow Pipelines, Airflow and Groovy, which read what is written for them (700 MB)
 	@for engine in kfp airflow; do \

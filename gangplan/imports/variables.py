@@ -104,7 +104,7 @@ def rewritten(draft: Draft, words: tuple[str, ...], framework: str, node: Node) 
         draft.wonder(
             node,
             f"the command reads {', '.join(files)}, which the pods of a run do not have",
-            "Let the program find the workers by the variables of its framework (docs/commands.md).",
+            "Let the program find the workers by the variables of its framework (docs/job-commands.md).",
         )
     if at < 0:
         return words

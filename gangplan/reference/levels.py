@@ -44,7 +44,7 @@ LEVELS: dict[str, tuple[Level, ...]] = {
         ),
         _level(
             "how it is started",
-            "[commands.md](commands.md) says how each command is started.",
+            "[job-commands.md](job-commands.md) says how each command is started.",
             "framework slots mpi launcher elastic roles steps setup sidecars preflight backend",
         ),
         _level(

@@ -22,7 +22,7 @@ def resolve_exit_codes(context: JobResolution, image: PulledImage | None, retrie
                 why, help = f"{code} is in retry and in fail", "Keep it in one of them."
             elif code in own:
                 why = f"{code} is how a launch ends by itself: {own[code]}"
-                help = "Remove it; gangplan decides about it (docs/commands.md)."
+                help = "Remove it; gangplan decides about it (docs/job-commands.md)."
             else:
                 continue
             context.report(EXIT_CODES_CLASH, context.where("exitCodes", field, index), why, help)

@@ -476,7 +476,7 @@ class TrainingJob(Strict):
     )
     framework: Framework | None = Field(
         None,
-        description="How the command is started; omitted: as the image's catalog entry says. jax, tensorflow, xgboost and plain start it once on every worker (docs/commands.md).",
+        description="How the command is started; omitted: as the image's catalog entry says. jax, tensorflow, xgboost and plain start it once on every worker (docs/job-commands.md).",
         examples=["deepspeed"],
     )
     backend: Literal["trainjob", "mpijob"] | None = Field(
@@ -491,7 +491,7 @@ class TrainingJob(Strict):
     )
     command: Command = Field(
         max_length=MAX_ENTRIES,
-        description="The training program and its arguments, as a list or one line. A plain command runs once per rank; a launcher that the image has (mpirun, horovodrun and deepspeed with MPI, torchrun with torch) is kept, also in a shell's script, and others are refused (docs/commands.md). {ranks}, {workers} and {slots} are filled in.",
+        description="The training program and its arguments, as a list or one line. A plain command runs once per rank; a launcher that the image has (mpirun, horovodrun and deepspeed with MPI, torchrun with torch) is kept, also in a shell's script, and others are refused (docs/job-commands.md). {ranks}, {workers} and {slots} are filled in.",
         examples=[["python", "train.py", "--fp16"]],
     )
     workdir: MountPath | None = Field(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from tests.gitops.scripts import git
 from tests.gitops.test_ci import ACTION, WORKFLOW, made
 from tests.lab import programs as lab
 from tests.linters import programs
+from tests.workspaces import REPOSITORY
 
 Object = dict[str, Any]
 VARIANTS = {
@@ -196,3 +198,11 @@ def test_the_base_is_that_of_the_pull_request(event: str, base: str, files: tupl
     # The evaluator is asked for a value here, which no status function is laid over.
     question["text"] = f"always() && ({given})"
     assert asked(expressions=[question])["answers"] == [base]
+
+
+def test_actionlint_has_no_objection_to_our_own_workflow(tmp_path: Path) -> None:
+    folder = tmp_path / ".github"
+    shutil.copytree(REPOSITORY / ".github", folder)
+    git(tmp_path, "init", "-q")
+    done = actionlint(tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
