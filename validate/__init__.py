@@ -1,1 +1,1 @@
-"""Objects and workspace in, findings out. Checks never raise on bad input and never fix it."""
+"""Checks that turn objects and a workspace into findings. They never raise on bad input and never fix it."""

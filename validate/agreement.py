@@ -1,6 +1,7 @@
-"""Quota, cap and bounds of a cluster agree: nothing is promised twice, nothing admitted is then refused.
+"""Checks that a cluster's queues, ResourceQuotas and LimitRanges agree: no quota promises more than the nodes
+have, and nothing that Kueue admits is refused afterwards.
 
-Judged over all built objects that stand on a cluster before any run, patches included.
+They read all built objects that a cluster has before any run, patches included.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from gangplan.validate.kueue.members import apart
 from gangplan.validate.kueue.queues import Index
 from gangplan.validate.problems import Problem
 
-# flavor -> resource -> what its nodes have
+# flavor -> resource -> what the flavor's nodes have of it
 Offered = Mapping[str, Mapping[str, Quantity]]
 NO_LEVELS: Mapping[str, str] = {}
 
@@ -34,8 +35,11 @@ def judge_standing(
     levels: Mapping[str, str] = NO_LEVELS,
     manager: ManagerSettings = UNCONFIGURED,
 ) -> list[list[Problem]]:
-    """The problems of each object that stands on a cluster. `offered` is None where promises may exceed it;
-    `levels` are the Pod Security levels beyond restricted that the cluster's file states, by namespace."""
+    """Return the problems of each object that a cluster has before any run.
+
+    `offered` is None if quotas may exceed it. `levels` are the Pod Security levels beyond restricted that the
+    cluster's file states, by namespace.
+    """
     index = Index(bodies, manager.external_checks)
     found = [[*queues.problems(body, index), *rights.problems(body, index, levels)] for body in bodies]
     if any(found) or any(cycle(index.parents, name) for name in index.names("Cohort")):
@@ -52,7 +56,7 @@ def judge_standing(
 
 
 class _Books:
-    """What is promised of each flavor and resource, and what a queue can get, in billionths."""
+    """The sum of all nominal quotas by flavor and resource, and what a queue can get, in billionths."""
 
     def __init__(self, members: Sequence[Member]) -> None:
         self.tree = QuotaTree(*apart(members), MOST_INT64 * NANO)
@@ -67,13 +71,16 @@ class _Books:
 
 
 def _queues_of(namespace: str, index: Index) -> list[Body]:
-    """The ClusterQueues behind a namespace's LocalQueues."""
+    """Return the ClusterQueues that a namespace's LocalQueues point to."""
     targets = sorted(index.queues_of.get(namespace, ()))
     return [index.names("ClusterQueue")[name] for name in targets if name in index.names("ClusterQueue")]
 
 
 def _cap(body: Body, index: Index, books: _Books) -> Found:
-    """A ResourceQuota below what the queue may admit: admitted runs would wait for pods (kueue#1403)."""
+    """Check that a ResourceQuota is not below what the queue may admit.
+
+    Admitted runs would wait for pods (kueue#1403).
+    """
     spec = body["spec"]
     if spec.get("scopes") or spec.get("scopeSelector"):
         return
@@ -104,7 +111,10 @@ def _flavors_with(queue: Body, resource: str) -> list[str]:
 
 
 def _bounds(body: Body, index: Index, manager: ManagerSettings) -> Found:
-    """What a LimitRange adds to containers must be covered, or nothing is ever admitted (kueue#4848)."""
+    """Check that the queue covers what a LimitRange adds to containers.
+
+    Otherwise Kueue admits nothing (kueue#4848).
+    """
 
     def counts(resource: str) -> bool:
         rule = manager.of(resource)
@@ -131,7 +141,7 @@ def _bounds(body: Body, index: Index, manager: ManagerSettings) -> Found:
 
 
 def _sums(body: Body, books: _Books, offered: Offered) -> Found:
-    """Promises against nodes; told once, at the last of those who are promised something."""
+    """Check that quotas do not exceed a flavor's nodes; report it once, at the last object with a quota."""
     for index, group in enumerate((body.get("spec") or {}).get("resourceGroups") or ()):
         for place, flavor in enumerate(group["flavors"]):
             whole = offered.get(flavor["name"])
@@ -139,7 +149,7 @@ def _sums(body: Body, books: _Books, offered: Offered) -> Found:
                 continue
             for number, item in enumerate(flavor["resources"]):
                 key = (flavor["name"], item["name"])
-                if item["name"] == PODS:  # a number to admit; what nodes hold of them is not stated
+                if item["name"] == PODS:  # a limit on admitted pods; how many fit on the nodes is not stated
                     continue
                 promised = Quantity(books.promised.get(key, 0))
                 there = whole.get(item["name"], ZERO)

@@ -1,4 +1,4 @@
-"""What only all runs of a cluster together show: runs that hold each other up, runs that lose their place."""
+"""Checks across all runs of a cluster: runs that block each other, and runs that others preempt."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from gangplan.records import dataclass
 from gangplan.validate.kueue.contention import RunDemand
 from gangplan.validate.world import NodeGroup
 
-# Pairs are looked at among so many of the largest runs of a pool; more would only name other victims.
+# Only pairs of this many of the largest runs of a pool are tried; more would only name other victims.
 MOST_RUNS = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Deadlock:
-    """Runs (by name) of which each has some of its pods, and none gets the next: (pods it has, pods it
-    needs).
+    """Runs that each hold some of their pods while none can place the next one.
+
+    `placed` gives, by the run's name, the pods that it has and the pods that it needs.
     """
 
     pools: tuple[str, ...]
@@ -43,7 +44,7 @@ class Deadlock:
 
 @dataclass(frozen=True, slots=True)
 class Preempted:
-    """A run that another one of its queue would throw out, because both do not fit."""
+    """A run that another run of its queue would preempt, because the queue cannot hold both."""
 
     run: str
     by: str
@@ -53,9 +54,10 @@ class Preempted:
 
 
 def deadlocks(nodes: Sequence[NodeGroup], demands: Mapping[str, RunDemand]) -> list[Deadlock]:
-    """For each pool the smallest set of runs found that can block each other; every one is a real placement.
+    """Return the smallest set of runs found for each pool that can block each other, as a real placement.
 
-    Pairs are tried, the largest runs first; then all runs of the pool at once. Finding none is no proof.
+    Pairs are tried first, the largest runs before others, then all runs of the pool at once. Finding no set
+    proves nothing.
     """
     by_pools: dict[tuple[str, ...], dict[str, RunDemand]] = {}
     for name, demand in demands.items():
@@ -96,7 +98,7 @@ def _nodes(groups: Sequence[NodeGroup]) -> list[dict[str, Fraction]]:
 
 
 def _place(nodes: list[dict[str, Fraction]], each: Mapping[str, Fraction], start: int = 0) -> int:
-    """Put a pod on the first node that holds it; the node's number, or -1."""
+    """Put a pod on the first node that has room for it; return the node's number, or -1."""
     for number in range(start, len(nodes)):
         free = nodes[number]
         if all(free.get(name, Fraction(0)) >= amount for name, amount in each.items()):
@@ -117,8 +119,10 @@ def _fits_alone(groups: Sequence[NodeGroup], one: RunDemand) -> bool:
 
 
 def _block(groups: Sequence[NodeGroup], runs: Sequence[RunDemand]) -> list[int] | None:
-    """Pods of each run, placed in turns, such that every run lacks some and no next one fits; None if
-    none.
+    """Place the pods of the runs in turns.
+
+    Return how many pods of each run are placed if every run then lacks some and no further pod fits, else
+    None.
     """
     nodes, placed, starts = _nodes(groups), [0] * len(runs), [0] * len(runs)
     has_moved = True
@@ -136,8 +140,10 @@ def _block(groups: Sequence[NodeGroup], runs: Sequence[RunDemand]) -> list[int] 
 
 
 def preempted(demands: Mapping[str, RunDemand]) -> Iterator[Preempted]:
-    """Runs without checkpoint that a committed run of higher priority throws out: their queue cannot hold
-    both. Of several the one of the highest priority is named, then the last by name.
+    """Yield runs without checkpoints that a committed run of higher priority preempts.
+
+    Their queue cannot hold both. Of several such runs, the one with the highest priority is named, then the
+    last by name.
     """
     queues: dict[str, dict[int, dict[str, RunDemand]]] = {}
     for name, one in demands.items():
@@ -149,7 +155,7 @@ def preempted(demands: Mapping[str, RunDemand]) -> Iterator[Preempted]:
     }
     for name, one in demands.items():
         if one.resumes or one.borrows or not one.gives_way:
-            continue  # a borrower was told already
+            continue  # already reported as a borrower
         for priority, others in rivals.get(one.queue, ()):
             rival = others.in_the_way_of(one) if priority > one.priority else ""
             if rival:
@@ -160,9 +166,10 @@ def preempted(demands: Mapping[str, RunDemand]) -> Iterator[Preempted]:
 
 
 class _Rivals:
-    """Runs of one queue and priority, last names first, found by what they use: most runs meet none of them.
+    """Runs of one queue and priority, last names first, indexed by what they use.
 
-    `most` is by resource: what the first so many of them use at most, which only grows.
+    Most runs conflict with none of them. `most` maps a resource to running maxima: entry n is the largest
+    usage among the first n + 1 runs.
     """
 
     def __init__(self, runs: Mapping[str, RunDemand]) -> None:
@@ -173,7 +180,7 @@ class _Rivals:
             self.most[key] = list(accumulate(used, max))
 
     def in_the_way_of(self, one: RunDemand) -> str:
-        """The first of them that does not fit beside a run; "" where all do (as `_clash` says)."""
+        """Return the first of these runs that does not fit next to `one` (as in `_clash`); "" if all do."""
         found = len(self.names)
         for key, amount in (one.usage or {}).items():
             if key in self.most:

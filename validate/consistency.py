@@ -1,7 +1,7 @@
-"""Rules about what the fields of an object, and the objects of a run, say together.
+"""Rules about fields of an object that depend on each other, and about objects of a run that do.
 
-A schema judges one field at a time. What is here is refused by the API server or a webhook all the same:
-at once, or when the pods are to be made, which a user sees only as an event.
+A schema checks one field at a time. The API server or a webhook refuses these breaches too: at once, or when
+the pods are created, which a user sees only as an event.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from gangplan.validate.trainer import runtimes, trainjobs
 Check = Callable[[Body, Sequence[Body], SchemaVersions], Iterable[Problem]]
 
 ANNOTATIONS_BYTES = 256 * 1024
-# Names of what makes pods: a CronJob leaves eleven characters for its Jobs (pkg/apis/batch/validation,
-# ValidateCronJobCreate, Kubernetes v1.34).
+# Longest names of kinds that create pods: a CronJob leaves eleven characters for its Jobs
+# (pkg/apis/batch/validation, ValidateCronJobCreate, Kubernetes v1.34).
 LONGEST = {"CronJob": 52, "Job": 253}
 POD_SECURITY_LEVELS = ("privileged", "baseline", "restricted")
 POD_SECURITY_VERSION = re.compile(r"latest|v1\.(0|[1-9][0-9]*)")
@@ -42,7 +42,10 @@ STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 
 def problems(body: Body, others: Sequence[Body], versions: SchemaVersions) -> list[Problem]:
-    """What is wrong with an object that fits its schema. `others` are the good objects beside it."""
+    """Return the problems of an object that fits its schema.
+
+    `others` are the good objects of the same run or tenant.
+    """
     found = [*_metadata(body), *dropped.unknown(body)]
     kind = body["kind"]
     if kind in NAMESPACED and not body["metadata"].get("namespace"):
@@ -63,7 +66,7 @@ def _batch(body: Body) -> Found:
 def _metadata(body: Body) -> Found:
     metadata = body["metadata"]
     annotations: dict[str, str] = metadata.get("annotations") or {}
-    # A character has at most four bytes: most objects need no exact count.
+    # A character has at most four bytes, so most objects need no exact count.
     if sum(map(len, annotations.values())) * 4 > ANNOTATIONS_BYTES:
         size = sum(len(text.encode()) for pair in annotations.items() for text in pair)
         if size > ANNOTATIONS_BYTES:
@@ -92,7 +95,7 @@ def _finalizers(body: Body, finalizers: list[str]) -> Found:
 
 
 def _pod_security(labels: Mapping[str, str]) -> Found:
-    """Levels and versions of pod security (k8s.io/pod-security-admission v0.34, api/helpers.go)."""
+    """Check the levels and versions of pod security (k8s.io/pod-security-admission v0.34, api/helpers.go)."""
     for mode in ("enforce", "audit", "warn"):
         key = f"pod-security.kubernetes.io/{mode}"
         level, version = labels.get(key), labels.get(f"{key}-version")
@@ -115,7 +118,7 @@ def _binding(body: Body) -> Found:
 
 
 def _rights(body: Body) -> Found:
-    """A rule names groups, resources and verbs, or it is about addresses (rbac validation.go, v1.34)."""
+    """Check that a rule names groups, resources and verbs, or nonResourceURLs (rbac validation.go, v1.34)."""
     for index, rule in enumerate(body.get("rules") or ()):
         if not rule.get("verbs"):
             yield problem(("rules", index, "verbs"), "the rule names no verb")
@@ -171,7 +174,7 @@ def _alone(judge: Callable[[Body], Iterable[Problem]]) -> Check:
 
 
 def _mpi_job(body: Body, others: Sequence[Body], _: SchemaVersions) -> Iterable[Problem]:
-    from gangplan.validate.mpijob import mpi_job  # few runs are
+    from gangplan.validate.mpijob import mpi_job  # imported here because few runs are MPIJobs
 
     return mpi_job(body, others)
 
@@ -180,7 +183,8 @@ def _one(kind: str, bodies: Sequence[Body]) -> Body | None:
     return next((body for body in bodies if body["kind"] == kind), None)
 
 
-# What is judged of a kind, beside what holds for all; `others` are the good objects beside it.
+# Checks of a kind, in addition to those for every object; `others` are the good objects of the same run or
+# tenant.
 CHECKS: Mapping[str, Check] = {
     "RoleBinding": _alone(_binding),
     "Namespace": _alone(lambda body: _pod_security(body["metadata"].get("labels") or {})),

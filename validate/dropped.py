@@ -1,4 +1,4 @@
-"""What servers accept and then drop: a status that came along, an object whose owner is not there.
+"""What servers accept and then drop: a status in a manifest, and an object whose owner does not exist.
 
 Sources: Kubernetes v1.34, the strategies of its kinds and of custom resources (PrepareForCreate,
 PrepareForUpdate) and pkg/controller/garbagecollector.
@@ -23,14 +23,14 @@ WITHOUT_STATUS = frozenset(
 
 
 def unknown(body: Body) -> Found:
-    """A status of a kind that has none."""
+    """Report a status of a kind that has no status field."""
     if "status" in body and body["kind"] in WITHOUT_STATUS:
         message = f"unknown field 'status': a {body['kind']} has none"
         yield Problem(("status",), message, "Remove it.", SCHEMA)
 
 
 def problems(body: Body) -> Found:
-    """What becomes of an object that a server accepts."""
+    """Report owner references and a status, which a server accepts and then acts on or ignores."""
     if (body.get("metadata") or {}).get("ownerReferences"):
         message = (
             "an owner reference needs a uid that only the cluster knows: the object is deleted as soon as the"

@@ -1,4 +1,4 @@
-"""From one state of a cluster to the next: what the API server begins to refuse, or no longer does."""
+"""Changes from one state of a cluster to the next in what the API server refuses."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from gangplan.validate.run_hours import Key
 
 _STRENGTH = ("", "Audit", "Warn", "Deny")
 _PREFIX = "gangplan-"
-# What the server did until now, and what it does from now on, by the action of the binding.
+# What the API server did until now, and what it does from now on, by the action of the binding.
 _WAS = {"": "did not look at", "Audit": "only audited", "Warn": "only warned of", "Deny": "refused"}
 _IS = {"": "no longer looks at", "Audit": "only audits", "Warn": "only warns of", "Deny": "refuses"}
 _SHOWN = 4
 
 
 def changes_of_policies(old: Mapping[Key, Body], new: Mapping[Key, Body]) -> Iterator[tuple[Key, Problem]]:
-    """Policies whose breach leads to something else, those that go alike together, each with the key of a
-    binding; and those that judge otherwise."""
+    """Yield policies whose action changes, and policies that judge differently.
+
+    Policies whose action changes in the same way are grouped; each group comes with the key of a binding.
+    """
     before, after = _actions(old), _actions(new)
     moves: dict[tuple[str, str], list[str]] = {}
     for name in sorted({*before, *after}):
@@ -39,7 +41,7 @@ def changes_of_policies(old: Mapping[Key, Body], new: Mapping[Key, Body]) -> Ite
 
 
 def _actions(bodies: Mapping[Key, Body]) -> dict[str, tuple[str, Key]]:
-    """The strongest action by policy, and a binding that has it."""
+    """Return the strongest action of each policy, and a binding that has it."""
     found: dict[str, tuple[str, Key]] = {}
     for key, body in bodies.items():
         spec = body.get("spec")
@@ -58,7 +60,10 @@ def _has_params(key: Key, body: Body) -> bool:
 
 
 def _last() -> Problem:
-    """Found in the lab, with Kubernetes 1.34: tests/e2e/policies/server.py."""
+    """Report that the last policy with parameters is removed.
+
+    Found in the lab, with Kubernetes 1.34: tests/e2e/policies/server.py.
+    """
     message = (
         "the last policy with parameters leaves the cluster: an API server of Kubernetes 1.34 then stops"
         " watching parameters, and policies that come back later refuse everything until it is restarted"
@@ -85,7 +90,7 @@ def _note(path: Path, said: str) -> Problem:
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Policies by the names that people know; of many the first ones, and how many more."""
+    """List policies without gangplan's prefix; of many only the first ones, and how many more there are."""
     known = [name.removeprefix(_PREFIX) for name in names]
     rest = len(known) - _SHOWN
     if rest > 1:
@@ -97,7 +102,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _otherwise(old: Mapping[Key, Body], new: Mapping[Key, Body]) -> Iterator[tuple[Key, Problem]]:
-    """Policies that stay in force and judge otherwise: by other expressions, or by other parameters."""
+    """Yield policies that stay in force and judge differently: by other expressions or other parameters."""
     kept = [(key, old[key], body) for key, body in new.items() if key in old]
     changed = [(key, was, now) for key, was, now in kept if key[0] == POLICY and was["spec"] != now["spec"]]
     if changed:
@@ -118,7 +123,7 @@ def _param_of(binding: Body) -> Key:
 
 
 def _differing(was: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Each changed value; a long one by its name alone."""
+    """Return each changed parameter with both values; only its name if a value is long or empty."""
     found = []
     for name in sorted({*was, *now}):
         before, after = was.get(name, ""), now.get(name, "")

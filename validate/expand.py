@@ -1,6 +1,6 @@
-"""A run as its controllers lay it out: which pods come of its built objects, how many, of which template.
+"""The pods that controllers create from the built objects of a run: how many, and from which templates.
 
-Everything that asks for the pods of a run asks here. Sources: Kubeflow Trainer v2.1 to v2.3
+All code that needs the pods of a run uses this module. Sources: Kubeflow Trainer v2.1 to v2.3
 (pkg/runtime/core/trainingruntime.go, plugins/mpi, plugins/plainml, plugins/torch, plugins/jobset/builder.go),
 whose v2.2.1 Kueue v0.19.2 vendors to count with; JobSet v0.10 to v0.12; mpi-operator v0.7.0 to v0.8.2; Kueue
 pkg/controller/jobs/{trainjob,mpijob,jobset,job}.
@@ -18,7 +18,7 @@ from gangplan.validate.apiserver.forms import Body, Path
 from gangplan.validate.jobset import ENTRIES, POD, WORKER, entries_of, patches_of
 from gangplan.validate.world import World
 
-# Lists that a patch of a TrainJob merges by key; others are replaced, among them tolerations (core/v1 of
+# Lists that a patch of a TrainJob merges by key; all others are replaced, among them tolerations (core/v1 of
 # Kubernetes, `patchMergeKey` in types.go; apimachinery v0.34, pkg/util/strategicpatch).
 _KEYS = {
     "containers": "name",
@@ -42,9 +42,10 @@ _INITIALIZERS = ("dataset-initializer", "model-initializer")
 class ExpandedPods:
     """The pods of one replicated job of a JobSet, of one role of an MPIJob, or of a Job.
 
-    Each of `replicas` Jobs makes `each` pods; Kueue counts `queued` of them in all. `template` is that of the
-    pods with all that the TrainJob changes; it stands at `template_at` of object `index`, in `entry` at `at`.
-    Pods of a later `stage` come when those of the earlier ones run; of a later `phase`, when they ended.
+    Each of `replicas` Jobs creates `each` pods; Kueue counts `queued` of them in all. `template` is the pod
+    template with all changes of the TrainJob; it is at `template_at` of object `index`, in `entry`, which is
+    at `at`. Pods of a later `stage` start when those of the earlier ones run; those of a later `phase`, when
+    they have ended.
     """
 
     name: str
@@ -61,12 +62,12 @@ class ExpandedPods:
 
     @property
     def count(self) -> int:
-        """How many pods the controllers make."""
+        """How many pods the controllers create."""
         return self.replicas * self.each
 
     @property
     def title(self) -> str:
-        """How people call them."""
+        """What users call these pods."""
         return title_of(self.name)
 
     @property
@@ -84,14 +85,14 @@ class MissingRuntimeError(Exception):
 
 
 def job_of(bodies: Sequence[Body]) -> tuple[int, Body] | None:
-    """The object that makes the pods, and its index."""
+    """Return the object that creates the pods, with its index."""
     return next(((at, body) for at, body in enumerate(bodies) if body["kind"] in EXPANDERS), None)
 
 
 def expand(world: World, bodies: Sequence[Body]) -> list[ExpandedPods]:
-    """The pods of the run among `bodies`, in the order of its objects; none without a job.
+    """Return the pods of the run among `bodies`, in the order of its objects; [] without a job.
 
-    Raises MissingRuntimeError (then Trainer's webhook refuses the TrainJob itself).
+    Raises MissingRuntimeError (Trainer's webhook then refuses the TrainJob itself).
     """
     found = job_of(bodies)
     if found is None:
@@ -102,16 +103,19 @@ def expand(world: World, bodies: Sequence[Body]) -> list[ExpandedPods]:
 
 
 def holder_of(world: World, bodies: Sequence[Body], at: int) -> tuple[int, Body]:
-    """The object that holds the templates for the one at an index, with its own: the same object, for most.
+    """Return the object that holds the pod templates of the one at index `at`, with its own index.
 
-    Raises MissingRuntimeError.
+    Usually it is the same object. Raises MissingRuntimeError.
     """
     body = bodies[at]
     return runtime_of(body, bodies, world) if body["kind"] == TRAINJOB.kind else (at, body)
 
 
 def runtime_of(job: Body, bodies: Sequence[Body], world: World) -> tuple[int, Body]:
-    """The runtime of a TrainJob, and its index; 0 for one of the cluster. Raises MissingRuntimeError."""
+    """Return the runtime of a TrainJob, with its index (0 if it is the cluster's).
+
+    Raises MissingRuntimeError.
+    """
     reference = job["spec"]["runtimeRef"]
     kind, name = reference.get("kind") or SHARED_RUNTIME, reference["name"]
     namespace = job["metadata"].get("namespace") if kind == RUNTIME else None
@@ -126,7 +130,7 @@ def runtime_of(job: Body, bodies: Sequence[Body], world: World) -> tuple[int, Bo
 
 
 def expand_train_job(job: Body, runtime: Body, index: int = 0) -> list[ExpandedPods]:
-    """The pods of a TrainJob over its runtime, which is object `index`."""
+    """Return the pods of a TrainJob with its runtime, which is object `index`."""
     policy = runtime["spec"].get("mlPolicy")
     trainer = job["spec"].get("trainer") or {}
     found = []
@@ -168,7 +172,7 @@ def _of_mpi_job(body: Body, _: Body, index: int) -> list[ExpandedPods]:
 
     found = []
     for one in replicas_of(body):
-        # As the entry of a JobSet that makes such pods, for what reads entries.
+        # Shaped like an entry of a JobSet with such pods, for code that reads entries.
         entry: Body = {"name": one.role, "template": {"spec": {"template": one.template}}}
         found.append(
             ExpandedPods(one.role, 1, one.count, one.queued, one.template, entry, index, one.path, one.at)
@@ -177,7 +181,7 @@ def _of_mpi_job(body: Body, _: Body, index: int) -> list[ExpandedPods]:
 
 
 def _waiting(pods: Iterable[ExpandedPods]) -> list[ExpandedPods]:
-    """With stage and phase by `dependsOn`: an earlier entry that is Ready, or Complete."""
+    """Set stage and phase by `dependsOn`: an earlier entry must be Ready, or Complete."""
     found: list[ExpandedPods] = []
     known: dict[str, ExpandedPods] = {}
     for one in pods:
@@ -193,7 +197,7 @@ def _waiting(pods: Iterable[ExpandedPods]) -> list[ExpandedPods]:
 
 
 def _parallel(spec: Body) -> int:
-    """Pods of one Job: at most its completions."""
+    """Return how many pods one Job runs at a time: its parallelism, but at most its completions."""
     parallelism = _number(spec.get("parallelism"), 1)
     return min(parallelism, _number(spec.get("completions"), parallelism))
 
@@ -207,7 +211,7 @@ def _launcher_runs(policy: Body | None) -> bool:
 
 
 def _nodes(name: str, step: str, spec: Body, policy: Body | None, trainer: Body) -> int:
-    """Pods of one Job of a TrainJob: parallelism of the runtime, or the nodes that its policy gives it."""
+    """Return the pods of one Job of a TrainJob: the runtime's parallelism, or the ML policy's nodes."""
     count = _number(spec.get("parallelism"), 1)
     if step == "trainer" and policy is not None:
         count = _number(policy.get("numNodes"), 1)
@@ -222,7 +226,7 @@ def _nodes(name: str, step: str, spec: Body, policy: Body | None, trainer: Body)
 
 
 def _with_resources(pods: Body, resources: Body) -> Body:
-    """The trainer's resources replace those of the container `node`, each side where it is given."""
+    """Replace the resources of the container `node` by those of the trainer, if it states any."""
     if not (resources.get("limits") or resources.get("requests")):
         return pods
     containers = [
@@ -233,7 +237,10 @@ def _with_resources(pods: Body, resources: Body) -> Body:
 
 
 def _patched(spec: Body, name: str, template: Body) -> Body:
-    """The job template with the TrainJob's patches: runtimePatches (2.2) or podTemplateOverrides (2.1)."""
+    """Return the job template with the patches of the TrainJob.
+
+    Those are runtimePatches (2.2) or podTemplateOverrides (2.1).
+    """
     for _, job in patches_of(spec):
         if job["name"] == name and job.get("template"):
             template = _merged(template, job["template"])
@@ -245,7 +252,7 @@ def _patched(spec: Body, name: str, template: Body) -> Body:
 
 
 def _merged(source: Body, patch: Body) -> Body:
-    """The source with the patch on it; neither is changed. A null in the patch removes."""
+    """Return the source with the patch applied, changing neither; a null in the patch removes the key."""
     out = dict(source)
     for key, value in patch.items():
         if value is None:
@@ -271,8 +278,8 @@ def _lists(source: list[Any], patch: list[Any], key: str) -> list[Any]:
 
 
 Expander = Callable[[Body, Body, int], list[ExpandedPods]]
-# Of every kind that Kueue may queue: its pods, from the object and the one that holds the templates, with the
-# index of that among the objects of the run.
+# For every kind that Kueue may queue, a function that returns its pods. It takes the object, the object that
+# holds the templates, and the index of the latter among the objects of the run.
 EXPANDERS: Mapping[str, Expander] = {
     TRAINJOB.kind: expand_train_job,
     MPIJOB.kind: _of_mpi_job,

@@ -1,4 +1,4 @@
-"""The gate that every object passes: its schema, then what its parts say together, then its CRD's rules."""
+"""The checks of every object: its schema, then the consistency of its parts, then the rules of its CRD."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from gangplan.validate.trainer import lifecycle
 def judge(
     bodies: Sequence[dict[str, Any]], versions: SchemaVersions, shown: Sequence[bool] = ()
 ) -> list[list[Problem]]:
-    """The problems of each object of a run or a tenant, in the order of the objects; never raises.
+    """Return the problems of each object of a run or a tenant, in the order of the objects; never raises.
 
-    The rules read only objects that fit their schema: what is of the wrong type is told once. `shown`: which
-    objects show their schemas nothing that good ones have not shown; none where that is not known.
+    Consistency checks read only objects that fit their schema, so a value of the wrong type is reported once.
+    `shown` marks objects whose shape the schemas have already accepted; empty if that is not known.
     """
     known = shown or repeat(False, len(bodies))
     found = [schema_problems(body, versions, one) for body, one in zip(bodies, known, strict=True)]
@@ -34,7 +34,7 @@ def judge(
 def judge_built(
     bodies: Sequence[dict[str, Any]], versions: SchemaVersions, shown: Sequence[bool] = ()
 ) -> list[list[Problem]]:
-    """As `judge`, and for objects that servers accept the traps that they set for later."""
+    """Return what `judge` returns, and for objects that servers accept, what goes wrong later."""
     return [
         problems or [*lifecycle.problems(body, bodies, versions), *dropped.problems(body)]
         for body, problems in zip(bodies, judge(bodies, versions, shown), strict=True)

@@ -1,7 +1,7 @@
-"""Runs that something in the cluster creates, from one state of Git to the next.
+"""What changes, from one Git state to the next, for runs that the cluster creates.
 
-Git has a template of such a run in a ConfigMap. A CronJob creates dated runs from it, or a Job one run when
-those before it are complete; with a pipeline engine there is neither. Nothing of them starts with a sync.
+Git has a template of such a run in a ConfigMap. A CronJob creates dated runs from it, or a Job creates one
+run when the runs before it are complete; with a pipeline engine there is neither. A sync starts none of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gangplan.validate.problems import Problem
 from gangplan.validate.run_hours import Bodies, Key, hours_of
 
 TEMPLATE, KEY, RUN = "-template", "run.yaml", "gangplan.dev/run"
-# Words of the script before the names of the runs that are waited for.
+# Number of words in the script's args before the names of the runs to wait for.
 _FIRST = 4
 _DONE = "Nothing needs to be done; gangplan plan shows what it asks for."
 
@@ -30,8 +30,8 @@ _DONE = "Nothing needs to be done; gangplan plan shows what it asks for."
 class Held:
     """A run that Git has as a template: the object at `place`, its job, and what creates it.
 
-    `starts` is cron and zone of a schedule, else empty; `waits` are the runs that it comes after, where a
-    Job waits for them.
+    `starts` is cron and zone of a schedule, else empty. `waits` are the runs that it comes after, if a Job
+    waits for them.
     """
 
     place: Key
@@ -43,13 +43,13 @@ class Held:
 
     @property
     def until(self) -> str:
-        """`when features-0a1b2c3d is complete`."""
+        """When the run is created: `when features-0a1b2c3d is complete`."""
         are = "is" if len(self.waits) == 1 else "are"
         return f"when {' and '.join(self.waits)} {are} complete" if self.waits else "by its pipeline"
 
 
 def held_in(bodies: Bodies) -> dict[Key, Held]:
-    """The templates of runs, by the keys that the runs have, or of a schedule's by that of their runtime."""
+    """Return the templates of runs, by the keys of the runs; for a schedule, by the key of its base run."""
     found: dict[Key, Held] = {}
     for place, body in bodies.items():
         data = body.get("data")
@@ -91,7 +91,10 @@ def _with_creator(key: Key, held: Held, bodies: Bodies) -> Held:
 def changes_of_held(
     before: Mapping[Key, Held], after: Mapping[Key, Held], old: Bodies, new: Bodies
 ) -> Iterator[tuple[Key, Problem]]:
-    """What happens to runs that are held, by the keys of templates; `old` and `new` are all objects."""
+    """Yield what happens to runs that exist only as templates, by the keys of the templates.
+
+    `old` and `new` are all objects before and after.
+    """
     bodies = {**new, **{key: one.run for key, one in after.items()}}
     heirs = {
         (key[1], str((body.get("metadata") or {}).get("labels", {}).get("gangplan.dev/job", ""))): key
@@ -110,7 +113,7 @@ def changes_of_held(
 
 
 def _schedule(key: Key, one: Held, last: tuple[Key, Held] | None, old: Bodies, hours: str) -> Problem | None:
-    """What is new about a schedule; None where nothing is."""
+    """Return what is new about a schedule, or None if nothing is."""
     goes = f"; run {key[2]}, if it is not over, goes on beside them" if key in old else ""
     if last is not None and last[1].starts:
         if one.is_suspended:
@@ -137,7 +140,7 @@ def _suspended(one: Held) -> Problem:
 
 
 def _waiting(key: Key, one: Held, last: tuple[Key, Held] | None, old: Bodies, hours: str) -> Problem | None:
-    """What is new about a run that waits; None where nothing is."""
+    """Return what is new about a waiting run, or None if nothing is."""
     name = key[2]
     if key in old:  # an engine applied it
         words = f"run {name} comes after others from now on: unless it is there, it is created {one.until}"
@@ -157,7 +160,7 @@ def _waiting(key: Key, one: Held, last: tuple[Key, Held] | None, old: Bodies, ho
 
 
 def _ended(key: Key, one: Held, heir: Key | None, new: Bodies) -> Iterator[tuple[Key, Problem]]:
-    """What becomes of a template that Git has no more: of its job there is none at all."""
+    """Yield what becomes of a template that is no longer in Git, when its job has no other template."""
     run = new.get(key)
     if one.starts:
         words = f"schedule {one.job} is removed: it creates no more runs, and those that it created stay"

@@ -1,4 +1,4 @@
-"""The replicated jobs of a run: where they stand, what a TrainJob patches.
+"""The replicated jobs of a run: where they are, and what a TrainJob patches in them.
 
 The JobSet of a run is the template of its TrainingRuntime (Trainer v2.1 to v2.3, JobSet v0.10 to v0.12).
 """
@@ -14,12 +14,12 @@ JOBSET: Path = ("spec", "template", "spec")
 _ENTRIES = "replicatedJobs"
 ENTRIES: Path = (*JOBSET, _ENTRIES)
 _INSIDE: Path = ("template", "spec", _ENTRIES)
-POD: Path = ("template", "spec", "template")  # the pods' template in an entry
-LAUNCHER, WORKER = "launcher", "node"  # by the names that Trainer wires (plugins/mpi)
+POD: Path = ("template", "spec", "template")  # path of the pod template within an entry
+LAUNCHER, WORKER = "launcher", "node"  # names that Trainer wires (plugins/mpi)
 
 
 def entries_of(body: Body) -> list[Body]:
-    """The replicated jobs of a TrainingRuntime or a JobSet, as they are written."""
+    """Return the replicated jobs of a TrainingRuntime or a JobSet, as written."""
     spec = body["spec"]
     if body["kind"] != "JobSet":
         spec = (spec.get("template") or {}).get("spec") or {}
@@ -28,12 +28,12 @@ def entries_of(body: Body) -> list[Body]:
 
 
 def step_of(entry: Body) -> str:
-    """The step of a TrainJob that a replicated job is: trainer, dataset-initializer, ..., or none."""
+    """Return the step of a TrainJob that a replicated job is (trainer, dataset-initializer, ...), or ""."""
     return str(((entry["template"].get("metadata") or {}).get("labels") or {}).get(ANCESTOR, ""))
 
 
 def patches_of(spec: Body) -> Iterator[tuple[Path, Body]]:
-    """What runtimePatches of a TrainJob's spec say of replicated jobs (Trainer 2.2), each with its place."""
+    """Yield what runtimePatches of a TrainJob change in replicated jobs (Trainer 2.2), each with its path."""
     for number, patch in enumerate(spec.get("runtimePatches") or ()):
         inner = ((patch.get("trainingRuntimeSpec") or {}).get("template") or {}).get("spec") or {}
         for index, one in enumerate(inner.get(_ENTRIES) or ()):

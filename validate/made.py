@@ -1,9 +1,10 @@
-"""What controllers make of the objects of a run: one of each kind and role, as the API server first gets it.
+"""Objects that controllers create from the objects of a run, one of each kind and role.
 
-Policies judge these, too. What only a cluster knows is there with some value (uid, the end of a pod's name).
-Sources: Kubeflow Trainer v2.1 to v2.3 (pkg/runtime/framework/plugins/jobset), JobSet v0.12
-(pkg/controllers/jobset_controller.go: labelAndAnnotateObject, constructHeadlessSvc), Kubernetes v1.34
-(pkg/controller/job, cronjob), mpi-operator v0.8.2 (pkg/controller/mpi_job_controller.go).
+They are as the API server first gets them, and policies judge them too. Values that only a cluster knows are
+filled with placeholders (uid, the end of a pod's name). Sources: Kubeflow Trainer v2.1 to v2.3
+(pkg/runtime/framework/plugins/jobset), JobSet v0.12 (pkg/controllers/jobset_controller.go:
+labelAndAnnotateObject, constructHeadlessSvc), Kubernetes v1.34 (pkg/controller/job, cronjob), mpi-operator
+v0.8.2 (pkg/controller/mpi_job_controller.go).
 """
 
 from __future__ import annotations
@@ -33,8 +34,10 @@ UID = "00000000-0000-4000-8000-000000000000"
 
 @dataclass(frozen=True, slots=True)
 class MadeObject:
-    """An object that a controller makes. `user` makes it; `index` and `prefix` say which of the bodies its
-    fields come from, and below which path."""
+    """An object that a controller creates as `user`.
+
+    Its fields come from the body at `index`, below the path `prefix`.
+    """
 
     body: Body
     user: str
@@ -44,12 +47,12 @@ class MadeObject:
 
     @property
     def maker(self) -> str:
-        """The controller's name as people say it."""
+        """The controller's name as people know it."""
         return NAMES[self.user]
 
 
 def made_of(bodies: Sequence[Body]) -> list[MadeObject]:
-    """Everything that is made of these objects, an object before what is made of it in turn."""
+    """Return all objects that controllers create from these, each before those created from it in turn."""
     found: list[MadeObject] = []
     for index, body in enumerate(bodies):
         found += _of(body, bodies, index, ())
@@ -59,7 +62,7 @@ def made_of(bodies: Sequence[Body]) -> list[MadeObject]:
 
 
 def _sketched(body: Body, bodies: Sequence[Body], index: int) -> Iterator[MadeObject]:
-    """What is made of a run beside its pods, and filled with what nobody else needs to know."""
+    """Yield objects created for a run in addition to its pods, by name and owner only."""
     name, kind = body["metadata"]["name"], body["kind"]
     maker, config, secret = _SKETCHES[kind](body, bodies)
     for user, version, of, own in (
@@ -72,7 +75,7 @@ def _sketched(body: Body, bodies: Sequence[Body], index: int) -> Iterator[MadeOb
 
 
 def _beside_train_job(body: Body, bodies: Sequence[Body]) -> tuple[str, str, str]:
-    """Who makes what stands beside the pods: the names of a ConfigMap and a Secret."""
+    """Return who creates the objects next to the pods, and the names of a ConfigMap and a Secret."""
     name, reference = body["metadata"]["name"], body["spec"]["runtimeRef"]["name"]
     named = (one.get("spec") or {} for one in bodies if one["metadata"]["name"] == reference)
     if any("mpi" in (spec.get("mlPolicy") or {}) for spec in named):
@@ -92,7 +95,7 @@ _SKETCHES: Mapping[str, Callable[[Body, Sequence[Body]], tuple[str, str, str]]] 
 
 
 def _of(body: Body, bodies: Sequence[Body], index: int, prefix: Path) -> Iterator[MadeObject]:
-    """What is made of an object whose fields stand below `prefix`."""
+    """Yield what is created from an object whose fields are below `prefix`."""
     make = _MAKERS.get(body["kind"])
     return make(body, bodies, index, prefix) if make else iter(())
 
@@ -114,7 +117,10 @@ def _of_job(body: Body, bodies: Sequence[Body], index: int, prefix: Path) -> Ite
 
 
 def _of_train_job(job: Body, bodies: Sequence[Body], _: int, __: Path) -> Iterator[MadeObject]:
-    """The JobSet of a TrainJob: its runtime's template, and none of the TrainJob's own labels."""
+    """Yield the JobSet of a TrainJob and its objects.
+
+    The JobSet is the template of the runtime, without the TrainJob's own labels.
+    """
     name = job["spec"]["runtimeRef"]["name"]
     for index, runtime in enumerate(bodies):
         if runtime["kind"] == RUNTIME and runtime["metadata"]["name"] == name:
@@ -153,7 +159,7 @@ def _of_job_set(body: Body, bodies: Sequence[Body], index: int, prefix: Path) ->
 def _job(
     template: Body, name: str, owner: Body, user: str, index: int, prefix: Path, labels: Mapping[str, str]
 ) -> Iterator[MadeObject]:
-    """A Job and its pod; `labels` are those that both get."""
+    """Yield a Job and its pod; `labels` are added to both."""
     spec = template.get("spec") or {}
     pod = dict(spec.get("template") or {})
     metadata = pod.get("metadata") or {}
@@ -164,7 +170,7 @@ def _job(
 
 
 def _of_mpi_job(body: Body, bodies: Sequence[Body], index: int, __: Path) -> Iterator[MadeObject]:
-    """Of the workers the operator makes pods, of the launcher a Job."""
+    """Yield what the operator creates: a Service, a pod for the workers and a Job for the launcher."""
     name = body["metadata"]["name"]
     shared = {OPERATOR_LABEL: OPERATOR, NAME_LABEL: name}
     service: Body = {"spec": {"clusterIP": "None", "selector": shared}}
@@ -191,7 +197,7 @@ _MAKERS: Mapping[str, Maker] = {
 
 
 def _made(version: str, kind: str, name: str, owner: Body, template: Body, labels: Mapping[str, str]) -> Body:
-    """An object of a template, with its owner, and labels beside the template's own."""
+    """Return an object made from a template, with its owner, and with additional `labels`."""
     given = template.get("metadata") or {}
     metadata: Body = {"name": name, "namespace": owner["metadata"].get("namespace", "default")}
     metadata["ownerReferences"] = [

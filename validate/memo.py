@@ -1,4 +1,4 @@
-"""Answers that are kept: by everything that they are made from, and never too many of them."""
+"""Caches of limited size, keyed by everything that an answer depends on."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from hashlib import blake2b
 from typing import Any, Generic, TypeVar
 
 Value = TypeVar("Value")
-# More than the different runs of a team; a memo that fills up starts again with nothing.
+# More than the different runs of a team; a full memo is emptied.
 MOST = 2048
 
 
 def key_of(*parts: Any) -> bytes | None:
-    """A digest of plain data (dicts, lists, tuples, texts, numbers, None); None where something is not plain.
+    """Return a digest of plain data, or None if something in it is not plain.
 
-    Equal digests are equal data, types and the order of keys included; that is all that a memo needs. Version
-    2 of the format has no references, which would tell equal data apart by who else holds it. The data of a
-    run are a kilobyte, of which a worker would hold tens of thousands.
+    Plain are dicts, lists, tuples, texts, numbers and None. Equal digests mean equal data, types and the
+    order of keys included; a memo needs no more. Version 2 of the format has no references, which would
+    distinguish equal data by who else holds them. The data of a run are a kilobyte; a worker would hold tens
+    of thousands of them.
     """
     try:
         return blake2b(marshal.dumps(parts, 2), digest_size=20).digest()
@@ -26,14 +27,14 @@ def key_of(*parts: Any) -> bytes | None:
 
 
 class Memo(Generic[Value]):
-    """Answers by key. What makes an answer must read nothing but what its key is made of."""
+    """Answers by key. The function that makes an answer must depend only on what its key covers."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._known: dict[bytes, Value] = {}
 
     def answer(self, key: bytes | None, make: Callable[[], Value]) -> Value:
-        """The answer to a key, made where it is not known; without a key it is always made."""
+        """Return the answer for a key, made if it is not known; without a key it is always made."""
         if key is None:
             return make()
         if key not in self._known:
@@ -48,7 +49,7 @@ class Memo(Generic[Value]):
 
 
 class Seen:
-    """Keys that were met."""
+    """A set of keys of limited size."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
@@ -58,7 +59,7 @@ class Seen:
         return key in self._keys
 
     def add(self, key: str) -> None:
-        """Note one; a set that is full starts again with nothing."""
+        """Add a key; a full set is emptied first."""
         if len(self._keys) >= self._most:
             self._keys.clear()
         self._keys.add(key)

@@ -1,4 +1,4 @@
-"""Service meshes and other injectors that a patch lets in: pods that never start, get ready, or complete.
+"""Service meshes and other injectors that a patch lets in: pods that never start, become ready, or complete.
 
 gangplan's pods stay out of Istio's sidecars by a label, and no spec can ask for an injector. A patch of the
 namespace, or of a pod template, can.
@@ -31,9 +31,11 @@ _YES, _NO = frozenset({"enabled", "true", "yes"}), frozenset({"disabled", "false
 
 @dataclass(frozen=True, slots=True)
 class Injector:
-    """Who reads a label or annotation. `on` are values that ask for it, `off` those by which a pod stays out;
-    `of_namespace` is the key on namespaces (none: it is asked for by pods alone), `out` how a pod says no.
-    An empty `on_namespace` means any value. With `harmless: "true"` on a pod, nothing outlives the program.
+    """An injector that reads a label or annotation.
+
+    `on` are values that ask for it, `off` those that keep a pod out. `of_namespace` is the key on namespaces
+    (empty if only pods ask for it), `out` the value that keeps a pod out. An empty `on_namespace` means any
+    value. If a pod has the annotation `harmless` with the value "true", nothing outlives the program.
     """
 
     name: str
@@ -77,7 +79,7 @@ INJECTORS = (
 
 
 def joined(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
-    """The templates of the run whose pods get a container or a network of somebody else."""
+    """Yield the run's pod templates to which an injector adds a container or a network."""
     for index, body in enumerate(run.bodies):
         if body["kind"] not in BY_HOLDER:
             continue
@@ -92,12 +94,12 @@ def joined(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
 
 
 def _marks(metadata: Body) -> dict[str, str]:
-    """Labels and annotations together: injectors moved from one to the other over time, and read both."""
+    """Merge labels and annotations: injectors moved from one to the other over time, and read both."""
     return {**(metadata.get("annotations") or {}), **(metadata.get("labels") or {})}
 
 
 def _asked(one: Injector, own: Mapping[str, str], namespace: Mapping[str, str], name: str) -> str:
-    """What lets an injector in: the pod's own word, or the namespace's where the pod says nothing."""
+    """Return what lets an injector in: the pod's own mark, else the namespace's; "" if nothing does."""
     stated = own.get(one.key, "")
     if stated in one.off or own.get(one.harmless) == "true":
         return ""

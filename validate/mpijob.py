@@ -1,7 +1,7 @@
-"""What the MPI operator refuses of an MPIJob, and of what it would make of it.
+"""What the MPI operator refuses in an MPIJob, and in the objects that it would create for it.
 
-The API server takes the object: the operator says so in an event of type ValidationError, makes nothing, and
-never looks again until the object changes.
+The API server accepts the object. The operator reports the problem in an event of type ValidationError,
+creates nothing, and does not look again until the object changes.
 
 Source: mpi-operator v0.7.0 to v0.8.2, pkg/apis/kubeflow/validation/validation.go (the same in all of them)
 after the defaults of v2beta1/default.go, pkg/controller/mpi_job_controller.go, and the validation of
@@ -23,8 +23,8 @@ POLICY: Path = ("spec", "runPolicy")
 CLEANING = ("All", "None", "Running")
 RESTARTS = ("Never", "OnFailure")
 MANAGERS = ("kubeflow.org/mpi-operator", "kueue.x-k8s.io/multikueue")
-# Volumes that the operator adds (setupSSHOnPod, newLauncherPodTemplate), and objects that it makes and that
-# nobody else may have made: suffix of the name, by kind.
+# Volumes that the operator adds (setupSSHOnPod, newLauncherPodTemplate), and objects that only it may have
+# created: suffix of the name, by kind.
 KEYS, CONFIG = "ssh-auth", "mpi-job-config"
 VOLUMES = {"launcher": (KEYS, CONFIG), "worker": (KEYS,)}
 MADE = {"ConfigMap": "-config", "Secret": "-ssh", "Service": "", "Job": "-launcher"}
@@ -32,7 +32,7 @@ QUEUE = "kueue.x-k8s.io/queue-name"
 
 
 def mpi_job(body: Body, others: Sequence[Body]) -> Found:
-    """An MPIJob; `others` are the objects beside it."""
+    """Check an MPIJob; `others` are the other good objects of the run."""
     spec = body["spec"]
     roles = {one.role: one for one in replicas_of(body)}
     queue = (body["metadata"].get("labels") or {}).get(QUEUE)
@@ -57,7 +57,7 @@ def _refused(at: Path, message: str, help: str = "") -> Problem:
 
 
 def _name(body: Body, worker: Replicas | None) -> Found:
-    """The host name of the last worker, and of the launcher, are DNS-1035 labels."""
+    """Check that the host names of the last worker and of the launcher are DNS-1035 labels."""
     name = body["metadata"]["name"]
     last = max((worker.stated or 0) if worker else 0, 1) - 1
     for host in (f"{name}-worker-{last}", f"{name}-launcher"):
@@ -93,7 +93,7 @@ def _run_policy(policy: Body) -> Found:
 
 
 def _role(one: Replicas) -> Found:
-    """Number, restart policy and pods of a role."""
+    """Check number, restart policy and pods of a role."""
     if one.role == "launcher" and one.stated not in (None, 1):
         yield _refused(
             (*one.path, "replicas"), f"a run has one launcher, not {one.stated}", "Write replicas: 1."
@@ -114,7 +114,7 @@ def _role(one: Replicas) -> Found:
 
 
 def _pod(one: Replicas, spec: Body) -> Found:
-    """What the API server says of the pods once they are made."""
+    """Check the pods as the API server does once they are created."""
     at: Path = (*one.at, "spec")
     yield from pods.pod(at, spec, VOLUMES[one.role])
     for index, volume in enumerate(spec.get("volumes") or ()):
@@ -126,7 +126,10 @@ def _pod(one: Replicas, spec: Body) -> Found:
 
 
 def _taken(body: Body, others: Sequence[Body]) -> Found:
-    """Objects of names that the operator needs: it takes none that it has not made (ErrResourceExists)."""
+    """Check that no object has a name that the operator needs.
+
+    It uses only objects that it created (ErrResourceExists).
+    """
     metadata: dict[str, Any] = body["metadata"]
     for other in others:
         suffix = MADE.get(other["kind"])

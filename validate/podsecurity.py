@@ -1,6 +1,6 @@
-"""Pods that their namespace's Pod Security level refuses: the run would be admitted and never get its pods.
+"""Pods that their namespace's Pod Security level refuses: an admitted run would never get its pods.
 
-Where the cluster's file raised the level, also what the pods use of it.
+If the cluster's file raises the level, what the pods use of it is reported too.
 
 Source: k8s.io/pod-security-admission v0.34, api/helpers.go (labels of namespaces). What a level refuses is in
 `apiserver/pod_security.py`.
@@ -21,18 +21,19 @@ from gangplan.validate.world import BuiltRun, World, templates_of
 
 ENFORCED = "pod-security.kubernetes.io/enforce"
 VERSION = f"{ENFORCED}-version"
-# Stands on namespaces whose level the cluster's file states.
+# An annotation of namespaces whose level the cluster's file states.
 STATED = "gangplan.dev/pod-security-until"
-# How many things one finding names.
+# How many violations one finding names.
 MOST = 5
 Said = tuple[Path, str]
 _MINOR = re.compile(r"v1\.([0-9]|[1-9][0-9]*)")
 
 
 def enforced(labels: dict[str, str], server: int) -> tuple[str, int]:
-    """Level and minor that a namespace with these labels enforces on a server of a minor (34 of 1.34).
+    """Return level and minor that a namespace with these labels enforces.
 
-    A level that nobody knows is restricted, a version that nobody knows the newest, as in admission.
+    `server` is the minor of the server (34 for 1.34). As in admission, an unknown level means restricted, and
+    an unknown version the newest.
     """
     level = labels.get(ENFORCED, "privileged")
     version = _MINOR.fullmatch(labels.get(VERSION) or "latest")
@@ -41,7 +42,7 @@ def enforced(labels: dict[str, str], server: int) -> tuple[str, int]:
 
 
 def allowed(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
-    """Every pod of the run against the level that the run's namespace enforces."""
+    """Check every pod of the run against the level that the run's namespace enforces."""
     server = int(world.versions.kubernetes.split(".")[1])
     for index, body in enumerate(run.bodies):
         if body["kind"] not in BY_HOLDER:
@@ -60,14 +61,17 @@ def allowed(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
 
 
 def _broken(body: Body, is_restricted: bool, minor: int, server: int) -> Iterator[Said]:
-    """What a level refuses of the pods of a runtime or an MPIJob."""
+    """Yield what a level refuses in the pods of a runtime or an MPIJob."""
     for at, pod in templates_of(body):
         for _, where, what in violations(pod, is_restricted, minor, server):
             yield (*at, *where), what
 
 
 def _used(used: Sequence[Said], planned: Collection[str], namespace: str, level: str) -> Iterator[Problem]:
-    """What pods use of a raised level: all that a fabric declares as one, what a patch adds one by one."""
+    """Report what pods use of a raised level.
+
+    All that a fabric declares is one finding; each use that a patch adds is one of its own.
+    """
     declared = [one for one in used if one[1] in planned]
     admits = f"namespace '{namespace}' admits it (Pod Security level {level})"
     if declared:

@@ -1,4 +1,4 @@
-"""Problems of an object in their order, and the path to a field as text."""
+"""Sorting the problems of an object, and writing the path to a field as text."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ SIMPLE_NAME = re.compile(r"[A-Za-z_][-A-Za-z0-9_]*")
 
 
 def in_order(found: Iterable[Problem]) -> list[Problem]:
-    """Sorted by path, without repeats."""
+    """Sort problems by path, without duplicates."""
     return sorted(set(found), key=lambda one: ([(isinstance(at, str), at) for at in one.path], one.message))
 
 
 def dotted(path: Iterable[Step]) -> str:
-    """`spec.trainer.env[0].name`, `metadata.labels['example.com/team']`; "" for the object itself."""
+    """Write a path as `spec.trainer.env[0].name`, with keys as `labels['example.com/team']`; "" if empty."""
     out = ""
     for step in path:
         if isinstance(step, int):
@@ -30,5 +30,5 @@ def dotted(path: Iterable[Step]) -> str:
 
 
 def place(path: Iterable[Step]) -> str:
-    """The path as the subject of a sentence."""
+    """Write a path as the subject of a sentence."""
     return dotted(path) or "the object"

@@ -1,7 +1,7 @@
-"""Proofs: what the objects of a run will meet on the cluster. Each is one line in the table.
+"""Proofs: checks of what the objects of a run will meet on the cluster. Each is one line in the table.
 
-A proof is a function of the world and a run; it yields problems, each with the index of the object that it
-is about. Proofs run only on objects that passed the gate (schemas and rules).
+A proof is a function of the world and a run; it yields problems, each with the index of the object that it is
+about. Proofs run only on objects that passed the gate (schemas and rules).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PROOFS: dict[str, Proof] = {
 }
 
 
-# Kinds of standing objects that decide nothing about quota and nodes.
+# Kinds of cluster objects that do not affect quota and nodes.
 _OF_ACCESS = frozenset(
     {
         *("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "ServiceAccount", "NetworkPolicy"),
@@ -45,9 +45,10 @@ _OF_ACCESS = frozenset(
 
 
 def may_read(proof: str, body: Body, namespace: str) -> bool:
-    """Whether a proof of a run in a namespace may look at a standing object; if not, no change of it matters.
+    """Return whether a proof of a run in a namespace may read an object of the cluster.
 
-    A cluster has a Namespace and many objects of access for each team.
+    If not, changes of the object do not matter. A cluster has a Namespace and many access objects for each
+    team.
     """
     kind = body["kind"]
     if proof == "network":
@@ -58,7 +59,7 @@ def may_read(proof: str, body: Body, namespace: str) -> bool:
 
 
 def prove(world: World, run: BuiltRun) -> dict[str, list[tuple[int, Problem]]]:
-    """What each proof finds, in the order of the table; proofs that find nothing are not there."""
+    """Return what each proof finds, in the order of the table, without proofs that find nothing."""
     found = {name: list(proof(world, run)) for name, proof in PROOFS.items()}
     is_followed = found.get("fit") and any(_follows(one) for each in found.values() for _, one in each)
     if is_followed and lacks_gpus(world, run):
@@ -67,5 +68,5 @@ def prove(world: World, run: BuiltRun) -> dict[str, list[tuple[int, Problem]]]:
 
 
 def _follows(problem: Problem) -> bool:
-    """Whether a problem may follow from forgotten GPUs: another pool than what was meant, and its quota."""
+    """Return whether a problem may follow from forgotten GPUs: an unintended pool, and its quota."""
     return problem.rule in (ADMITTED_ELSEWHERE, PREEMPTIBLE_WITHOUT_CHECKPOINT)

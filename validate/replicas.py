@@ -1,8 +1,7 @@
-"""The pods of an MPIJob, role by role: how many, of which template, and where that stands.
+"""The pods of an MPIJob, role by role: how many, from which template, and where the template is.
 
-Source: mpi-operator v0.7.0 to v0.8.2, pkg/apis/kubeflow/v2beta1/default.go (a launcher is 1, workers are 0
-where nothing is said) and Kueue v0.15.2 to v0.19.2, pkg/controller/jobs/mpijob (launcher first, and 1 for
-both).
+Source: mpi-operator v0.7.0 to v0.8.2, pkg/apis/kubeflow/v2beta1/default.go (defaults: 1 launcher, 0 workers)
+and Kueue v0.15.2 to v0.19.2, pkg/controller/jobs/mpijob (launcher first, and 1 for both).
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from gangplan.validate.apiserver.forms import Body, Path
 
 REPLICAS: Path = ("spec", "mpiReplicaSpecs")
 LAUNCHER, WORKER = "Launcher", "Worker"
-# Labels that the operator gives to pods (v2beta1/constants.go).
+# Labels that the operator adds to pods (v2beta1/constants.go).
 NAME_LABEL = "training.kubeflow.org/job-name"
 ROLE_LABEL = "training.kubeflow.org/job-role"
 INDEX_LABEL = "training.kubeflow.org/replica-index"
@@ -21,7 +20,10 @@ OPERATOR_LABEL, OPERATOR = "training.kubeflow.org/operator-name", "mpi-operator"
 
 @dataclass(frozen=True, slots=True)
 class Replicas:
-    """The pods of one role. `role` is launcher or worker, `stated` their number where the object has one."""
+    """The pods of one role.
+
+    `role` is launcher or worker, `stated` their number if the object has one.
+    """
 
     role: str
     stated: int | None
@@ -30,7 +32,7 @@ class Replicas:
 
     @property
     def count(self) -> int:
-        """How many pods the operator makes."""
+        """How many pods the operator creates."""
         return self.stated if self.stated is not None else int(self.role == "launcher")
 
     @property
@@ -46,12 +48,12 @@ class Replicas:
 
     @property
     def at(self) -> Path:
-        """Where the template stands."""
+        """The path of the pods' template."""
         return (*self.path, "template")
 
 
 def replicas_of(job: Body) -> list[Replicas]:
-    """Launcher and workers of an MPIJob, as far as they are there; what has another name is nobody's."""
+    """Return launcher and workers of an MPIJob, if present; the operator ignores entries with other names."""
     specs = job["spec"].get("mpiReplicaSpecs") or {}
     return [
         Replicas(role, specs[name].get("replicas"), specs[name], (*REPLICAS, name))
@@ -61,5 +63,5 @@ def replicas_of(job: Body) -> list[Replicas]:
 
 
 def runs_ranks(job: Body) -> bool:
-    """Whether the launcher is one of the hosts."""
+    """Return whether the launcher is one of the hosts that run ranks."""
     return bool(job["spec"].get("runLauncherAsWorker"))

@@ -1,6 +1,6 @@
-"""What a patch must not take away: least privilege of roles, and the isolation of namespaces.
+"""What a patch must not weaken: least privilege of roles, and the isolation of namespaces.
 
-The generator keeps to this; a cluster's overlay is written by hand and reviewed by people.
+The generator observes both; a cluster's overlay is written by hand and reviewed by people.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from gangplan.validate.apiserver.forms import Body, Found
 from gangplan.validate.kueue.queues import Index
 from gangplan.validate.problems import Problem
 
-# OpenShift's cluster-monitoring-operator: its Prometheus takes namespaces with this label, that of user
-# workloads all others.
+# OpenShift's cluster-monitoring-operator: its platform Prometheus scrapes namespaces with this label, the one
+# for user workloads all others.
 PLATFORM_MONITORING = "openshift.io/cluster-monitoring"
 ESCALATING = frozenset({"bind", "escalate", "impersonate"})
-# Groups that hold everybody, or everybody who logged in (Kubernetes: pkg/apiserver user.go).
+# Groups of all users, or of all who are authenticated (Kubernetes: pkg/apiserver user.go).
 EVERYBODY = frozenset(
     {"system:authenticated", "system:unauthenticated", "system:masters", "system:serviceaccounts"}
 )
-# What OpenShift itself defines and training needs: MPI runs as the image's own user.
+# Roles that OpenShift defines and training needs: MPI runs as the image's own user.
 FOREIGN_ROLES = frozenset({"system:openshift:scc:nonroot-v2"})
 
 
-# Pod Security levels, from the tightest (k8s.io/pod-security-admission, api/constants.go).
+# Pod Security levels, the strictest first (k8s.io/pod-security-admission, api/constants.go).
 LEVELS = ("restricted", "baseline", "privileged")
 
 
 def problems(body: Body, index: Index, levels: Mapping[str, str]) -> list[Problem]:
-    """What is too wide in a role, a binding, a namespace or a service account.
+    """Return what is too wide in a role, a binding, a namespace or a service account.
 
-    `levels` are the Pod Security levels of namespaces, as the file of the cluster states them.
+    `levels` are the Pod Security levels of namespaces that the cluster's file states.
     """
     kind = body["kind"]
     if kind in ("ClusterRole", "Role"):

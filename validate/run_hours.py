@@ -1,4 +1,4 @@
-"""What a run takes at most, by its own objects: its nodes, the GPUs or cores of one, its deadline."""
+"""What a run takes at most, read from its own objects: its nodes, the GPUs or cores of each, its deadline."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ Bodies = Mapping[Key, Body]
 
 
 def hours_of(bodies: Bodies, key: Key) -> str:
-    """`at most 768 GPU-hours`."""
+    """Describe what a run takes: `at most 768 GPU-hours`."""
     hours, unit = amount_of(bodies, key)
     return "without a limit of time" if hours is None else f"at most {hours_words(hours)} {unit}-hours"
 
 
 def sum_of(bodies: Bodies, keys: Iterable[Key]) -> str:
-    """`at most 768 GPU-hours and 12 CPU-hours` of several runs; those without a deadline count nothing."""
+    """Describe what several runs take: `at most 768 GPU-hours and 12 CPU-hours`.
+
+    Runs without a deadline count as 0.
+    """
     amounts: dict[str, Decimal] = {}
     for key in keys:
         hours, unit = amount_of(bodies, key)
@@ -32,7 +35,10 @@ def sum_of(bodies: Bodies, keys: Iterable[Key]) -> str:
 
 
 def amount_of(bodies: Bodies, key: Key) -> tuple[Decimal | None, str]:
-    """What a run takes at most, by its nodes, GPUs or cores of each and deadline; None without a deadline."""
+    """Return the hours of GPUs or CPUs that a run takes at most, and which unit.
+
+    The hours are None without a deadline.
+    """
     return _AMOUNTS[key[0]](bodies, key)
 
 
@@ -65,7 +71,7 @@ _AMOUNTS: Mapping[str, Callable[[Bodies, Key], tuple[Decimal | None, str]]] = {
 
 
 def _pod(job: Body) -> tuple[int, int, Decimal]:
-    """Of a replicated job: its deadline in seconds, and the GPUs and cores that one pod asks for."""
+    """Return a replicated job's deadline in seconds, and the GPUs and cores that one of its pods asks for."""
     spec = _at(job, "template", "spec") or {}
     gpus, cores = 0, Decimal(0)
     for one in _at(spec, "template", "spec", "containers") or ():

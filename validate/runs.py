@@ -1,7 +1,7 @@
 """What becomes of runs from one state of a cluster to the next: which start, end, go on or train again.
 
-A run is known by its TrainJob or MPIJob. What it takes at most is read from its objects: its nodes, the GPUs
-of one, its deadline.
+A run is identified by its TrainJob or MPIJob. What it takes at most is read from its objects: its nodes, the
+GPUs of each, its deadline.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ SPEC_HASH = "gangplan.dev/spec-hash"
 
 
 def meta_of(body: Body) -> Body:
-    """The metadata of an object."""
+    """Return the metadata of an object."""
     metadata: Body = body.get("metadata") or {}
     return metadata
 
 
 def is_record(body: Body) -> bool:
-    """Whether an object is of a run that is over for Git, and starts nothing."""
+    """Return whether an object is the record of a run that is over in Git, and so starts nothing."""
     return bool((meta_of(body).get("annotations") or {}).get(STATE) == STOPPED)
 
 
 def is_applied(run: Body) -> bool:
-    """Whether a TrainJob or an MPIJob is to run: engines apply it, and it is no record."""
+    """Return whether a TrainJob or an MPIJob is to run: engines apply it, and it is not a record."""
     return (meta_of(run).get("annotations") or {}).get(syncing.HOOK) != syncing.SKIPPED and not is_record(run)
 
 
 def changes_of_runs(old: Bodies, new: Bodies) -> Iterator[tuple[Key, Problem]]:
-    """What happens to each run, by the key of its TrainJob or MPIJob, or of its template."""
+    """Yield what happens to each run, by the key of its TrainJob or MPIJob, or of its template."""
     held = (_held(old), _held(new))
     yield from together(_changes(old, new, held), new)
     if any(held):
@@ -55,7 +55,7 @@ def changes_of_runs(old: Bodies, new: Bodies) -> Iterator[tuple[Key, Problem]]:
 
 
 def _held(bodies: Bodies) -> Mapping[Key, Held]:
-    """The runs that Git has as templates."""
+    """Return the runs that Git has only as templates."""
     if not any(key[0] == "ConfigMap" and key[2].endswith("-template") for key in bodies):
         return {}
     from gangplan.validate.held import held_in
@@ -66,7 +66,7 @@ def _held(bodies: Bodies) -> Mapping[Key, Held]:
 def _changes(
     old: Bodies, new: Bodies, held: tuple[Mapping[Key, Held], Mapping[Key, Held]]
 ) -> Iterator[Change]:
-    """What happens to runs that are in Git themselves; `held` are those of which it has templates."""
+    """Yield what happens to runs that are in Git themselves; `held` are those that are only templates."""
     before = {key: body for key, body in old.items() if key[0] in BY_KIND}
     after = {key: body for key, body in new.items() if key[0] in BY_KIND}
     heirs = {_job(key, body): key for key, body in after.items() if key not in before and is_applied(body)}
@@ -85,7 +85,7 @@ def _changes(
             told.add(heir)
             template = later.get(_job(key, body))
             problem = _left_to(key, template) if template is not None else _gone(key, body, heir, new)
-            if total and problem.level is not None:  # once, with the first of those that are retrained
+            if total and problem.level is not None:  # once, with the first run that is retrained
                 problem, total = replace(problem, message=f"{problem.message}; {total}"), ""
             yield Change(key, problem, body, heir, _why(body, new[heir]) if heir else "")
     for key, body in after.items():
@@ -100,14 +100,14 @@ def _waiting(held: Mapping[Key, Held]) -> set[Key]:
 
 
 def _left_to(key: Key, template: Held) -> Problem:
-    """A run whose job a schedule starts now, or that comes after others under another name."""
+    """Report a run whose job is now started by a schedule, or now waits for others under another name."""
     heir = f"schedule {template.job}" if template.starts else template.place[2].removesuffix("-template")
     message = f"run {key[2]} is replaced in Git by {heir}; if it is not over, it goes on"
     return Problem((), message, f"To end it, add to the spec: retired: [{key[2]}].", RUN_REPLACED)
 
 
 def _in_place(old: Body, new: Body, hours: str) -> Problem | None:
-    """What happens to a run that keeps its name; None where it goes on as it was."""
+    """Return what happens to a run that keeps its name, or None if it goes on as it was."""
     name = meta_of(new).get("name")
     if is_applied(old) and is_record(new):
         message = f"run {name} is stopped: it ends whether it waits or trains (it could have taken {hours})"
@@ -124,7 +124,7 @@ def _in_place(old: Body, new: Body, hours: str) -> Problem | None:
 
 
 def _gone(key: Key, body: Body, heir: Key | None, new: Bodies) -> Problem:
-    """A run that leaves Git without having been stopped: it goes on, and nobody sees it any more."""
+    """Report a run that leaves Git without having been stopped: it goes on unseen."""
     if heir is None:
         message = f"run {key[2]} is removed from Git but not stopped: if it is not over, it continues unseen"
         help = "Set state: stopped in its spec first, and remove the spec in a later change."
@@ -159,7 +159,7 @@ def _spec_hash(body: Body) -> str:
 
 
 def _total(before: Bodies, after: Bodies, heirs: Mapping[tuple[str, str], Key], new: Bodies) -> str:
-    """What all runs that are retrained take together; empty for a single one."""
+    """Describe what all runs that are retrained take together; "" for at most one run."""
     again = [
         heir
         for key, body in before.items()

@@ -1,8 +1,8 @@
-"""Secrets that stand in a text as they are: found by their form, by their name, or by both; never repeated.
+"""Plaintext secrets in a text, found by their form, by their name, or by both; never repeated in output.
 
-Nothing is told of a secret but what kind it is: no letter, and no length. Forms are those that the issuers
-publish for secret scanning: AWS, GitHub, GitLab, Hugging Face, Slack, OpenAI, Anthropic, Google, npm,
-DigitalOcean, Weights & Biases, JSON Web Tokens (RFC 7519), PEM (RFC 7468).
+Only the kind of a secret is reported: no letter, and no length. Forms are those that the issuers publish for
+secret scanning: AWS, GitHub, GitLab, Hugging Face, Slack, OpenAI, Anthropic, Google, npm, DigitalOcean,
+Weights & Biases, JSON Web Tokens (RFC 7519), PEM (RFC 7468).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from itertools import pairwise
 from gangplan.records import dataclass
 
 RANDOM = "a text of random characters, as keys and tokens are"
-# What stands in the place of a secret, whatever it is.
+# What replaces every secret in output.
 HIDDEN = "(hidden)"
 
-# What it is -> its form. A form starts with a text that hardly anything else starts with.
+# Kind of a secret -> its form. A form starts with a text that hardly anything else starts with.
 FORMS = {
     "an AWS access key": r"\bA(?:KI|SI)A[0-9A-Z]{16}\b",
     "a GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{30,255})\b",
@@ -33,7 +33,7 @@ FORMS = {
     "a JSON Web Token": r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*",
     "a private key": r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----",
 }
-# A text without any of these holds no form: looking for them costs a hundredth of the patterns.
+# A text without any of these contains no form; searching for them costs a hundredth of matching the patterns.
 STARTS = (
     *("AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "glptt-", "glrt-"),
     *("gldt-", "hf_", "api_org_", "xox", "sk-", "AIza", "npm_", "_v1_", "eyJ", "PRIVATE KEY"),
@@ -52,8 +52,8 @@ _OPTION = re.compile(
     r"(?P<name>[A-Za-z][A-Za-z0-9_.-]*)['\"]?(?:[ \t]*,[ \t]*|[ \t]+|[ \t]*\n[ \t]*-[ \t]+)(?!['\"]?-)"
     + _WORD.format("a")
 )
-# A word of random letters of both cases and digits, whatever its name is: long enough to be a key, short
-# enough to be no picture. Of words like these in 1 022 public manifests, all but one were in Secrets.
+# A word of random letters of both cases and digits, under any name: long enough to be a key, too short to be
+# a picture. Of such words in 1 022 public manifests, all but one were in Secrets.
 _ANY = re.compile(r"(?<![A-Za-z0-9+/_.:@-])[A-Za-z0-9+_][A-Za-z0-9+/_-]{23,126}={0,2}(?![A-Za-z0-9+/_=.:@-])")
 _ANY_BITS, _ANY_TURNS, _ANY_DIGITS = 4.0, 0.4, 3
 # Public by nature: certificates, public keys, checksums.
@@ -61,7 +61,7 @@ _PUBLIC = re.compile(
     r"-----BEGIN (?:[A-Z0-9]{1,9} ){0,4}(?:CERTIFICATE|PUBLIC KEY)(?: [A-Z]{1,9})?-----[^-]*-----END"
     r"|\b(?:ssh-[a-z0-9]+|ecdsa-sha2-[a-z0-9]+)[ \t]+[A-Za-z0-9+/=]+|\bsha(?:1|256|384|512)-[A-Za-z0-9+/=]+"
 )
-# Where such a name may be: the pair is only looked for around these words.
+# A pair is searched for only around these words, of which its name must have one.
 _HINT = re.compile(
     r"[Pp][Aa][Ss][Ss][WwPp]|[Tt][Oo][Kk][Ee][Nn]|[Ss][Ee][Cc][Rr][Ee][Tt]|[Cc][Rr][Ee][Dd]|[Kk][Ee][Yy]"
 )
@@ -72,7 +72,7 @@ _STORED = re.compile(r"^kind:[ \t]+Secret[ \t]*$", re.MULTILINE)
 # Words of a name that say what its value is. PWD is a folder, TOKENS and TOKENIZER are about language.
 CERTAIN = ("PASSWORD", "PASSWD", "PASSPHRASE")
 LIKELY = frozenset({"TOKEN", "SECRET", "CREDENTIAL", "CREDENTIALS", "KEY", "APIKEY"})
-# Ends of a name, without what stands between its words, that mean a secret and hardly anything else.
+# Ends of a name, without the separators of its words, that mean a secret and hardly anything else.
 MEANT = (
     *(
         "APIKEY",
@@ -87,7 +87,7 @@ MEANT = (
     *("AUTHTOKEN", "ACCESSTOKEN", "BEARERTOKEN", "REFRESHTOKEN", "APITOKEN", "HFTOKEN", "HUBTOKEN"),
     *("HUGGINGFACETOKEN", "WANDBTOKEN", "GITHUBTOKEN", "GITLABTOKEN", "CLIENTSECRET", "APISECRET"),
 )
-# Last words of names that tell of a secret without holding it.
+# Last words of names that are about a secret and do not hold it.
 _ABOUT = frozenset(
     {"REF", "FILE", "PATH", "NAME", "SECRET", "KEY", "POLICY", "LENGTH", "REQUIRED", "ENABLED", "STDIN"}
 )
@@ -118,23 +118,24 @@ class Secret:
     length: int
 
     def place(self, text: str) -> tuple[int, int]:
-        """Line and column, both from 1."""
+        """Return line and column, both from 1."""
         before = text[: self.offset]
         return before.count("\n") + 1, self.offset - before.rfind("\n")
 
 
 def secrets_in(text: str) -> list[Secret]:
-    """Every secret of a text in its order, each once; linear in the length of the text."""
+    """Return every secret of a text in its order, each once; linear in the length of the text."""
     found: dict[int, Secret] = {}
     for secret in (*_by_form(text), *_by_url(text), *_by_name(text), *_by_chance(text)):
-        # The same characters can have a form, a name, and a place in an address: told once, by form.
+        # The same characters can match by form, by name, and as part of an address: report them once, by
+        # form.
         if not any(one.offset <= secret.offset < one.offset + one.length for one in found.values()):
             found.setdefault(secret.offset, secret)
     return [found[offset] for offset in sorted(found)]
 
 
 def hidden(text: str, secrets: Iterable[str]) -> str:
-    """The text without any of the secrets: the longest goes first, lest a part of it stays."""
+    """Replace all secrets in the text, the longest first, so that no part of one remains."""
     for secret in sorted({*secrets}, key=lambda one: (-len(one), one)):
         text = text.replace(secret, HIDDEN)
     return text
@@ -149,7 +150,7 @@ def _by_form(text: str) -> Iterator[Secret]:
 
 
 def _named(text: str, offset: int) -> str:
-    """The name that a value on the same line has."""
+    """Return the name of a value that ends before `offset` on its line, or ""."""
     line = text[text.rfind("\n", 0, offset) + 1 : offset]
     names = re.findall(r"([A-Za-z_][A-Za-z0-9_.-]*)['\"]?\s*[:=]", line)
     return names[-1] if names else ""
@@ -164,7 +165,7 @@ def _by_url(text: str) -> Iterator[Secret]:
 
 
 def _by_chance(text: str) -> Iterator[Secret]:
-    """Words that nobody writes by hand, under names that say nothing."""
+    """Yield random words, which people do not write by hand, under names that say nothing."""
     public = None
     for match in _ANY.finditer(text):
         if not is_random(match.group()):
@@ -176,7 +177,7 @@ def _by_chance(text: str) -> Iterator[Secret]:
 
 
 def is_random(value: str) -> bool:
-    """Whether a word has both cases and digits in no order that words have.
+    """Return whether a word mixes cases and digits in an order that words do not have.
 
     Random characters turn from one class (upper, lower, digit) to another at 6 of 10 places, camelCase,
     identifiers and paths at 1 to 3.
@@ -203,7 +204,7 @@ def _by_name(text: str) -> Iterator[Secret]:
 
 
 def _pairs(text: str) -> Iterator[re.Match[str]]:
-    """Names that may mean a secret, with their values."""
+    """Yield names that may mean a secret, with their values."""
     end = 0
     for hint in _HINT.finditer(text):
         if hint.start() < end:
@@ -221,7 +222,7 @@ def _pairs(text: str) -> Iterator[re.Match[str]]:
 
 
 def _certainty(name: str) -> int:
-    """3 where a name can only mean a password, 2 a key or token, 1 where it may, 0 where it does not."""
+    """Return 3 if a name can only mean a password, 2 for a key or token, 1 for a possible secret, else 0."""
     words = [word.upper() for word in _WORDS.findall(name)]
     whole = "".join(words)
     if not words:
@@ -230,12 +231,12 @@ def _certainty(name: str) -> int:
         return 0 if words[-1] in _ABOUT else 3
     if whole.endswith(MEANT):
         return 2
-    # KEY and TOKEN describe many things (cacheKeyPrefix, tokenCount): the last word must say it.
+    # KEY and TOKEN describe many things (cacheKeyPrefix, tokenCount), so only the last word counts.
     return 1 if words[-1] in LIKELY or words[-2:] == ["KEY", "ID"] else 0
 
 
 def looks_secret(value: str, certainty: int) -> bool:
-    """Whether a value under such a name is a secret itself, not a reference, a path, a number or a word."""
+    """Return whether a value under such a name is a secret, not a reference, a path, a number or a word."""
     if value.lower() in _PLAIN or any(
         form.fullmatch(value) for form in (_REFERENCE, _DIGEST, _UUID, _PATH, _SECRET_KEY)
     ):
@@ -246,18 +247,19 @@ def looks_secret(value: str, certainty: int) -> bool:
     has_both = value.lower() != value and value.upper() != value
     if " " in value or value.isdigit() or not (has_digit or has_both):
         return False
-    # Under such a name one word with a number in it is no name of a Secret, which people write with dashes.
+    # Under such a name, a single word with a digit is not the name of a Secret: people write those with
+    # dashes.
     if certainty == 2 and has_digit and value.isalnum():
         return len(value) >= _LEAST_MEANT
     return len(value) >= _LEAST and not _NAME.fullmatch(value) and entropy(value) >= _BITS
 
 
 def entropy(value: str) -> float:
-    """Shannon's, in bits per character."""
+    """Return the Shannon entropy in bits per character."""
     counts = Counter(value)
     return -sum(count / len(value) * math.log2(count / len(value)) for count in counts.values())
 
 
 def stored_secrets(text: str) -> bool:
-    """Whether a manifest is a Secret: base64 hides nothing."""
+    """Return whether a manifest is a Secret: base64 hides nothing."""
     return _STORED.search(text) is not None

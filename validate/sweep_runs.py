@@ -1,4 +1,4 @@
-"""What happens to the trials of a sweep, told once for all of them to which the same happens."""
+"""What happens to the trials of a sweep, reported once for all trials with the same change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from gangplan.validate.problems import Problem
 from gangplan.validate.run_hours import Bodies, Key, sum_of
 
 SWEEP = "gangplan.dev/sweep"
-# What happens to several runs of a sweep: {n} of them, {such} one, {hours} what all take at most.
+# What happens to several runs of a sweep: {n} is their number, {such} one of them, {hours} what all take at
+# most.
 _WORDS: dict[Rule, str] = {
     RUN_STARTED: "{n} runs of sweep {sweep} are new, such as {such}: they join its queue when this is synced,"
     " {hours} together",
@@ -34,9 +35,9 @@ _KEEP = "To keep them, render with --keep-runs. "
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What happens to a run: the problem, at its key, the run itself, and the run that replaces it.
+    """What happens to a run: its key, the problem, its object, and the key of the run that replaces it.
 
-    `why` is the reason of a replacement.
+    `why` is the reason for a replacement.
     """
 
     key: Key
@@ -47,7 +48,7 @@ class Change:
 
 
 def together(changes: Iterable[Change], new: Bodies) -> Iterator[tuple[Key, Problem]]:
-    """The changes; those of the same kind of several runs of a sweep as one, where the first of them is."""
+    """Yield the changes, with equal ones of several runs of a sweep merged at the first of these runs."""
     groups: dict[object, list[Change]] = {}
     for one in changes:
         sweep = _sweep(one.body)
@@ -84,7 +85,7 @@ def _as_one(sweep: str, changes: list[Change], new: Bodies, is_there: bool) -> P
 
 
 def _removed(changes: list[Change], is_there: bool) -> str:
-    """How to end trials that left Git: of a sweep that is there, or with it."""
+    """Return how to end trials that left Git, with their sweep or without it."""
     if not is_there:
         return "Put the sweep back with state: stopped, and remove it in a later change."
     trials = [one.key[2].split("-")[-2] for one in changes]

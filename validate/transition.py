@@ -29,11 +29,12 @@ from gangplan.validate.runs import changes_of_runs, is_applied, is_record, meta_
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
-# Since Trainer 2.2 (trainer#3157); before, a change was taken and the JobSet refused it.
+# Since Trainer 2.2 (trainer#3157); before, Trainer accepted a change and the JobSet refused it.
 FIXED_RUN: tuple[Path, ...] = tuple(
     ("spec", name) for name in ("runtimeRef", "initializer", "trainer", "activeDeadlineSeconds", "managedBy")
 )
-# What holds the pods of a run and may be changed all the same: what it is, and what becomes of the change.
+# Kinds that hold the pods of a run and may still be changed: what users call them, and what the change leads
+# to.
 EDITED = {
     RUNTIME: (
         "runtime",
@@ -53,16 +54,17 @@ FIXED_BY_TOPOLOGY: tuple[Path, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A problem of the way from one state to the next: the object's key, and what is wrong with it."""
+    """A problem of the step from one state to the next: the object's key, and what is wrong with it."""
 
     key: Key
     problem: Problem
 
 
 def transition(before: Sequence[Body], after: Sequence[Body], versions: SchemaVersions) -> list[Step]:
-    """What a sync from one state of a cluster to the next would meet. Objects must be unique by key.
+    """Return the problems that a sync from one state of a cluster to the next would meet.
 
-    `versions` are those of the cluster after the step. Neither state needs to be valid.
+    Objects must be unique by key. `versions` are those of the cluster after the step. Neither state needs to
+    be valid.
     """
     old, new = _by_key(before), _by_key(after)
     found = [
@@ -90,7 +92,7 @@ def _changed(old: Body, new: Body, versions: SchemaVersions) -> Iterator[Problem
     kind = new["kind"]
     if kind in EDITED:
         if is_record(new):
-            return  # whatever read it is over
+            return  # the run that read it is over
         if old.get("spec") != new.get("spec"):
             at = _first_difference(old.get("spec"), new.get("spec"), ("spec",))
             what, becomes = EDITED[kind]
@@ -138,7 +140,7 @@ def _cure(kind: str) -> str:
 
 
 def _queue_label(old: Body, new: Body) -> Iterator[Problem]:
-    """Kueue's webhook refuses another queue for a run that is not suspended."""
+    """Report another queue for a run that is not suspended, which Kueue's webhook refuses."""
     was, now = ((meta_of(body).get("labels") or {}).get(QUEUE_LABEL) for body in (old, new))
     if was != now:
         yield Problem(
@@ -156,7 +158,7 @@ def _at(body: Any, path: Path) -> Any:
 
 
 def _first_difference(old: Any, new: Any, path: Path) -> Path:
-    """The deepest path that holds every difference on its way."""
+    """Return the deepest path that contains every difference."""
     while isinstance(old, dict) and isinstance(new, dict):
         keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
         if len(keys) != 1:
@@ -169,7 +171,10 @@ def _first_difference(old: Any, new: Any, path: Path) -> Path:
 
 
 def _queues(old: Mapping[Key, Body], new: Mapping[Key, Body]) -> Iterator[Step]:
-    """Queues and flavors that go while runs of theirs may hold quota: their deletion blocks (kueue 5.5)."""
+    """Yield queues and flavors that are removed while runs may hold quota of them.
+
+    Their deletion then blocks (kueue 5.5).
+    """
     for key, body in old.items():
         if key in new or key[0] not in ("ClusterQueue", "LocalQueue", "ResourceFlavor"):
             continue
@@ -183,7 +188,10 @@ def _queues(old: Mapping[Key, Body], new: Mapping[Key, Body]) -> Iterator[Step]:
 
 
 def _drained(key: Key) -> str:
-    """The patch that empties a queue before it goes. A flavor has no such field: its queues do."""
+    """Return how to drain a queue before it is removed.
+
+    A flavor has no stopPolicy, so the patch is for its queues.
+    """
     kind, name = ("ClusterQueue", "QUEUE") if key[0] == "ResourceFlavor" else (key[0], key[2])
     # What begins like JSON must be JSON (kustomize v5.7, PatchTransformer.go, jsonPatchFromBytes).
     change = '[{"op": "add", "path": "/spec/stopPolicy", "value": "HoldAndDrain"}]'
@@ -195,7 +203,7 @@ def _drained(key: Key) -> str:
 
 
 def _users(bodies: Mapping[Key, Body]) -> dict[str, set[Key]]:
-    """Each run that is not archived, with the queues and flavors behind it."""
+    """Return each applied run with its LocalQueue, ClusterQueue and flavors."""
     found: dict[str, set[Key]] = {}
     for key, body in bodies.items():
         queue = (meta_of(body).get("labels") or {}).get(QUEUE_LABEL)

@@ -1,4 +1,4 @@
-"""Which versions of the servers a cluster runs: what schemas and rules are chosen by."""
+"""The versions of the servers that a cluster runs, by which schemas and rules are chosen."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gangplan.validate.apiserver.schema import SchemaVersions
 
 
 def versions_of(platform: Platform) -> SchemaVersions:
-    """The minors that schemas and rules are chosen by."""
+    """Return the minors by which schemas and rules are chosen."""
     return SchemaVersions(
         kubernetes=platform.kubernetes.line,
         trainer=platform.trainer.line if platform.has_trainer else None,

@@ -1,4 +1,4 @@
-"""A cluster as its built objects and node pools say it, and a run on it: what every proof starts from."""
+"""A cluster, as its built objects and node pools describe it, and a run on it: the input of every proof."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class NodeGroupTaint:
-    """A taint of a node; an empty value is the empty text."""
+    """A taint of a node; a taint without a value has ""."""
 
     key: str
     value: str
@@ -34,10 +34,11 @@ class NodeGroupTaint:
 
 @dataclass(frozen=True, slots=True)
 class NodeGroup:
-    """Nodes of one shape. `free` is what one of them has for runs: allocatable without its DaemonSets.
+    """Nodes of one shape.
 
-    `domains` are the topology levels, widest first: (node label, nodes in one domain; 0 where not known).
-    Nodes fill domains in order: node i is in domain i // nodes of each level.
+    `free` is what one of them has for runs: allocatable without its DaemonSets. `domains` are the topology
+    levels, widest first: (node label, nodes in one domain; 0 if unknown). Nodes fill domains in order: node i
+    is in domain i // nodes of each level.
     """
 
     name: str
@@ -64,18 +65,18 @@ def _of_mpi_job(body: Body) -> Templates:
         yield ("spec", "mpiReplicaSpecs", name, "template"), (one or {}).get("template") or {}
 
 
-# Of every kind that holds templates of the pods of a run.
+# For every kind that holds pod templates of a run, a function that yields them.
 TEMPLATES: Mapping[str, Callable[[Body], Templates]] = {RUNTIME: _of_runtime, MPIJOB.holder: _of_mpi_job}
 
 
 def templates_of(body: Body) -> Templates:
-    """The templates of the pods that come of an object of a run, each with its place."""
+    """Yield the pod templates in an object of a run, each with its path."""
     find = TEMPLATES.get(body["kind"])
     return find(body) if find else iter(())
 
 
 class _Kind:
-    """The objects of a kind by namespace and name; among equals the first counts."""
+    """The objects of a kind, by namespace and name; of several with the same name, the first counts."""
 
     __slots__ = ("every", "homes", "names", "places")
 
@@ -93,7 +94,7 @@ class _Kind:
 
 
 class Index:
-    """Objects by kind, and those of kinds that somebody asks for by namespace and name."""
+    """Objects by kind; those of kinds that are looked up are indexed by namespace and name."""
 
     def __init__(self, world: World) -> None:
         self._bodies: dict[str, list[Body]] = {}
@@ -102,7 +103,7 @@ class Index:
         self._kinds: dict[str, _Kind] = {}
 
     def of(self, kind: str) -> _Kind:
-        """The objects of a kind."""
+        """Return the objects of a kind."""
         if kind not in self._kinds:
             self._kinds[kind] = _Kind(self._bodies.get(kind, ()))
         return self._kinds[kind]
@@ -110,10 +111,10 @@ class Index:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class World:
-    """Everything that stands on a cluster before any run, as built, and its nodes. Each is one of its own.
+    """All objects that a cluster has before any run, as built, and its nodes.
 
-    A run must not cost more on a cluster with more teams: proofs look objects up by their names, and what
-    they need of all objects together they read `once`.
+    Worlds are compared by identity. A run must not cost more on a cluster with more teams: proofs look
+    objects up by their names, and read what they need from all objects together through `once`.
     """
 
     cluster: str
@@ -126,9 +127,9 @@ class World:
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def once(self, make: Callable[[World], Value]) -> Value:
-        """What a function makes of this world, kept for as long as the world is.
+        """Return what a function makes of this world, cached for the life of the world.
 
-        The function must read nothing else. What it makes must not hold the world, or neither is ever freed
+        The function must read nothing else. Its result must not refer to the world, or neither is ever freed
         without the garbage collector.
         """
         if make not in self._kept:
@@ -137,22 +138,22 @@ class World:
         return made
 
     def of_kind(self, kind: str, namespace: str | None = None) -> Sequence[Body]:
-        """The objects of a kind, of one namespace when it is given."""
+        """Return the objects of a kind, of one namespace if it is given."""
         objects = self.once(Index).of(kind)
         return objects.every if namespace is None else objects.homes.get(namespace, ())
 
     def find(self, kind: str, name: str, namespace: str | None = None) -> Body | None:
-        """One object by name, of one namespace when it is given."""
+        """Return an object by name, of one namespace if it is given."""
         objects = self.once(Index).of(kind)
         return objects.names.get(name) if namespace is None else objects.places.get((name, namespace))
 
     def at(self, kind: str, name: str, namespace: str | None) -> Body | None:
-        """One object by its whole name; `namespace` is None for one that is in none."""
+        """Return an object by name and namespace; `namespace` is None for one without a namespace."""
         return self.once(Index).of(kind).places.get((name, namespace))
 
 
 def namespaces(world: World) -> dict[str, Mapping[str, str]]:
-    """The labels of the namespaces that stand on a cluster, by name; for `World.once`."""
+    """Return the labels of the namespaces of a cluster, by name; for `World.once`."""
     return {
         body["metadata"]["name"]: body["metadata"].get("labels") or {} for body in world.of_kind("Namespace")
     }
@@ -160,9 +161,9 @@ def namespaces(world: World) -> dict[str, Mapping[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class BuiltRun:
-    """A run: what was planned, and its built objects.
+    """A run: its plan, and its built objects.
 
-    `generated` are the objects before any patch, in the same order; empty where they do not matter.
+    `generated` are the objects before any patch, in the same order; empty if they do not matter.
     """
 
     unit: Unit
@@ -171,7 +172,7 @@ class BuiltRun:
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def once(self, make: Callable[[World, Sequence[Body]], Value], world: World) -> Value:
-        """What a function makes of this run on a world: what one proof has read, the next need not read."""
+        """Return what a function makes of this run on a world, cached so that several proofs share it."""
         if (make, world) not in self._kept:
             self._kept[make, world] = make(world, self.bodies)
         made: Value = self._kept[make, world]
@@ -179,17 +180,17 @@ class BuiltRun:
 
 
 def local_disk(storage_class: str) -> str:
-    """What a node has of a class of local disks, as a name among its resources (CSIStorageCapacity)."""
+    """Return the name of a class of local disks among a node's resources (CSIStorageCapacity)."""
     return f"storage/{storage_class}"
 
 
 def is_untold(resource: str) -> bool:
-    """Whether nodes may have some although their pool does not say so: disk, and volumes of any class."""
+    """Return whether nodes may have a resource that their pool does not state: disk, and any volumes."""
     return resource == "ephemeral-storage" or resource.startswith("storage/")
 
 
 def asked_by(unit: Unit, resource: str) -> str:
-    """The field of a spec that asks for a resource of a worker."""
+    """Return the field of a spec that asks for a resource of a worker."""
     if resource in ("cpu", "memory"):
         return resource
     is_scratch = resource == "ephemeral-storage" and "disk" not in unit.job.origins
@@ -199,7 +200,7 @@ def asked_by(unit: Unit, resource: str) -> str:
 
 
 def world_of(cluster: str, spec: Cluster, versions: SchemaVersions, standing: Sequence[Body]) -> World:
-    """The world of a cluster file and the objects that stand on it."""
+    """Build the world of a cluster file and the objects that the cluster has before any run."""
     levels = tuple((level.label, level.nodes or 0) for level in spec.topology)
     groups = tuple(node_group(name, pool, levels) for name, pool in spec.node_pools.items())
     pods = (
@@ -209,7 +210,7 @@ def world_of(cluster: str, spec: Cluster, versions: SchemaVersions, standing: Se
 
 
 def node_group(name: str, pool: NodePool, levels: tuple[tuple[str, int], ...]) -> NodeGroup:
-    """A node pool as nodes; a pool that grows has all the nodes that it may get."""
+    """Return a node pool as nodes; a pool that grows counts with all the nodes that it may get."""
     count = pool.autoscale.most if pool.autoscale else pool.count
     taken = {"cpu": pool.daemons.cpu, "memory": pool.daemons.memory} if pool.daemons else {}
     free = {"cpu": _number(pool.cpu), "memory": _number(pool.memory)}
@@ -217,14 +218,17 @@ def node_group(name: str, pool: NodePool, levels: tuple[tuple[str, int], ...]) -
     free |= {resource: _number(amount) for resource, amount in pool.offered.items()}
     if pool.local_disk is not None:
         free[local_disk(pool.local_disk.storage_class)] = _number(pool.local_disk.size)
-    # Every node that runs may use is a Linux node.
+    # Runs may use only Linux nodes.
     labels = {**pool.labels, "kubernetes.io/os": "linux", ARCH_LABEL: pool.processor}
     taints = tuple(NodeGroupTaint(taint.key, taint.value or "", taint.effect) for taint in pool.taints)
     return NodeGroup(name, count, labels, taints, free, levels, _numa(pool))
 
 
 def _numa(pool: NodePool) -> dict[str, int]:
-    """Resources that the kubelet takes from one NUMA node, or refuses the pod; with the number of these."""
+    """Return resources that the kubelet must take from one NUMA node, with the number of NUMA nodes.
+
+    It refuses a pod for which it cannot.
+    """
     numa = pool.numa
     if numa is None or numa.policy not in ("restricted", "single-numa-node"):
         return {}

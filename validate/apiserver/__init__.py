@@ -1,1 +1,1 @@
-"""What the Kubernetes API server says of an object: schemas, defaults, validation, policies, CRD rules."""
+"""What the Kubernetes API server checks in an object: schemas, defaults, validation, policies, CRD rules."""

@@ -1,4 +1,4 @@
-"""LimitRange and ResourceQuota: resource names and amounts that the API server refuses beside their schemas.
+"""Checks of LimitRange and ResourceQuota in addition to their schemas: resource names and amounts.
 
 Sources: pkg/apis/core/validation/validation.go (ValidateLimitRange, ValidateResourceQuota) and
 pkg/apis/core/helper/helpers.go of Kubernetes v1.34.
@@ -23,12 +23,12 @@ QUOTA_RESOURCES = frozenset(
 COUNTS = QUOTA_RESOURCES - {
     name for name in QUOTA_RESOURCES if name.rpartition(".")[2] in (*COMPUTE, "storage")
 }
-# In a LimitRange each of these is at most the next, where both are given.
+# In a LimitRange each of these is at most the next, if both are given.
 ORDER = ("min", "defaultRequest", "default", "max")
 
 
 def limit_range(body: Body) -> Found:
-    """Types told once, names of resources that containers have, bounds in order."""
+    """Check a LimitRange: each type once, names of resources that containers have, bounds in order."""
     seen: set[str] = set()
     for index, limit in enumerate(body["spec"].get("limits") or ()):
         at: Path = ("spec", "limits", index)
@@ -59,7 +59,7 @@ def _ordered(at: Path, limit: Body) -> Found:
 
 
 def resource_quota(body: Body) -> Found:
-    """Names that a quota can count."""
+    """Check a ResourceQuota: names that a quota can count, and whole numbers for counts of objects."""
     for resource, amount in sorted((body["spec"].get("hard") or {}).items()):
         at: Path = ("spec", "hard", resource)
         if not _is_quota_resource(resource):

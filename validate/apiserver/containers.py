@@ -1,4 +1,4 @@
-"""Rules for one container: resources, environment, mounts, ports, probes (core/validation of Kubernetes)."""
+"""Checks of one container: resources, environment, mounts, ports, probes (core/validation of Kubernetes)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STANDARD = ("cpu", "memory", "ephemeral-storage")
 
 
 def container(path: Path, one: Body, volumes: dict[str, Body], claims: set[str]) -> Found:
-    """Whatever a container says that cannot be. `volumes` and `claims` are those of its pod."""
+    """Check a container by itself. `volumes` and `claims` are those of its pod."""
     if one.get("image", "").strip() != one.get("image", ""):
         yield problem((*path, "image"), f"image '{one['image']}' starts or ends with a space")
     if not one.get("image"):
@@ -58,7 +58,7 @@ def container(path: Path, one: Body, volumes: dict[str, Body], claims: set[str])
 
 
 def resources(path: Path, wanted: Body, claims: set[str]) -> Found:
-    """Names, whole numbers, and requests against limits."""
+    """Check names, whole numbers, and requests against limits."""
     requests, limits = wanted.get("requests") or {}, wanted.get("limits") or {}
     for part, amounts in (("requests", requests), ("limits", limits)):
         for name, value in amounts.items():
@@ -110,7 +110,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def source(path: Path, body: Body) -> Found:
-    """Where the value of a variable comes from."""
+    """Check the source of a variable's value."""
     field = body.get("fieldRef")
     if field:
         if field.get("apiVersion", "v1") != "v1":
@@ -223,7 +223,7 @@ def _lifecycle(path: Path, lifecycle: Body) -> Found:
 
 
 def security(path: Path, context: Body) -> Found:
-    """The security context of a container or a pod."""
+    """Check the security context of a container or a pod."""
     for name in ("seccompProfile", "appArmorProfile"):
         if name in context:
             yield from _profile((*path, name), context[name])
@@ -236,7 +236,7 @@ def security(path: Path, context: Body) -> Found:
 
 
 def beside_pod(path: Path, one: Body, spec: Body) -> Found:
-    """What depends on the pod: /proc in the open needs its own users, a sleep must end before it does."""
+    """Check procMount and preStop sleep, which depend on the pod's users and grace period."""
     sleep = (((one.get("lifecycle") or {}).get("preStop") or {}).get("sleep") or {}).get("seconds", 0)
     if not 0 <= sleep <= max(0, spec.get("terminationGracePeriodSeconds", 30)):
         yield problem(

@@ -1,4 +1,4 @@
-"""Forms of names and values that several rules ask for, as Kubernetes has them (apimachinery validation)."""
+"""Types and checks of names and values that several checks share, as in apimachinery's validation."""
 
 from __future__ import annotations
 
@@ -30,39 +30,42 @@ MOST = Quantity.of(10**40)
 
 
 def problem(path: Path, message: str, help: str = "") -> Problem:
-    """A problem of this rule."""
+    """Return a problem of the rule object-invalid."""
     return Problem(path, message, help, OBJECT_INVALID)
 
 
 def is_label_1035(name: str) -> bool:
-    """Lower-case letters, digits and '-', starting with a letter, at most 63."""
+    """Return whether a name is a DNS-1035 label.
+
+    It has lower-case letters, digits and '-', starts with a letter, and has at most 63 characters.
+    """
     return len(name) <= 63 and LABEL_1035.fullmatch(name) is not None
 
 
 def is_subdomain(name: str) -> bool:
-    """Labels with dots between them, at most 253."""
+    """Return whether a name is DNS labels joined by dots, at most 253 characters."""
     return len(name) <= 253 and SUBDOMAIN.fullmatch(name) is not None
 
 
 def is_qualified(name: str) -> bool:
-    """`name` or `prefix/name`."""
+    """Return whether a name has the form `name` or `prefix/name`."""
     prefix, slash, rest = name.rpartition("/")
     return NAME_PART.fullmatch(rest) is not None and (not slash or is_subdomain(prefix))
 
 
 def is_port_name(name: str) -> bool:
-    """At most 15 lower-case letters, digits and single '-', with a letter among them."""
+    """Return whether a name has at most 15 lower-case letters, digits and single '-', and one letter."""
     return len(name) <= 15 and PORT_NAME.fullmatch(name) is not None and not name.replace("-", "").isdigit()
 
 
 def is_domain_path(name: str) -> bool:
-    """`example.com/path`."""
+    """Return whether a name has the form `example.com/path`."""
     host, slash, path = name.partition("/")
     return bool(slash) and is_subdomain(host) and DOMAIN_PATH.fullmatch(path) is not None
 
 
 def amount(value: Any) -> Quantity:
-    """A quantity that its schema has let through."""
+    """Return a quantity that its schema has accepted."""
     return _amount(str(value))
 
 
@@ -70,13 +73,13 @@ def amount(value: Any) -> Quantity:
 def _amount(text: str) -> Quantity:
     try:
         return parse(text.removeprefix("+"))
-    except QuantityError:  # more than gangplan counts with; Kubernetes takes the most that it has
+    except QuantityError:  # more than gangplan counts with; Kubernetes uses its maximum
         return MOST
 
 
 @lru_cache(maxsize=4096)
 def range_of(text: str) -> IPv4Network | IPv6Network | None:
-    """An address range; host bits and leading zeros are forgiven, as the API server forgives them."""
+    """Parse an address range, or return None; like the API server, it accepts host bits and leading zeros."""
     address, _, length = text.partition("/")
     if ":" not in address:
         address = ".".join(part.lstrip("0") or "0" for part in address.split("."))
@@ -87,7 +90,7 @@ def range_of(text: str) -> IPv4Network | IPv6Network | None:
 
 
 def is_address(text: str) -> bool:
-    """An IP address."""
+    """Return whether a text is an IP address."""
     try:
         ip_address(text)
     except ValueError:
@@ -96,7 +99,7 @@ def is_address(text: str) -> bool:
 
 
 def relative_path(path: Path, text: str, what: str) -> Found:
-    """A path below a volume: relative, without '..'."""
+    """Check that a path below a volume is relative and has no '..'."""
     if text.startswith("/"):
         yield problem(path, f"{what} '{text}' must be a relative path")
     if ".." in text.split("/"):
@@ -104,7 +107,7 @@ def relative_path(path: Path, text: str, what: str) -> Found:
 
 
 def twice(path: Path, values: list[Any], key: Callable[[Any], Any], what: str) -> Found:
-    """An entry for each value whose key came before."""
+    """Report each value whose key occurred before."""
     seen: set[Any] = set()
     for index, value in enumerate(values):
         name = key(value)
@@ -114,7 +117,7 @@ def twice(path: Path, values: list[Any], key: Callable[[Any], Any], what: str) -
 
 
 def selector(path: Path, body: Body | None) -> Found:
-    """The expressions of a label selector."""
+    """Check the expressions of a label selector."""
     for index, entry in enumerate((body or {}).get("matchExpressions") or ()):
         at = (*path, "matchExpressions", index, "values")
         values = entry.get("values") or []

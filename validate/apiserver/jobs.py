@@ -1,4 +1,4 @@
-"""Rules for one Job of a run (batch/validation of Kubernetes). Its mode is JobSet's default: Indexed."""
+"""Checks of one Job of a run (batch/validation of Kubernetes), Indexed by default as in JobSet."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from gangplan.validate.apiserver.forms import Body, Found, Path, is_domain_path,
 
 
 def job(path: Path, spec: Body) -> Found:
-    """What a Job template says that cannot be."""
+    """Check the spec of a Job template."""
     restart = (spec["template"].get("spec") or {}).get("restartPolicy", "OnFailure")
     manager = spec.get("managedBy")
     if manager is not None and not is_domain_path(manager):

@@ -1,8 +1,8 @@
-"""Labels against what selectors ask of them: label selectors, and the required node affinity of a pod.
+"""Matching labels with label selectors, and with the required node affinity of a pod.
 
 Sources, the same from k8s.io v0.34 to v0.36: apimachinery pkg/labels, component-helpers
-scheduling/corev1/nodeaffinity. Selectors are as their schema let them through. What a selector that is not
-there means differs from place to place, and is up to who asks.
+scheduling/corev1/nodeaffinity. Selectors must fit their schema. What a missing selector means differs from
+place to place, so callers decide it.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from typing import Any
 from gangplan.validate.apiserver.forms import Body
 
 Labels = Mapping[str, str]
-# Effects that keep a pod off a node; PreferNoSchedule only makes it less liked.
+# Effects that keep a pod off a node; PreferNoSchedule only lowers the node's score.
 HARD = ("NoSchedule", "NoExecute")
 
 
 def has_all(wanted: Labels, labels: Labels) -> bool:
-    """Whether every wanted label is there."""
+    """Return whether labels include every wanted label."""
     return all(labels.get(key) == value for key, value in wanted.items())
 
 
 def takes(selector: Mapping[str, Any], labels: Labels) -> bool:
-    """Whether a label selector takes an object with these labels; an empty one takes everything."""
+    """Return whether a label selector matches an object with these labels; an empty one always does."""
     return has_all(selector.get("matchLabels") or {}, labels) and all(
         holds(entry, labels) for entry in selector.get("matchExpressions") or ()
     )
 
 
 def holds(entry: Mapping[str, Any], labels: Labels) -> bool:
-    """One requirement of a selector: In, NotIn, Exists, DoesNotExist, and for nodes Gt and Lt.
+    """Return whether labels meet one requirement: In, NotIn, Exists, DoesNotExist, and for nodes Gt and Lt.
 
-    A missing label fulfils NotIn and DoesNotExist alone. Gt and Lt compare whole numbers; anything else
-    on either side matches nothing.
+    A missing label meets only NotIn and DoesNotExist. Gt and Lt compare whole numbers; anything else on
+    either side matches nothing.
     """
     key, operator, values = entry["key"], entry["operator"], entry.get("values") or []
     there = key in labels
@@ -52,7 +52,7 @@ def holds(entry: Mapping[str, Any], labels: Labels) -> bool:
 
 
 def whole(text: str) -> int | None:
-    """A number as strconv.ParseInt reads it; None for everything else."""
+    """Parse a whole number as strconv.ParseInt does; return None for anything else."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not digits.isascii() or not digits.isdigit():
         return None
@@ -62,22 +62,25 @@ def whole(text: str) -> int | None:
 
 
 def required_terms(spec: Body) -> list[Body] | None:
-    """The terms of the required node affinity of a pod, of which one must hold; None where there is none."""
+    """Return the terms of a pod's required node affinity; None if there is none.
+
+    One of the terms must match.
+    """
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     return None if required is None else list(required.get("nodeSelectorTerms") or ())
 
 
 def any_term(terms: Iterable[Body], labels: Labels, name: str | None) -> bool:
-    """Whether one of the terms holds for a node with these labels and this name.
+    """Return whether one of the terms matches a node with these labels and this name.
 
-    A name of None is a node that has none yet; "" leaves `matchFields` aside, which know only the name.
+    A name of None is a node that has no name yet; "" ignores `matchFields`, which only test the name.
     """
     return any(_term_holds(term, labels, name) for term in terms)
 
 
 def _term_holds(term: Body, labels: Labels, name: str | None) -> bool:
-    """One term; without expressions and fields it accepts no node."""
+    """Return whether one term matches; a term without expressions and fields matches no node."""
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     if not expressions and not fields:
         return False

@@ -1,8 +1,8 @@
-"""The checks of Pod Security admission: what baseline and restricted refuse, at every version of them.
+"""The checks of Pod Security admission: what baseline and restricted refuse, at each of their versions.
 
 Source: k8s.io/pod-security-admission v0.34 (policy/check_*.go, registry.go), and of Kubernetes 1.35 to 1.37
-check_procMount_*.go, check_runAs*.go and check_sysctls.go. `tests/validate/test_pod_security.py` holds all
-fixtures of that module against it.
+check_procMount_*.go, check_runAs*.go and check_sysctls.go. `tests/validate/test_pod_security.py` compares
+them with all fixtures of that module.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ Said = Iterator[tuple[Path, str]]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check of a level, since a minor of it; restricted leaves out the check of baseline it `replaces`."""
+    """A check of a level, since a minor of it.
+
+    If restricted has a check that `replaces` one of baseline, it leaves that one out.
+    """
 
     name: str
     is_restricted: bool
@@ -41,9 +44,9 @@ class Check:
 
 
 def violations(body: Body, is_restricted: bool, minor: int, server: int) -> Iterator[tuple[str, Path, str]]:
-    """What a level refuses of a pod: the check's name, the path in the pod, and words.
+    """Yield what a level refuses in a pod: the check's name, the path in the pod, and words.
 
-    `minor` is that of the level (34 of v1.34), `server` that of the API server, which knows no newer level.
+    `minor` is that of the level (34 for v1.34), `server` that of the API server, which knows no newer level.
     """
     pod = Pod(body, min(minor, server), server)
     checks = [one for one in CHECKS if one.since <= pod.minor and (is_restricted or not one.is_restricted)]

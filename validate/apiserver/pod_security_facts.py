@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from gangplan.validate.apiserver.forms import Body, Path
 
-# What the module's own version decides, whatever version of a level a namespace names.
+# It depends on the version of the module, whichever version of a level a namespace names.
 IMAGE_VOLUMES_SINCE = 33
 BASELINE_CAPABILITIES = frozenset(
     {
@@ -55,7 +55,7 @@ PROFILES = ("RuntimeDefault", "Localhost")
 
 
 class Pod:
-    """A pod or a template of one; what is null is not there. Paths lead from its `spec` or its `metadata`."""
+    """A pod or a pod template; nulls count as absent. Paths begin with `spec` or `metadata`."""
 
     __slots__ = ("annotations", "context", "minor", "server", "spec", "volumes")
 
@@ -69,22 +69,22 @@ class Pod:
 
     @property
     def is_windows(self) -> bool:
-        """Whether it says so, which levels look at since 1.25."""
+        """Whether the pod states that it runs on Windows, which levels consider since 1.25."""
         return self.minor >= 25 and (self.spec.get("os") or {}).get("name") == "windows"
 
     @property
     def is_in_user_namespace(self) -> bool:
-        """Whether its users are not those of the node, which levels look at since 1.35."""
+        """Whether the pod has users of its own, not the node's; levels consider this since 1.35."""
         return self.minor >= 35 and self.spec.get("hostUsers") is False
 
     def containers(self) -> Iterator[tuple[Path, Body, Body]]:
-        """Path, container and its security context; sidecars are init containers."""
+        """Yield path, container and its security context; sidecars are init containers."""
         for name in ("initContainers", "containers", "ephemeralContainers"):
             for index, one in enumerate(self.spec.get(name) or ()):
                 yield ("spec", name, index), one, one.get("securityContext") or {}
 
     def contexts(self) -> Iterator[tuple[Path, str, Body]]:
-        """Path, words and content of each security context, that of the pod first."""
+        """Yield path, words and content of each security context, the pod's first."""
         yield ("spec", "securityContext"), "the pod", self.context
         for at, one, context in self.containers():
             yield (*at, "securityContext"), f"container '{one['name']}'", context

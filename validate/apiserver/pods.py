@@ -1,6 +1,6 @@
-"""Rules for one pod of a run: volumes, containers, where it may stand (core/validation of Kubernetes).
+"""Checks of one pod of a run: volumes, containers, placement (core/validation of Kubernetes).
 
-The CRDs that embed a pod template check its form only; the Job made of it is refused later.
+The CRDs that embed a pod template check only its schema; the Job created from it is refused later.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TOKEN_SECONDS = 600
 
 
 def pod(path: Path, spec: Body, added: tuple[str, ...] = ()) -> Found:
-    """Whatever a pod of a Job says that cannot be. `added` are volumes that Trainer puts into it."""
+    """Check the spec of a Job's pod. `added` are volumes that Trainer or the MPI operator adds to it."""
     volumes = {volume["name"]: volume for volume in spec.get("volumes") or ()}
     known: dict[str, Body] = {**{name: {} for name in added}, **volumes}
     claims = {claim["name"] for claim in spec.get("resourceClaims") or ()}
@@ -251,7 +251,7 @@ def _whole(path: Path, spec: Body) -> Found:
 
 
 def _shared(path: Path, spec: Body) -> Found:
-    """The resources of a pod as a whole must hold those of its containers."""
+    """Check that the resources of a pod as a whole cover those of its containers."""
     yield from containers.resources(path, spec["resources"], set())
     for part in ("requests", "limits"):
         for name, value in (spec["resources"].get(part) or {}).items():

@@ -1,7 +1,7 @@
-"""One object and a cluster's versions in, the places where the object breaks its schema out.
+"""Checking an object with the schema of its kind at a cluster's versions.
 
-The schema files (schemas/*.json, docs/decisions/0004-schemas.md) hold each distinct definition once, by the
-first minor that has it; a kind's schema is assembled from them when it is first asked for.
+The schema files (schemas/*.json, docs/decisions/0004-schemas.md) contain each distinct definition once, by
+the first minor that has it; a kind's schema is assembled from them on first use.
 """
 
 from __future__ import annotations
@@ -34,32 +34,33 @@ COMPONENT_OF_GROUP = {
     "monitoring.coreos.com": "addons",
     "external-secrets.io": "addons",
 }
-# Built in, and the same in every version for what schemas/addons.yaml holds of them.
+# Built-in kinds whose schemas are written by hand; the part in schemas/addons.yaml is the same in every
+# version.
 BY_HAND = frozenset({("v1", "PersistentVolume")})
-# The one state of schemas/addons.yaml: no cluster file states the versions of these add-ons.
+# The only version of schemas/addons.yaml: no cluster file states the versions of these add-ons.
 ADDONS = "1"
 
 
 class Crds(Protocol):
-    """Kinds of CRDs that a workspace took in (crdrules/registry.py)."""
+    """Kinds of CRDs that a workspace imported (crdrules/registry.py)."""
 
     @property
     def resources(self) -> Mapping[tuple[str, str], tuple[str, bool]]:
-        """(group, kind) -> (plural, whether its objects stand in namespaces)."""
+        """(group, kind) -> (plural, whether its objects have a namespace)."""
 
     def schema(self, api_version: str, kind: str) -> Schema | None:
-        """The structural schema of a kind; None for a kind that was not taken in."""
+        """Return the structural schema of a kind, or None for a kind that was not imported."""
 
     def has_status(self, api_version: str, kind: str) -> bool:
-        """Whether the status of a kind that was taken in is a subresource."""
+        """Return whether the status of an imported kind is a subresource."""
 
     def engine(self, api_version: str, kind: str, minor: int) -> CompiledSchema | None:
-        """What checks objects of a kind on Kubernetes 1.`minor`; None for a kind that was not taken in."""
+        """Return the engine for a kind on Kubernetes 1.`minor`, or None for a kind that was not imported."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaVersions:
-    """The minors of one cluster (`1.34`, `2.3`, `0.19`, `0.12`); None where a component is not installed.
+    """The minors of one cluster (`1.34`, `2.3`, `0.19`, `0.12`); None for a component that is not installed.
 
     Trainer brings its own JobSet types, so `jobset` matters only to objects of kind JobSet.
     """
@@ -69,10 +70,10 @@ class SchemaVersions:
     kueue: str | None = None
     jobset: str | None = None
     mpi: str | None = None  # of the MPI operator
-    crds: Crds | None = None  # kinds that the workspace took in
+    crds: Crds | None = None  # kinds that the workspace imported
 
     def minor(self, component: str) -> str | None:
-        """The minor of a component by its name."""
+        """Return the minor of a component by its name."""
         value: str | None = ADDONS if component == "addons" else getattr(self, component)
         return value
 
@@ -91,11 +92,11 @@ class CompiledSchema:
         self._keyed = keyed_lists(schema, schema["$defs"], {})
 
     def accepts(self, body: dict[str, Any], is_shown: bool = False) -> bool:
-        """Whether nothing is wrong. The only call made for a good object; `is_shown` as in `problems`."""
+        """Return whether nothing is wrong; the only call for a good object. `is_shown` as in `problems`."""
         return (is_shown or self._validator.is_valid(body)) and not has_repeats(body, self._keyed)
 
     def problems(self, body: dict[str, Any]) -> list[Problem]:
-        """Everything that is wrong, in the order of the path."""
+        """Return everything that is wrong, in the order of the path."""
         found = list(repeats(body, self._keyed, ()))
         errors = list(self._validator.iter_errors(body))
         mistyped = {tuple(error.instance_path) for error in errors if error.schema_path[-1] == "type"}
@@ -106,13 +107,13 @@ class CompiledSchema:
             if error.schema_path[-1] != "additionalProperties":
                 found += words.explain(self.schema, path, list(error.schema_path), error.instance, error.kind)
                 continue
-            # Of a mapping that has no fields at all, the engine names a value and not the mapping.
+            # For a mapping without any fields, the engine names a value and not the mapping.
             for problem in words.explain(self.schema, path, list(error.schema_path), at(body, path), None):
                 found.append(self._other_minor(problem, list(error.schema_path)))
         return in_order(found) or [Problem((), "the object breaks its schema")]
 
     def _other_minor(self, problem: Problem, schema_path: list[str | int]) -> Problem:
-        """The problem of an unknown field, with the other minors of the component that do have the field."""
+        """Return the problem of an unknown field, with other minors of the component that have it."""
         name = str(schema_path[1]) if schema_path[0] == "$defs" else self._root
         minors = _minors_with(self.component, name, str(problem.path[-1]))
         if not minors:
@@ -122,18 +123,18 @@ class CompiledSchema:
 
 
 def at(value: Any, path: tuple[str | int, ...]) -> Any:
-    """The value at a path."""
+    """Return the value at a path."""
     for step in path:
         value = value[step]
     return value
 
 
 def problems(body: dict[str, Any], versions: SchemaVersions, is_shown: bool = False) -> list[Problem]:
-    """All that the schema of the object's kind finds wrong with it, for the given versions; never raises.
+    """Return all problems of an object with the schema of its kind, for the given versions; never raises.
 
-    `is_shown`: it shows its schema nothing that good objects have not shown (schema_facts.py).
-    An object whose kind or version has no schema here is one problem of rule `schema-missing`: what was
-    not checked is not called good.
+    `is_shown` says that its shape is known to fit the schema (schema_facts.py). An object whose kind or
+    version has no schema here is one problem of rule `schema-missing`: what was not checked is not called
+    good.
     """
     api_version, kind = body.get("apiVersion"), body.get("kind")
     if not isinstance(api_version, str) or not isinstance(kind, str):
@@ -143,18 +144,18 @@ def problems(body: dict[str, Any], versions: SchemaVersions, is_shown: bool = Fa
         return [found]
     try:
         return [] if found.accepts(body, is_shown) else found.problems(body)
-    except ValueError as error:  # a key that is no text, or a date: nothing that JSON can say
+    except ValueError as error:  # a key that is not a text, or a date: JSON has neither
         return [Problem((), f"the object contains a value that JSON does not have: {error}")]
 
 
 def schema_for(versions: SchemaVersions, api_version: str, kind: str) -> Schema | None:
-    """The self-contained JSON Schema (draft 2020-12) of a kind, or None when the versions do not serve it."""
+    """Return the self-contained JSON Schema (draft 2020-12) of a kind, or None if the versions lack it."""
     engine = engine_for(versions, api_version, kind)
     return None if isinstance(engine, Problem) else engine.schema
 
 
 def kinds(versions: SchemaVersions) -> list[tuple[str, str]]:
-    """Every (apiVersion, kind) that has a schema for these versions, sorted."""
+    """Return every (apiVersion, kind) that has a schema for these versions, sorted."""
     out = []
     for component in ("kubernetes", "jobset", "trainer", "mpi", "kueue", "addons"):
         minor = versions.minor(component)
@@ -172,10 +173,10 @@ def materialise(
     only: Collection[str] | None = None,
     words: Collection[str] | None = None,
 ) -> Path:
-    """Write one file a kind (of `only` these, when given) for kubeconform, named as it asks.
+    """Write one file per kind (for those in `only`, if given) for kubeconform, named as it expects.
 
-    `words` are all those of the texts that it will judge: what says nothing of such texts is left out.
-    To be used as `-schema-location 'DIRECTORY/{{.ResourceKind}}{{.KindSuffix}}.json'`: kind in lower case,
+    `words` are all words of the texts that it will check; parts of schemas that cannot apply to them are left
+    out. Use as `-schema-location 'DIRECTORY/{{.ResourceKind}}{{.KindSuffix}}.json'`: kind in lower case,
     first label of the group if any, version. A file that is already right is not touched.
     """
     directory.mkdir(parents=True, exist_ok=True)
@@ -190,7 +191,7 @@ def materialise(
         text = json.dumps(schema, separators=(",", ":"), sort_keys=True)
         file = directory / name
         if not file.exists() or file.read_text(encoding="utf-8") != text:
-            # Another process may be reading the same cache: it sees the old file or the new one.
+            # Another process may be reading the same cache: it must see the old file or the new one.
             fresh = directory / f".{name}.{os.getpid()}"
             fresh.write_text(text, encoding="utf-8")
             fresh.replace(file)
@@ -199,7 +200,7 @@ def materialise(
 
 @lru_cache(maxsize=1024)
 def engine_for(versions: SchemaVersions, api_version: str, kind: str) -> CompiledSchema | Problem:
-    """The compiled schema, or why there is none."""
+    """Return the compiled schema, or the problem that there is none."""
     component = COMPONENT_OF_GROUP.get(api_version.rpartition("/")[0], "kubernetes")
     if (api_version, kind) in BY_HAND:
         component = "addons"
@@ -220,19 +221,19 @@ def engine_for(versions: SchemaVersions, api_version: str, kind: str) -> Compile
 
 @cache
 def _engine(component: str, minor: str, gvk: str) -> CompiledSchema:
-    """Shared by all clusters of the same minor."""
+    """Return a compiled schema, shared by all clusters of the same minor."""
     return CompiledSchema(component, minor, gvk)
 
 
 @cache
 def load(component: str) -> dict[str, Any]:
-    """The content of one schema file (its layout: schemas/build.py)."""
+    """Return the content of one schema file (its layout: schemas/build.py)."""
     content: dict[str, Any] = json.loads((SCHEMA_FILES / f"{component}.json").read_bytes())
     return content
 
 
 def assemble(component: str, minor: str, gvk: str) -> Schema:
-    """One kind's schema with exactly the definitions that it reaches."""
+    """Return one kind's schema with exactly the definitions that it reaches."""
     content = load(component)
     sources = [(content["definitions"], minor)]
     sources += [(load(name)["definitions"], base) for name, base in content["base"].get(minor, {}).items()]
@@ -252,21 +253,21 @@ def assemble(component: str, minor: str, gvk: str) -> Schema:
 
 
 def _variant(name: str, definitions: dict[str, Any], minor: str) -> Schema | None:
-    """The definition as the newest minor not above ours has it."""
+    """Return the definition of the newest minor that is not above `minor`, or None."""
     past = [since for since in definitions.get(name, ()) if minor_key(since) <= minor_key(minor)]
     found: Schema | None = definitions[name][max(past, key=minor_key)] if past else None
     return found
 
 
 def _minors_with(component: str, name: str, field: str) -> list[str]:
-    """The minors of a component whose definition `name` has a field."""
+    """Return the minors of a component whose definition `name` has a field."""
     content = load(component)
     schemas = [(minor, _variant(name, content["definitions"], minor)) for minor in content["versions"]]
     return [minor for minor, schema in schemas if schema and field in schema.get("properties", {})]
 
 
 def _references(schema: Any) -> list[str]:
-    """The names of the definitions that a schema refers to."""
+    """Return the names of the definitions that a schema refers to."""
     if isinstance(schema, list):
         return [name for one in schema for name in _references(one)]
     if not isinstance(schema, dict):
@@ -278,7 +279,10 @@ def _references(schema: Any) -> list[str]:
 
 
 def problems_reference(body: dict[str, Any], versions: SchemaVersions) -> list[Problem]:
-    """The same verdict from the reference implementation of JSON Schema, slow and in its words: for tests."""
+    """Return the verdict of the reference implementation of JSON Schema, for tests.
+
+    It is slow and has its own messages.
+    """
     from jsonschema import Draft202012Validator, ValidationError, validators
 
     def pattern(_: Any, value: str, instance: Any, __: Any) -> Iterator[ValidationError]:

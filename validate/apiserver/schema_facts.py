@@ -1,14 +1,14 @@
-"""What objects show to their schemas: which of many objects another judge of the same schemas must see.
+"""Facts about objects and their schemas, which decide what another checker of the same schemas must see.
 
-A schema asks something of each place of an object. What it asks, together with how the object answers, is a
-fact: "a variable has the fields name and value", "the value of this label fits its pattern". By the semantics
-of JSON Schema an object is valid if its answers are. So where every fact of an object was seen in objects
-that a judge called valid, it would call this one valid too, and need not see it. A thousand runs hold a few
-dozen objects with a fact that the ones before them lack (docs/decisions/0019-what-kubeconform-sees.md).
+A schema tests each place of an object. A test together with the object's answer is a fact: "a variable has
+the fields name and value", "the value of this label fits its pattern". By the semantics of JSON Schema, the
+answers of an object decide whether it is valid. So if every fact of an object was seen in objects that a
+checker accepted, it would accept this one too, and need not see it. A thousand runs contain a few dozen
+objects with a fact that the earlier ones lack (docs/decisions/0019-what-kubeconform-sees.md).
 
-An answer holds no more of a value than was asked: nothing of a string under `type: string` alone, of
-patterns, lengths and bounds that they hold. A value that answers wrongly is kept as it is, so that it always
-counts as new. So does, once, every character beyond printable ASCII, over which a reader of YAML could trip.
+An answer has no more of a value than the schema tests: nothing of a string under `type: string` alone, and
+for patterns, lengths and bounds only that they hold. A value with a wrong answer is kept as it is, so it
+always counts as new. So does, once, every character beyond printable ASCII, as it could trip a YAML parser.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from gangplan.records import dataclass
 from gangplan.validate.apiserver.schema import SchemaVersions, schema_for
 from gangplan.validate.apiserver.schema_messages import Schema
 
-# Values, and sets of fields, of one place that are known to show nothing new; facts of one worker. Beyond,
-# all counts as new.
+# Values, and sets of fields, of one place that are known to be no new facts; facts of one worker. Above these
+# limits, everything counts as new.
 _MOST_REMEMBERED, _MOST_FACTS = 1024, 200_000
 _PLAIN_INT = 2**31
 _OPEN: Schema = {}
@@ -41,9 +41,9 @@ _CLASSES: Mapping[str, tuple[type, ...]] = {
     "object": (dict,),
     "array": (list,),
 }
-# What is told again by `_Asked.shown`.
+# Types of values that `_Asked.shown` can recognise.
 _TOLD = frozenset((str, int, bool, type(None), dict, list))
-# Keywords that ask nothing.
+# Keywords that test nothing.
 _SILENT = frozenset(("x-says", "x-kubernetes-list-map-keys", "$schema", "$defs", "description", "default"))
 
 
@@ -53,7 +53,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern.replace("$", r"\Z"), re.ASCII)
 
 
-# Keywords whose answer is whether they hold, by the class of values that they ask.
+# Keywords whose answer is whether they hold, by the class of values that they test.
 _BOUNDS: Mapping[str, tuple[type, Callable[[Any, Any], bool]]] = {
     "pattern": (str, lambda value, wanted: _compiled(wanted).search(value) is not None),
     "minLength": (str, lambda value, wanted: len(value) >= wanted),
@@ -65,9 +65,9 @@ _BOUNDS: Mapping[str, tuple[type, Callable[[Any, Any], bool]]] = {
     "minProperties": (dict, lambda value, wanted: len(value) >= wanted),
     "maxProperties": (dict, lambda value, wanted: len(value) <= wanted),
 }
-# Keywords that ask for a value itself.
+# Keywords that test a value itself.
 _VALUES = frozenset(("enum", "const"))
-# Keywords whose answer is that of the place as a whole, whether they hold.
+# Keywords that apply to the place as a whole; their answer is whether they hold.
 _WHOLE = frozenset(("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "uniqueItems"))
 _INNER = frozenset(
     ("properties", "required", "additionalProperties", "propertyNames", "items", "type", "$ref")
@@ -77,9 +77,9 @@ _KNOWN = _SILENT | _VALUES | _WHOLE | _INNER | _BOUNDS.keys()
 
 @dataclass(slots=True)
 class Facts:
-    """What one worker has shown so far, by the versions of the schemas.
+    """The facts that one worker has seen so far, by the versions of the schemas.
 
-    A part that was shown at a place shows nothing new there, and is not gone through again.
+    A part that was seen at a place has no new facts there, and is not walked again.
     """
 
     parts: Parts = field(default_factory=Parts)
@@ -87,9 +87,9 @@ class Facts:
     _kinds: dict[tuple[SchemaVersions, str, str], _Asked | None] = field(default_factory=dict)
 
     def are_new(self, bodies: Iterable[dict[str, Any]], versions: SchemaVersions) -> bool:
-        """Whether one of the objects shows its schema what no object before has shown; they count as shown.
+        """Return whether one of the objects has a fact that no earlier object had.
 
-        An object without a schema is always new.
+        Its facts count as seen from now on. An object without a schema is always new.
         """
         before = len(self._known)
         if before > _MOST_FACTS:
@@ -111,7 +111,7 @@ class Facts:
         return self._kinds[key]
 
     def _note(self, value: Any, asked: _Asked) -> None:
-        """Add the facts of a value and of all below it."""
+        """Add the facts of a value and of everything below it."""
         is_right, kind = True, type(value)
         if kind is str and asked.takes(value):
             asked.remember(value)
@@ -139,7 +139,7 @@ class Facts:
             asked.remember(value if kind is str else (value,) if kind is int else id(value))
 
     def _note_fields(self, value: dict[str, Any], part: _Part) -> None:
-        """The facts of the fields of a mapping, and of the names that its schema does not know."""
+        """Add the facts of the fields of a mapping, and of names that its schema does not know."""
         fields, more, names = part.fields, part.more, part.names
         if not fields and more is not None:
             self._note_all(value, names)
@@ -158,7 +158,7 @@ class Facts:
                 self._note(item, inner)
 
     def _note_all(self, values: Iterable[Any], asked: _Asked) -> None:
-        """The facts of values of which the same is asked."""
+        """Add the facts of values that the same place tests."""
         shown = asked.shown
         for item in values:
             kind = type(item)
@@ -167,19 +167,19 @@ class Facts:
 
 
 def _texts(schemas: Sequence[Schema]) -> tuple[list[Callable[[str], Any]], int, float]:
-    """The patterns of texts, and their least and greatest length."""
+    """Return the patterns of texts, and their minimum and maximum length."""
     patterns: list[Any] = [_compiled(one["pattern"]).search for one in schemas if "pattern" in one]
     shortest = max(one.get("minLength", 0) for one in schemas)
     return patterns, shortest, min(one.get("maxLength", math.inf) for one in schemas)
 
 
 class _Asked:
-    """All that is asked of one place. `make` makes its parts when it is first met, for most never are.
+    """All tests of one place. `make` builds its parts on first use, as most places never occur.
 
-    `shown` is what shows nothing new here: texts that are right, numbers that are (`(1,)`), and by their ids
-    what lives as long as this: true, false, nothing, and the parts that are held. `texts` are the patterns
-    and the least and greatest length of texts where that is all that is asked of them, and one that is right
-    was shown: no other shows more, but for odd characters.
+    `shown` are values without new facts here: valid texts, valid numbers (`(1,)`), and by their ids what
+    lives as long as this: true, false, null, and the parts that are kept. `texts` are the patterns and the
+    minimum and maximum length of texts, if nothing else is tested and a valid text was seen: then no other
+    text has a new fact, except for odd characters.
     """
 
     __slots__ = ("_definitions", "_met", "_schema", "made", "shown", "texts")
@@ -189,15 +189,15 @@ class _Asked:
         self.made: tuple[_Part, ...] = ()
         self.shown: set[str | tuple[int] | int] = set()
         self.texts: tuple[list[Callable[[str], Any]], int, float] | None = None
-        met[id(schema)] = self  # the schema lives as long as this: it is held here
+        met[id(schema)] = self  # the schema lives as long as this object, which refers to it
 
     def remember(self, shown: str | tuple[int] | int) -> None:
-        """Keep what shows nothing new from now on."""
+        """Remember a value that has no new facts from now on."""
         if len(self.shown) < _MOST_REMEMBERED:
             self.shown.add(shown)
 
     def takes(self, text: str) -> bool:
-        """Whether a text shows no more than one before it."""
+        """Return whether a text has no facts that an earlier one did not have."""
         if self.texts is None or not (text.isascii() and text.isprintable()):
             return False
         patterns, shortest, longest = self.texts
@@ -209,7 +209,7 @@ class _Asked:
         return True
 
     def make(self) -> tuple[_Part, ...]:
-        """The schema, and that which it refers to; a value must please both."""
+        """Build the parts: the schema, and the one that it refers to; a value must satisfy both."""
         own, reference = self._schema, self._schema.get("$ref")
         also: tuple[_Part, ...] = ()
         if reference is not None:
@@ -220,11 +220,11 @@ class _Asked:
         return self.made
 
     def inner(self, schema: Schema) -> _Asked:
-        """What is asked of a place below; one and the same for one schema."""
+        """Return the tests of a place below; the same object for the same schema."""
         return self._met.get(id(schema)) or _Asked(schema, self._definitions, self._met)
 
     def whole(self) -> Any:
-        """What checks the keywords that are about the place as a whole; None where its fields' names tell."""
+        """Return a validator for keywords about the whole place, or None if its fields' names decide."""
         asked = {name: self._schema[name] for name in _WHOLE & self._schema.keys()}
         is_closed = self._schema.get("additionalProperties") is False
         if not asked or (is_closed and not _asks_values(asked)):
@@ -235,7 +235,7 @@ class _Asked:
 
 
 def _asks_values(schema: Any) -> bool:
-    """Whether a condition asks for more than which fields there are."""
+    """Return whether a condition tests more than the presence of fields."""
     if isinstance(schema, list):
         return any(map(_asks_values, schema))
     if not isinstance(schema, dict):
@@ -245,11 +245,12 @@ def _asks_values(schema: Any) -> bool:
 
 
 class _Part:
-    """One schema without those that it refers to: what it asks of a place, and of the places below.
+    """One schema without those that it refers to: its tests of a place, and of the places below.
 
-    `fields` are those whose presence is asked for; `more` is asked of all others (None: there may be none),
-    `names` of their names, `items` of the entries of a list. `shapes` are names of fields that are right
-    together and were shown; they are kept where that hangs on no value (`is_told_by_names`).
+    `fields` are those whose presence is tested; `more` are the tests of all others (None: others are not
+    allowed), `names` those of their names, `items` those of the entries of a list. `shapes` are sets of
+    fields that were seen and are valid together; they are kept if no value matters for that
+    (`is_told_by_names`).
     """
 
     __slots__ = (
@@ -277,7 +278,7 @@ class _Part:
         self.shapes: set[tuple[str, ...]] = set()
 
     def answer(self, value: Any) -> tuple[Hashable, bool]:
-        """What a value answers, and whether that is right; the fields and entries answer for themselves."""
+        """Return the answer of a value, and whether it is valid; fields and entries answer for themselves."""
         is_right = self._is_right(value)
         if self._keeps or not is_right:
             return json.dumps(value, sort_keys=True, default=repr), is_right

@@ -1,6 +1,6 @@
 """Lists whose entries have a key: where a schema has them, and which keys an object repeats.
 
-JSON Schema cannot say that keys are unique; the API server insists on it for custom resources and for every
+JSON Schema cannot express that keys are unique; the API server requires it for custom resources and for every
 server-side apply.
 """
 
@@ -15,13 +15,14 @@ from gangplan.validate.apiserver.schema_messages import Schema
 from gangplan.validate.problems import Problem, Step
 
 LIST_KEYS = "x-kubernetes-list-map-keys"
-# A missing key counts as its default: two ports 80, one of them said to be TCP, are the same.
+# A missing key counts as its default: two entries for port 80, one with protocol TCP and one without, are the
+# same.
 DEFAULT_KEYS = {"protocol": "TCP"}
 
 
 @dataclass(slots=True)
 class Keyed:
-    """Where keyed lists stand below a value: in its fields, or in the items of a list."""
+    """Where keyed lists are below a value: in its fields, or in the items of a list."""
 
     keys: tuple[str, ...] = ()
     items: Keyed | None = None
@@ -31,7 +32,7 @@ class Keyed:
 def keyed_lists(
     schema: Schema, definitions: dict[str, Schema], seen: dict[str, Keyed | None]
 ) -> Keyed | None:
-    """The keyed lists below a schema, or None when there are none."""
+    """Return the keyed lists below a schema, or None if there are none."""
     reference = schema.get("$ref")
     if isinstance(reference, str):
         name = reference.removeprefix("#/$defs/")
@@ -52,7 +53,7 @@ def keyed_lists(
 
 
 def has_repeats(value: Any, keyed: Keyed | None) -> bool:
-    """Whether some keyed list holds a key twice. Written for speed: it runs for every good object."""
+    """Return whether a keyed list contains a key twice. Written for speed: it runs for every good object."""
     if keyed is None:
         return False
     fields = keyed.fields
@@ -76,16 +77,16 @@ def has_repeats(value: Any, keyed: Keyed | None) -> bool:
 
 
 def _repeats_one(value: list[Any], keys: tuple[str, ...]) -> bool:
-    """Whether two entries have the same keys. An odd entry or key is the schema's to find, not ours."""
+    """Return whether two entries have the same keys. Malformed entries or keys are left to the schema."""
     try:
         held = [tuple(item.get(name, DEFAULT_KEYS.get(name)) for name in keys) for item in value]
         return len(set(held)) < len(held)
-    except (AttributeError, TypeError):  # an entry that is no mapping, a key that cannot be hashed
+    except (AttributeError, TypeError):  # an entry that is not a mapping, a key that cannot be hashed
         return any(count > 1 for count in _counts(value, keys).values())
 
 
 def repeats(value: Any, keyed: Keyed | None, path: tuple[Step, ...]) -> Iterator[Problem]:
-    """A problem for each key that a keyed list holds more than once."""
+    """Yield a problem for each key that a keyed list contains more than once."""
     if keyed is None:
         return
     if keyed.fields is not None and isinstance(value, dict):
@@ -101,7 +102,10 @@ def repeats(value: Any, keyed: Keyed | None, path: tuple[Step, ...]) -> Iterator
 
 
 def _counts(value: list[Any], keys: tuple[str, ...]) -> dict[tuple[str, ...], int]:
-    """How often each key occurs; entries that are no mapping or have another type of key are not counted."""
+    """Count how often each key occurs.
+
+    Entries that are not mappings are skipped; keys of different types are different.
+    """
     out: dict[tuple[str, ...], int] = {}
     for item in value:
         if isinstance(item, dict):

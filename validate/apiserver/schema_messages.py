@@ -1,4 +1,4 @@
-"""A violated schema keyword in, a sentence in the user's words out."""
+"""Describing a violated schema keyword in the user's words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Words = Callable[[tuple[Step, ...], Any, Schema, Any], "list[Problem]"]
 
 
 def value_words(value: Any) -> str:
-    """What a value is: `the text 'four'`, `the number 4`, `a mapping`."""
+    """Describe a value: `the text 'four'`, `the number 4`, `a mapping`."""
     if value is None:
         return "empty (null)"
     if isinstance(value, bool):
@@ -42,7 +42,7 @@ def value_words(value: Any) -> str:
 
 
 def shortened(value: Any) -> str:
-    """The repr, cut in the middle when it is long."""
+    """Return the repr, cut in the middle if it is long."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:50]}...{text[-20:]}"
 
@@ -118,7 +118,8 @@ def _pattern(path: tuple[Step, ...], pattern: Any, schema: Schema, instance: Any
 
 def _limit(words: Callable[[Any, Any], str]) -> Words:
     def explain(path: tuple[Step, ...], limit: Any, schema: Schema, instance: Any) -> list[Problem]:
-        # A mapping's own words say which fields go together; a text's words are about its characters.
+        # The words of a mapping's schema say which fields go together; those of a text's schema are about its
+        # characters.
         if isinstance(instance, dict) and "x-says" in schema:
             return _combination(path, limit, schema, instance)
         return [Problem(path, f"{place(path)} {words(instance, limit)}")]
@@ -156,7 +157,7 @@ KEYWORDS: dict[str, Words] = {
 def explain(
     root: Schema, path: tuple[Step, ...], schema_path: list[Step], instance: Any, kind: Any
 ) -> list[Problem]:
-    """The problems that one violation of `root` means."""
+    """Return the problems behind one violation of `root`."""
     key = getattr(kind, "error", None)
     if key is not None:  # propertyNames: the violation is about a key of the mapping, not about the mapping
         return _bad_key(root, path, key)
@@ -182,7 +183,7 @@ def _bad_key(root: Schema, path: tuple[Step, ...], error: Any) -> list[Problem]:
 
 
 def repeated(path: tuple[Step, ...], names: tuple[str, ...], key: tuple[str, ...], count: int) -> Problem:
-    """A keyed list with one key several times."""
+    """Return the problem of a keyed list with one key several times."""
     said = ", ".join(f"{name} {value}" for name, value in zip(names, key, strict=True))
     times = "twice" if count == 2 else f"{count} times"
     return Problem(path, f"{place(path)} holds {said} {times}", "keep one")
@@ -192,7 +193,7 @@ def repeated(path: tuple[Step, ...], names: tuple[str, ...], key: tuple[str, ...
 
 
 def no_identity(body: dict[str, Any]) -> list[Problem]:
-    """An object without apiVersion or kind."""
+    """Return the problems of an object without apiVersion or kind."""
     out = []
     for name in ("apiVersion", "kind"):
         value = body.get(name)
@@ -204,13 +205,13 @@ def no_identity(body: dict[str, Any]) -> list[Problem]:
 
 
 def not_installed(api_version: str, kind: str, component: str) -> Problem:
-    """The cluster does not state a version of the component that serves the kind."""
+    """Return the problem that the cluster states no version of the component that serves the kind."""
     message = f"{kind} ({api_version}) cannot be checked: the cluster states no {component} version"
     return Problem(("apiVersion",), message, f"state the {component} version in cluster.yaml", SCHEMA_MISSING)
 
 
 def unknown_version(api_version: str, kind: str, component: str, minor: str, known: list[str]) -> Problem:
-    """A minor that no schema was made for."""
+    """Return the problem of a minor that has no schema here."""
     message = f"{kind} ({api_version}) cannot be checked: no schema for {component} {minor}"
     return Problem(
         ("apiVersion",), message, f"known {component} versions: {', '.join(known)}", SCHEMA_MISSING
@@ -218,7 +219,7 @@ def unknown_version(api_version: str, kind: str, component: str, minor: str, kno
 
 
 def unknown_kind(api_version: str, kind: str, component: str, minor: str, known: Iterable[str]) -> Problem:
-    """A kind, or a version of it, that no schema was made for."""
+    """Return the problem of a kind, or a version of it, that has no schema here."""
     pairs = [gvk.rsplit("/", 1) for gvk in known]
     served = sorted(version for version, name in pairs if name == kind)
     if served:
@@ -234,7 +235,7 @@ def unknown_kind(api_version: str, kind: str, component: str, minor: str, known:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that was probably meant."""
+    """Return the known name that was probably meant, or None."""
     from difflib import get_close_matches  # 4 ms, and only when something is wrong
 
     folded = {option.lower(): option for option in known if isinstance(option, str)}
@@ -243,13 +244,13 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def listed(options: Iterable[Any]) -> str:
-    """The options in their order, at most a dozen of them."""
+    """List the options in their order, at most a dozen of them."""
     names = ["''" if option == "" else str(option) for option in options]
     return ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
 
 
 def quantity_help(text: str) -> str:
-    """What was probably meant by a text that is no quantity."""
+    """Return what was probably meant by a text that is not a valid quantity."""
     match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgtpe]i?b?|)\s*", text, re.IGNORECASE)
     if not match:
         return "suffixes are m, k, M, G, T, P, E and Ki, Mi, Gi, Ti, Pi, Ei"

@@ -1,4 +1,4 @@
-"""A schema and all words of some texts in, what of the schema can say anything about these texts, out."""
+"""Narrowing a schema to the parts that can apply to some texts, given all words of those texts."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 from gangplan.validate.apiserver.schema_messages import Schema
 
 _DEFINITIONS = "#/$defs/"
-# Keywords whose value is data: a `properties` in it is no keyword.
+# Keywords whose value is data: `properties` within it is not a keyword.
 _DATA = ("const", "default", "enum", "example", "examples", "required")
 
 
 def narrowed(schema: Schema, words: Collection[str]) -> Schema:
-    """A schema that accepts and refuses the same objects, in the same words, if all their keys are `words`.
+    """Return a smaller schema with the same verdicts and messages for objects whose keys are all in `words`.
 
-    What a schema says of a field, it says of objects that have the field: the others are left out, with the
-    definitions that only they refer to. A kind with pods has 50 kB of schema, of which a run uses a tenth.
+    Rules about a field apply only to objects that have it, so other fields are left out, with the definitions
+    that only they refer to. A kind with pods has a schema of 50 kB, and a run uses a tenth of it.
     """
     reached: dict[str, Any] = {}
     todo: list[str] = []
@@ -29,7 +29,7 @@ def narrowed(schema: Schema, words: Collection[str]) -> Schema:
 
 
 def _narrowed(part: Any, words: Collection[str], todo: list[str]) -> Any:
-    """A part of a schema; the definitions that it refers to are added to `todo`."""
+    """Narrow a part of a schema, adding the definitions that it refers to to `todo`."""
     if isinstance(part, list):
         return [_narrowed(one, words, todo) for one in part]
     if not isinstance(part, dict):

@@ -1,9 +1,9 @@
-"""Reachability: a run's pods reach each other, the DNS and the declared endpoints, and nobody else anything.
+"""Reachability: a run's pods reach each other, DNS and the declared endpoints, and all else is closed.
 
-Proved from the built NetworkPolicies, symbolically: label sets, port intervals and address ranges, never
-samples of them. Not seen here: AdminNetworkPolicy and the policies of a CNI's own kinds, which gangplan does
+It is proved symbolically from the built NetworkPolicies, with label sets, port intervals and address ranges
+instead of samples. Not covered: AdminNetworkPolicy and the policies of a CNI's own kinds, which gangplan does
 not render; traffic between a pod and its own node, which NetworkPolicy never closes (networking/v1); whether
-address ranges also cover pods, which CNIs answer differently.
+address ranges also cover pods, which differs between CNIs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["connections", "reachability"]
 
 
 def reachability(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
-    """What `connections` finds; of runs that are alike and in order, only the first is looked at."""
+    """Yield what `connections` finds; of equal runs without problems, only the first is examined."""
     clean = world.once(Clean)
     key = clean.key(run)
     if key is None or key in clean.known:
@@ -36,7 +36,7 @@ def reachability(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
 
 
 def connections(scene: Scene) -> Iterator[tuple[int, Problem]]:
-    """What the policies close that must be open, open that must be closed, or cannot see at all."""
+    """Yield connections that are wrongly closed or open, and traffic that NetworkPolicy does not see."""
     yield from unreachable(scene)
     yield from leaking(scene)
     yield from beyond_policy(scene)

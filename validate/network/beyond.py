@@ -11,7 +11,8 @@ from gangplan.validate.network.pods import RolePods
 from gangplan.validate.network.scene import Scene
 from gangplan.validate.problems import Problem, Step
 
-# Multus reads it (k8s.v1.cni.cncf.io, v4); every network named there is an interface beside the cluster's.
+# Multus reads it (k8s.v1.cni.cncf.io, v4); every network in it becomes an interface in addition to the
+# cluster's.
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
 # GKE reads it: interfaces of a pod, by network (GKE, multi-network support for pods).
 INTERFACES = "networking.gke.io/interfaces"
@@ -21,7 +22,7 @@ DEVICE = re.compile(r"(^rdma/|rdma|roce|infiniband|sriov|/efa$|/hca)", re.IGNORE
 
 
 def beyond_policy(scene: Scene) -> Iterator[tuple[int, Problem]]:
-    """An error for pods on the node's network, one warning for a run with a fabric of its own."""
+    """Yield a problem per role on the node's network, and one for RDMA devices and extra networks."""
     for role in scene.roles:
         if role.name in scene.hosted:
             yield scene.runtime, _declared(scene, role)
@@ -54,7 +55,7 @@ def beyond_policy(scene: Scene) -> Iterator[tuple[int, Problem]]:
 
 
 def _declared(scene: Scene, role: RolePods) -> Problem:
-    """Pods that the platform put into the network of their nodes."""
+    """Report pods that the platform put into the network of their nodes."""
     job = scene.run.unit.job
     port = f" takes SSH on port {job.image.ssh.port} and" if job.uses_mpi else ""
     return Problem(
@@ -68,9 +69,9 @@ def _declared(scene: Scene, role: RolePods) -> Problem:
 
 
 def fabrics(scene: Scene, role: RolePods) -> Iterator[tuple[tuple[Step, ...], str]]:
-    """The secondary networks and RDMA devices of a role: where they are written, and in words.
+    """Yield the secondary networks and RDMA devices of a role, each with its path and in words.
 
-    Devices are known by what the run's pool calls them, those of a patch by their names.
+    Devices are recognised by the names that the run's pool declares, those from a patch by typical names.
     """
     annotations = (role.template.get("metadata") or {}).get("annotations") or {}
     for network in _networks(annotations.get(NETWORKS) or ""):
@@ -87,7 +88,7 @@ def fabrics(scene: Scene, role: RolePods) -> Iterator[tuple[tuple[Step, ...], st
 
 
 def _of_gke(annotation: str) -> list[str]:
-    """The networks beside the pod's own; the annotation as it is where nobody can read it."""
+    """Return the networks in addition to the pod's own, or the annotation itself if it is not valid."""
     try:
         listed = json.loads(annotation or "[]")
         names = [str(one["network"]) for one in listed]
@@ -97,7 +98,7 @@ def _of_gke(annotation: str) -> list[str]:
 
 
 def _networks(annotation: str) -> list[str]:
-    """The networks of the annotation, each once; its JSON form is left as it is."""
+    """Return the networks of the annotation, each once; an annotation in JSON is returned as it is."""
     if annotation.lstrip().startswith("["):
         return [annotation]
     return list(dict.fromkeys(one.strip() for one in annotation.split(",") if one.strip()))

@@ -1,14 +1,14 @@
-"""What the connections of a run depend on, without names: runs alike in it are all in order, or none is.
+"""A key for all that the network proof reads of a run, without names: equal keys mean equal results.
 
-Most runs of a team have the same policies, ports and needs, under names of their own. Only that nothing was
-found is kept: where anything was, the run is proved by itself, and its problems are told in its own words.
+Most runs of a team have the same policies, ports and needs, under names of their own. Only keys of runs
+without problems are kept: a run with problems is proved by itself, so that its messages have its own names.
 
-Why equal texts mean equal answers. The proof looks at labels through selectors alone, so a label that no
-policy there mentions has no say, and of a value that none mentions only counts that it is another one. What a
-text contains counts as mentioned, which is more than there is. Pods of a role are told apart by their index
-alone; where no policy looks at it, it only counts whether there are several. The run's name is one text among
-others, compared for equality and never taken apart: it is replaced by one that can stand in no object. Where
-the pods of other namespaces had to be looked at one by one, nothing is kept.
+Why equal keys mean equal results. The proof reads labels only through selectors, so a label that no policy
+mentions does not matter, and a value that none mentions only counts as "another value". A value counts as
+mentioned if the policies' text contains it, which covers more than the selectors do. Pods of a role differ
+only in their index; if no policy looks at it, only whether there are several matters. The run's name is
+compared for equality and never parsed, so it is replaced by a text that no object can contain. If the pods of
+other namespaces had to be examined one by one, nothing is kept.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from gangplan.validate.network.proxied import VARIABLES
 from gangplan.validate.network.relation import NAME
 from gangplan.validate.world import BuiltRun, World, namespaces
 
-RUN = "\N{NULL}"  # no object can hold it; JSON writes it otherwise
-OTHER = None  # any value that nothing mentions
+RUN = "\N{NULL}"  # no object can contain it; JSON escapes it
+OTHER = None  # any value that no policy mentions
 
 
 class Clean:
@@ -43,7 +43,7 @@ class Clean:
         self._texts: dict[str, str] = {}
 
     def key(self, run: BuiltRun) -> str | None:
-        """All that the proof reads of a run and its namespace; None where there is nothing to prove."""
+        """Return all that the proof reads of a run and its namespace; None if there is nothing to prove."""
         at = {body["kind"]: body for body in run.bodies}
         job = run.unit.job
         train_job, runtime = at.get(job.backend.kind), at.get(job.backend.holder)
@@ -76,12 +76,13 @@ class Clean:
             [*_roles(job.backend, train_job, runtime, policies)],
         )
         text = policies + _text(facts)
-        # A patch may call a run anything, also what this proof calls something itself: then names count.
+        # A patch may rename a run, even to a text that this proof uses itself: then the name stays in the
+        # key.
         is_named = name.startswith(f"{job.name}-") and len(name) == len(job.name) + 1 + HASH_LENGTH
         return text.replace(name, RUN) if is_named else text
 
     def _text(self, namespace: str) -> str:
-        """The policies that stand in a namespace."""
+        """Return the policies that the cluster has in a namespace."""
         known = self._texts.get(namespace)
         if known is None:
             known = self._texts[namespace] = _text(self._policies.get(namespace, ()))
@@ -92,7 +93,7 @@ _text = json.JSONEncoder(check_circular=False).encode
 
 
 def _mentioned(labels: Mapping[str, str], policies: str) -> list[tuple[str, str | None]]:
-    """The labels that policies speak of, with the values that they speak of."""
+    """Return the labels that policies mention, with their values if policies mention those."""
     return [
         (key, value if f'"{value}"' in policies else OTHER)
         for key, value in labels.items()
@@ -101,7 +102,7 @@ def _mentioned(labels: Mapping[str, str], policies: str) -> list[tuple[str, str 
 
 
 def _of_all_pods(holder: Body) -> tuple[Any, ...]:
-    """What gives labels to all pods of a run."""
+    """Return what adds labels to all pods of a run."""
     spec = holder["spec"]
     jobs = (spec.get("template") or {}).get("spec") or {}
     return (
@@ -113,7 +114,7 @@ def _of_all_pods(holder: Body) -> tuple[Any, ...]:
 
 
 def _roles(made: Backend, job: Body, holder: Body, policies: str) -> Iterator[Any]:
-    """The pods of each role."""
+    """Yield what matters about the pods of each role."""
     is_indexed = made.index_label in policies
     for one in EXPANDERS[made.kind](job, holder, 0):
         yield (
@@ -126,7 +127,7 @@ def _roles(made: Backend, job: Body, holder: Body, policies: str) -> Iterator[An
 
 
 def _pods(template: Body, labels: Mapping[str, str], policies: str) -> tuple[Any, ...]:
-    """What is read of a template."""
+    """Return what the proof reads of a template."""
     metadata, spec = template.get("metadata") or {}, template["spec"]
     return (
         _mentioned(labels, policies),
@@ -142,7 +143,7 @@ def _sidecars(spec: Body) -> Sequence[Body]:
 
 
 def _container(one: Body) -> Any:
-    """Ports, proxies and devices of a container."""
+    """Return ports, proxies and devices of a container."""
     resources = one.get("resources") or {}
     return (
         one.get("ports"),

@@ -1,4 +1,4 @@
-"""Connections that a run needs and its policies do not allow: one problem per object that is to blame."""
+"""Connections that a run needs and its policies do not allow: one problem per object that causes it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ MOST = 4
 
 @dataclass(frozen=True, slots=True)
 class UnmetNeed:
-    """A need that is not met: in words, the side that closes it, and who closes it there."""
+    """A connection that a run needs and does not have.
+
+    It has the words, the direction that is closed, the policies that close it, and the fix.
+    """
 
     words: str
     direction: Direction
@@ -26,7 +29,7 @@ class UnmetNeed:
 
 
 def unreachable(scene: Scene) -> Iterator[tuple[int, Problem]]:
-    """Everything that the run needs and cannot reach."""
+    """Report every connection that the run needs and does not have."""
     by_place: dict[int, list[UnmetNeed]] = {}
     outside = (
         *_outside(scene, scene.declared, "declared egress"),
@@ -82,7 +85,7 @@ def _missing(scene: Scene, need: Need, direction: Direction, lacks: Ports) -> Un
 
 
 def _closers(scene: Scene, direction: Direction, subject: PodGroup) -> tuple[NetworkPolicy, ...]:
-    """The policies that close a direction, the run's own first."""
+    """Return the policies that close a direction, the run's own first."""
     found = closing(scene.policies.get(subject.namespace, ()), direction, subject, sure=True)
     return tuple(sorted(found, key=lambda one: one.index < 0))
 
@@ -100,7 +103,7 @@ def _who(scene: Scene, pods: PodGroup) -> str:
 def _outside(
     scene: Scene, declared: Region, why: str, direction: Direction = "egress"
 ) -> Iterator[UnmetNeed]:
-    """Addresses that the run is to reach or hear, told once for all pods that miss the same."""
+    """Yield addresses that the run cannot reach, or be reached from, once for all pods that lack the same."""
     told: dict[Region, list[PodGroup]] = {}
     for pods in scene.pods if declared else ():
         opened = tuple(

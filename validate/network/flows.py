@@ -1,4 +1,4 @@
-"""The connections of a run as rows: from, to, ports, verdict, and which policies say so."""
+"""The connections of a run as rows: from, to, ports, verdict, and the policies that decide it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ Found = TypeVar("Found", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """One row. `sent_by` and `taken_by` are the policies that allow it at its source and its target, or for a
-    denied row those that close it; empty where none does."""
+    """One row.
+
+    `sent_by` and `taken_by` are the policies that allow it at its source and its target, or for a denied row
+    those that close it; empty if there are none.
+    """
 
     source: str
     target: str
@@ -35,7 +38,7 @@ class Flow:
 
 
 def flows(world: World, run: BuiltRun) -> tuple[Flow, ...]:
-    """All rows of a run; none for one without a TrainJob."""
+    """Return all rows of a run; () for one without a TrainJob."""
     scene = scene_of(world, run)
     if scene is None:
         return ()
@@ -55,7 +58,7 @@ def _inside(scene: Scene) -> Iterator[Flow]:
 
 
 def _between(scene: Scene, one: PodGroup, two: PodGroup, title: str) -> Iterator[Flow]:
-    """What is allowed, what depends, and the rest that is denied."""
+    """Yield what is allowed, what is unknown, and the rest, which is denied."""
     sure, maybe = (reach(scene.policies, one, two, sure=sure) for sure in (True, False))
     source, target = (scene.policies.get(pods.namespace, ()) for pods in (one, two))
     if sure:
@@ -74,13 +77,13 @@ def _names(found: Iterable[Grant], ports: Ports) -> tuple[str, ...]:
 
 
 def _closers(policies: Sequence[NetworkPolicy], direction: Direction, *pods: PodGroup) -> tuple[str, ...]:
-    """The policies that close a direction of all of these pods."""
+    """Return the policies that close a direction for all of these pods."""
     found = [closing(policies, direction, one, sure=False) for one in pods]
     return tuple(one.name for one in found[0] if all(one in others for others in found[1:]))
 
 
 def _grouped(scene: Scene, ask: Callable[[PodGroup], Found]) -> Iterator[tuple[str, list[PodGroup], Found]]:
-    """The pods of the run by what a question finds for them: title, pods, the answer."""
+    """Group the pods of the run by what `ask` returns for them: title, pods, the answer."""
     answers: dict[Found, list[PodGroup]] = {}
     every = list(scene.pods)
     for pods in every:
@@ -92,7 +95,7 @@ def _grouped(scene: Scene, ask: Callable[[PodGroup], Found]) -> Iterator[tuple[s
 
 
 def _dns(scene: Scene) -> Iterator[Flow]:
-    """Only the ports that DNS is asked on; the rest goes with all other pods."""
+    """Yield the ports that DNS needs; the others belong to the rows of all other pods."""
 
     def ask(pods: PodGroup) -> tuple[Ports, tuple[str, ...]]:
         reached = reach(scene.policies, pods, scene.dns) & scene.dns_ports
@@ -126,7 +129,7 @@ def _declared(scene: Scene) -> Iterator[Flow]:
 
 
 def _nodes(scene: Scene) -> Iterator[Flow]:
-    """Between pods in the pod network and workers in that of their nodes: by the nodes' addresses."""
+    """Yield flows between pods and workers on the node network, by the nodes' addresses."""
     for direction in DIRECTIONS:
         for addresses, ports in scene.nodes(direction):
             for title, _, (lacks, names) in _grouped(scene, _asking(scene, direction, addresses, ports)):
@@ -138,7 +141,7 @@ def _nodes(scene: Scene) -> Iterator[Flow]:
 def _asking(
     scene: Scene, direction: Direction, addresses: Addresses, ports: Ports
 ) -> Callable[[PodGroup], tuple[Region, tuple[str, ...]]]:
-    """What a pod lacks of some addresses, and the policies that open them."""
+    """Return a function for what a pod lacks of some addresses, and the policies that open them."""
 
     def ask(pods: PodGroup) -> tuple[Region, tuple[str, ...]]:
         found = list(address_grants(scene.own, direction, pods, sure=True))
@@ -149,7 +152,7 @@ def _asking(
 
 
 def _outside(scene: Scene) -> Iterator[Flow]:
-    """Everyone else: pods beside the run, pods of other namespaces, addresses that nothing declares."""
+    """Yield flows with everyone else: other pods, pods of other namespaces, and undeclared addresses."""
     for direction in DIRECTIONS:
         for stranger in (scene.beside, scene.others):
             yield from _strangers(scene, direction, stranger)
@@ -191,7 +194,7 @@ def _addresses(scene: Scene, direction: Direction) -> Iterator[Flow]:
 def _directed(
     direction: Direction, title: str, other: str, ports: Ports, verdict: Verdict, names: tuple[str, ...]
 ) -> Flow:
-    """A row in the direction of the traffic."""
+    """Return a row in the direction of the traffic."""
     if direction == "egress":
         return Flow(title, other, str(ports), verdict, sent_by=names)
     return Flow(other, title, str(ports), verdict, taken_by=names)

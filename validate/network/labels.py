@@ -1,8 +1,8 @@
-"""Label selectors, and labels of which not everything is known.
+"""Label selectors, and labels that are only partly known.
 
-A selector asks something of each key by itself, so selectors and partly known labels are both products: per
-key a set of values, one of which may be "the label is not there". A set is finite or the complement of a
-finite one, so products can be met and subtracted exactly.
+A selector has a requirement for each key by itself, so selectors and partly known labels are both products:
+per key a set of values, which may include "the label is absent". A set is finite or the complement of a
+finite one, so products can be intersected and subtracted exactly.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ from gangplan.validate.apiserver.forms import Body
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Values that a label may have: those `listed`, or with `is_rest` all others; `may_lack`: or none."""
+    """Values that a label may have: those `listed`, or with `is_rest` all others.
+
+    With `may_lack`, the label may also be absent.
+    """
 
     listed: frozenset[str] = frozenset()
     is_rest: bool = False
     may_lack: bool = False
 
     def __and__(self, other: Values) -> Values:
-        """Values of both."""
+        """Return the intersection."""
         lacks = self.may_lack and other.may_lack
         if self.is_rest and other.is_rest:
             return Values(self.listed | other.listed, True, lacks)
@@ -35,11 +38,11 @@ class Values:
         return Values(self.listed & other.listed, False, lacks)
 
     def __invert__(self) -> Values:
-        """Everything else."""
+        """Return the complement."""
         return Values(self.listed, not self.is_rest, not self.may_lack)
 
     def __bool__(self) -> bool:
-        """Whether there is any. The values that a finite list leaves over are never used up."""
+        """Return whether the set is not empty. The complement of a finite set never is."""
         return self.is_rest or self.may_lack or bool(self.listed)
 
 
@@ -47,19 +50,19 @@ ABSENT = Values(may_lack=True)
 PRESENT = Values(is_rest=True)
 ANYTHING = Values(is_rest=True, may_lack=True)
 
-# Per key, what it asks for; keys that are not there may be anything.
+# The values that it requires, by key; keys that it does not have may be anything.
 Selector = Mapping[str, Values]
 
 
 def one_of(*values: str) -> Values:
-    """A label that is there with one of these values."""
+    """Return the values of a label that is present and one of these."""
     return Values(frozenset(values))
 
 
 def selector(body: Body | None) -> Selector:
-    """A LabelSelector that its schema let through. Nothing asked for selects everything.
+    """Return the selector of a LabelSelector that fits its schema; an empty one selects everything.
 
-    Operators as in apimachinery pkg/labels (v0.34): NotIn also takes objects without the label.
+    Operators as in apimachinery pkg/labels (v0.34): NotIn also selects objects without the label.
     """
     asked: dict[str, Values] = {}
     for key, value in ((body or {}).get("matchLabels") or {}).items():
@@ -78,29 +81,29 @@ def _wanted(entry: Mapping[str, Any]) -> Values:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Labels of an object: `known` keys, keys with a `free` prefix (anything), `rest` for all other keys."""
+    """Labels of an object: `known` keys, keys with a `free` prefix (any value), `rest` for all other keys."""
 
     known: Mapping[str, Values] = field(default_factory=dict)
     rest: Values = ABSENT
     free: tuple[str, ...] = ()
 
     def of(self, key: str) -> Values:
-        """What one label may be."""
+        """Return the values that a label may have."""
         found = self.known.get(key)
         if found is not None:
             return found
         return ANYTHING if self.free and key.startswith(self.free) else self.rest
 
     def always(self, asked: Selector) -> bool:
-        """Whether the selector takes them, whatever is not known."""
+        """Return whether the selector matches these labels for certain, whatever is unknown."""
         return not any(self.of(key) & ~wanted for key, wanted in asked.items())
 
     def maybe(self, asked: Selector) -> bool:
-        """Whether the selector may take them."""
+        """Return whether the selector may match these labels."""
         return all(self.of(key) & wanted for key, wanted in asked.items())
 
     def narrowed(self, asked: Selector) -> Labels:
-        """Those that the selector takes; ask `maybe` first."""
+        """Return the labels that the selector matches; check `maybe` first."""
         if not asked:
             return self
         known = dict(self.known)
@@ -109,14 +112,14 @@ class Labels:
         return Labels(known, self.rest, self.free)
 
     def without(self, asked: Selector) -> Iterator[Labels]:
-        """Those that the selector does not take, as parts that may overlap."""
+        """Yield the labels that the selector does not match, as parts that may overlap."""
         for key, wanted in asked.items():
             left = self.of(key) & ~wanted
             if left:
                 yield Labels({**self.known, key: left}, self.rest, self.free)
 
     def split(self, key: str, mentioned: frozenset[str]) -> Iterator[Labels]:
-        """Parts that no requirement with only `mentioned` values can tell apart further, for a finite key."""
+        """Yield parts that requirements with only `mentioned` values cannot split, if the key is finite."""
         values = self.of(key)
         if values.is_rest or values.may_lack:
             yield self
@@ -128,7 +131,7 @@ class Labels:
 
 
 def exactly(labels: Mapping[str, str], free: tuple[str, ...] = ()) -> Labels:
-    """Labels that are fully known but for the free prefixes."""
+    """Return labels that are fully known except for keys with the free prefixes."""
     return Labels({key: one_of(value) for key, value in labels.items()}, ABSENT, free)
 
 
@@ -136,7 +139,7 @@ ANY_LABELS = Labels(rest=ANYTHING)
 
 
 def said(asked: Selector) -> str:
-    """A selector in short: `app=web, tier in (a, b), !old`; "" for everything."""
+    """Format a selector: `app=web, tier in (a, b), !old`; "" for everything."""
     parts = []
     for key, wanted in sorted(asked.items()):
         values = sorted(wanted.listed)

@@ -1,7 +1,7 @@
-"""Connections that nothing asks for and the policies allow: one problem per rule that opens too much.
+"""Connections that a run does not need and the policies allow: one problem per rule that opens too much.
 
-Outsiders are judged at the run's own side alone: no policy of theirs is needed to keep them out. Inside the
-run both sides are known, and both must allow a connection before it counts.
+With outsiders, only the run's own side is checked: no policy of theirs is needed to keep them out. Inside the
+run both sides are known, and a connection counts only if both allow it.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from gangplan.validate.network.scene import Scene
 from gangplan.validate.problems import Problem, Step
 
 MOST = 4
-Key = tuple[int, Direction, str, int]  # object, direction, policy ("" where nothing closes), rule
+Key = tuple[int, Direction, str, int]  # object, direction, policy ("" if none closes it), rule
 
 
 @dataclass(slots=True)
 class Leak:
-    """What one rule opens too far."""
+    """The connections that one rule opens and should not."""
 
     subjects: list[str] = field(default_factory=list)
     outsiders: list[str] = field(default_factory=list)
     ports: Ports = NO_PORT
 
     def add(self, subject: str, outsider: str, ports: Ports) -> None:
-        """One more part of it."""
+        """Add one more connection."""
         if subject not in self.subjects:
             self.subjects.append(subject)
         if outsider not in self.outsiders:
@@ -48,7 +48,7 @@ class Leak:
 
 
 def leaking(scene: Scene) -> Iterator[tuple[int, Problem]]:
-    """Everything that is open beyond the posture and the declared egress."""
+    """Report everything that is open beyond the posture and the declared egress."""
     leaks: dict[Key, Leak] = {}
     for pods in scene.pods:
         for direction in DIRECTIONS:
@@ -62,7 +62,7 @@ def leaking(scene: Scene) -> Iterator[tuple[int, Problem]]:
 def unasked_openings(
     scene: Scene, pods: PodGroup, direction: Direction, stranger: PodGroup
 ) -> Iterator[Grant]:
-    """What the side of `pods` opens to a group of strangers, without the DNS that it may ask."""
+    """Yield what the policies of `pods` open to other pods, without the DNS that they may use."""
     for opening in openings(scene.own, direction, pods, stranger):
         ports = _beyond_dns(scene, opening) if direction == "egress" else opening.grant.ports
         if ports:
@@ -70,7 +70,7 @@ def unasked_openings(
 
 
 def _beyond_dns(scene: Scene, opening: Opening) -> Ports:
-    """The ports of an opening that go anywhere but to the DNS pods' own ports."""
+    """Return the ports of an opening, without those of DNS if it goes only to the DNS pods."""
     dns = scene.run.unit.job.platform.dns
     home = {NAME: one_of(dns.namespace)}
     labels = {key: one_of(value) for key, value in dns.labels}
@@ -106,9 +106,9 @@ def _to_addresses(scene: Scene, pods: PodGroup, direction: Direction, leaks: dic
 
 
 def unasked_addresses(scene: Scene, pods: PodGroup, direction: Direction) -> Iterator[tuple[Region, Grant]]:
-    """Addresses that are open and neither declared nor the cluster's DNS; on the way in none ever is.
+    """Yield open addresses that are neither declared nor the cluster's DNS; for ingress, none are declared.
 
-    Where workers are in their node's network, the nodes' addresses are those of the run.
+    If workers are on their node's network, the nodes' addresses belong to the run.
     """
     declared = (*scene.declared, *scene.dns_region) if direction == "egress" else ()
     declared = (*declared, *scene.nodes(direction))
@@ -153,7 +153,7 @@ def _problem(key: Key, leak: Leak, scene: Scene) -> Problem:
 
 
 def _peers(scene: Scene, key: Key) -> str:
-    """The pods that a rule names, where it narrows them."""
+    """Describe the pods that a rule names, if it restricts them."""
     index, direction, name, at = key
     for one in scene.own:
         rules = one.rules(direction) or ()
@@ -172,7 +172,7 @@ def _words(peer: PolicyPeer) -> str:
 
 
 def _inside(scene: Scene) -> Iterator[tuple[int, Problem]]:
-    """Ports inside the run that a narrow posture keeps closed; told once."""
+    """Report open ports inside the run that a narrow posture keeps closed, once for the run."""
     found: list[str] = []
     blamed: tuple[NetworkPolicy, Direction, int] | None = None
     for source, one, target, two in scene.pairs():
@@ -202,7 +202,7 @@ def _inside(scene: Scene) -> Iterator[tuple[int, Problem]]:
 def _opener(
     scene: Scene, one: PodGroup, two: PodGroup, extra: Ports
 ) -> tuple[NetworkPolicy, Direction, int] | None:
-    """The first rule that opens it: one of the run's own before one that stands on the cluster."""
+    """Return the first rule that opens the ports, a rule of the run before one of the cluster."""
     found = []
     for direction, subject, other in (("ingress", two, one), ("egress", one, two)):
         for grant in grants(scene.own, direction, subject, other, sure=False):  # type: ignore[arg-type]

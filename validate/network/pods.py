@@ -2,7 +2,7 @@
 
 Sources: JobSet v0.10.1 to v0.12.0 (labelAndAnnotateObject: pod template labels, overridden by JobSet's own),
 Trainer v2.1 to v2.3 (counts: plugins/mpi; pod group label: plugins/coscheduling; patched pod labels), the Job
-controller of Kubernetes v1.34 (job names, completion index); of MPIJobs mpi-operator v0.8.2 (newWorker,
+controller of Kubernetes v1.34 (job names, completion index); for MPIJobs mpi-operator v0.8.2 (newWorker,
 newLauncherPodTemplate). Kueue may add labels of its own group.
 """
 
@@ -28,7 +28,7 @@ ADDED_BY_KUEUE = ("kueue.x-k8s.io/",)
 
 @dataclass(frozen=True, slots=True)
 class RolePods:
-    """The pods of one replicated job, in parts that policies can tell apart."""
+    """The pods of one replicated job, in parts that policies can distinguish."""
 
     name: str
     title: str
@@ -40,7 +40,10 @@ class RolePods:
 
 @dataclass(frozen=True, slots=True)
 class PodLabels:
-    """The labels of pods; `index` is the one by which they are numbered, from `first` on, if any is."""
+    """The labels of pods.
+
+    `index` is the label by which they are numbered from `first` on, or "" if there is none.
+    """
 
     known: dict[str, Values]
     index: str = INDEX
@@ -50,7 +53,10 @@ class PodLabels:
 def roles_of(
     made: Backend, job: Body, holder: Body, home: Labels, looked_at: Mapping[str, frozenset[str]]
 ) -> list[RolePods]:
-    """The roles of a run. `looked_at` are the pod labels that any policy there selects by, with values."""
+    """Return the roles of a run.
+
+    `looked_at` are the pod labels that policies in the namespace select by, with values.
+    """
     every = EXPANDERS[made.kind](job, holder, 0)
     names = {made.role("launcher"): LAUNCHER, made.role("worker"): WORKER}
     found = []
@@ -73,7 +79,7 @@ def roles_of(
 def _parts(
     pods: PodGroup, looked_at: Mapping[str, frozenset[str]], total: int, index: str, first: int
 ) -> Iterator[PodGroup]:
-    """One part unless a policy looks at the label by which the pods are numbered, from `first` on."""
+    """Yield one part, or several if a policy looks at the label that numbers the pods from `first` on."""
     if index not in looked_at:
         yield replace(pods, count=total)
         return
@@ -87,8 +93,8 @@ def _parts(
 
 
 def _by_operator(job: Body, _: Body, every: Sequence[ExpandedPods], at: int) -> PodLabels:
-    """Labels that the MPI operator gives to pods, and the Job to the launcher's."""
-    from gangplan.validate import replicas  # few runs are MPIJobs
+    """Return the labels that the MPI operator adds to pods, and the Job to the launcher's."""
+    from gangplan.validate import replicas  # imported here because few runs are MPIJobs
 
     name, pods = job["metadata"]["name"], every[at]
     own = {
@@ -110,7 +116,7 @@ def _by_operator(job: Body, _: Body, every: Sequence[ExpandedPods], at: int) -> 
 
 
 def _by_jobset(train_job: Body, runtime: Body, every: Sequence[ExpandedPods], at: int) -> PodLabels:
-    """Labels of the pods of one replicated job; what only the cluster knows is there with any value."""
+    """Return the labels of one replicated job's pods; labels that only the cluster knows have any value."""
     name, pods = train_job["metadata"]["name"], every[at]
     spec = runtime["spec"]["template"]["spec"]
     labels = {key: one_of(value) for key, value in pods.labels.items()}
@@ -155,13 +161,13 @@ def _group(pods: ExpandedPods) -> str:
 
 
 def _containers(spec: Body) -> list[Body]:
-    """Containers that run with the pod, sidecars included."""
+    """Return the containers that run as long as the pod, sidecars included."""
     started = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
     return [*spec["containers"], *started]
 
 
 def named_ports(spec: Body) -> Named:
-    """The named ports of a pod."""
+    """Return the named ports of a pod."""
     found: dict[tuple[str, str], Spans] = {}
     for container in _containers(spec):
         for port in container.get("ports") or ():
@@ -173,7 +179,7 @@ def named_ports(spec: Body) -> Named:
 
 
 def _ssh_port(spec: Body) -> int | None:
-    """Where a worker's sshd listens: the readiness probe's port, else the one named ssh, else the first."""
+    """Return the port of a worker's sshd: the readiness probe's, else the one named ssh, else the first."""
     named = named_ports(spec)
     containers: Sequence[Body] = spec["containers"]
     for container in containers:

@@ -17,7 +17,7 @@ Named = Mapping[tuple[str, str], Spans]  # (protocol, port name) -> numbers
 
 @dataclass(frozen=True, slots=True)
 class PolicyPeer:
-    """Pods (of the policy's namespace when `namespaces` is None), or with `addresses` an address range."""
+    """Pods (of the policy's namespace if `namespaces` is None), or with `addresses` an address range."""
 
     pods: Selector
     namespaces: Selector | None = None
@@ -34,7 +34,7 @@ class TrafficRule:
     at: int = 0
 
     def opened(self, named: Named) -> Ports:
-        """Its ports on pods whose named ports are known."""
+        """Return its ports on pods whose named ports are known."""
         found = self.ports
         for name in self.names:
             for first, last in named.get(name, ()):
@@ -42,7 +42,7 @@ class TrafficRule:
         return found
 
     def opened_at_most(self) -> Ports:
-        """Its ports on pods that may call any of their ports by those names."""
+        """Return its ports on pods that may call any of their ports by those names."""
         found = self.ports
         for protocol, _ in self.names:
             found |= Ports.of(protocol)
@@ -51,9 +51,9 @@ class TrafficRule:
 
 @dataclass(frozen=True, slots=True)
 class NetworkPolicy:
-    """A policy. None as a direction's rules: it says nothing of that direction; no rules: it closes it.
+    """A policy. Rules of None leave a direction alone; empty rules close it.
 
-    `index` is the place among the objects of the run, -1 for one that stands on the cluster.
+    `index` is the position among the objects of the run, -1 for a policy of the cluster.
     """
 
     name: str
@@ -64,15 +64,15 @@ class NetworkPolicy:
     index: int = -1
 
     def rules(self, direction: Direction) -> tuple[TrafficRule, ...] | None:
-        """The rules of a direction."""
+        """Return the rules of a direction."""
         return self.ingress if direction == "ingress" else self.egress
 
 
 @dataclass(frozen=True, slots=True)
 class PodGroup:
-    """Pods that no policy tells apart: where they are, their labels, their named ports.
+    """Pods that no policy distinguishes: where they are, their labels, their named ports.
 
-    `named` is None where the pods are not known well enough to say. `count` is 0 where it is not known.
+    `named` is None if the named ports are unknown, `count` 0 if the number is.
     """
 
     title: str
@@ -84,7 +84,7 @@ class PodGroup:
 
 
 def policy(body: Body, index: int = -1) -> NetworkPolicy:
-    """A NetworkPolicy that fits its schema and the rules."""
+    """Return a NetworkPolicy that fits its schema and the rules as a value."""
     spec = body["spec"]
     types = spec.get("policyTypes")
     if not types:  # SetDefaults_NetworkPolicy

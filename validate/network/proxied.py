@@ -1,4 +1,4 @@
-"""Proxies that containers are told to use, against the policies of their pods: a closed one answers none."""
+"""Proxies that containers are configured to use and that the policies of their pods close."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from gangplan.validate.network.relation import address_grants
 from gangplan.validate.network.scene import Scene
 from gangplan.validate.problems import Problem, Step
 
-# What curl, Python and Go read, in either spelling.
+# Variables that curl, Python and Go read, in either case.
 VARIABLES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"})
-# The port of a URL without one, by its scheme (curl asks 1080; Python and Go these).
+# The port of a URL without one, by its scheme (curl uses 1080; Python and Go these).
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def closed_proxies(scene: Scene) -> Iterator[tuple[int, Problem]]:
-    """One warning per address of a proxy that some pods are told of and cannot reach.
+    """Yield one warning per address of a proxy that pods are configured to use and cannot reach.
 
-    A proxy by name is not judged: policies know addresses, and nothing built says which one that is.
+    A proxy with a host name is not checked: policies have addresses, and no built object says which one the
+    name has.
     """
     told: set[Region] = set()
     for role in scene.roles:
@@ -48,7 +49,7 @@ def closed_proxies(scene: Scene) -> Iterator[tuple[int, Problem]]:
 
 
 def _proxies(role: RolePods) -> Iterator[tuple[tuple[Step, ...], str, Region]]:
-    """Every variable that names a proxy by address: where it is written, its name, and what it must reach."""
+    """Yield every variable with the address of a proxy: its path, its name, and what the pod must reach."""
     for at, container in enumerate(role.template["spec"]["containers"]):
         for index, variable in enumerate(container.get("env") or ()):
             region = _region(variable.get("value")) if variable["name"].upper() in VARIABLES else ()
@@ -58,7 +59,7 @@ def _proxies(role: RolePods) -> Iterator[tuple[tuple[Step, ...], str, Region]]:
 
 
 def _region(url: str | None) -> Region:
-    """The address and port of a proxy's URL; empty for a name or what is no URL."""
+    """Return the address and port of a proxy's URL; () for a host name or an invalid URL."""
     text = url or ""
     try:
         parts = urlsplit(text if "://" in text else f"http://{text}")

@@ -1,6 +1,6 @@
-"""Sets of whole numbers as intervals, and what stands on them: ports by protocol, addresses by family.
+"""Sets of whole numbers as intervals, and sets of ports by protocol and of addresses by family built on them.
 
-Everything is symbolic: a range is one interval however many numbers it holds.
+A range is one interval, however many numbers it contains.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, summar
 
 from gangplan.records import dataclass
 
-# Sorted, disjoint and not touching intervals; both ends belong to them.
+# Sorted, disjoint intervals that do not touch; both ends are included.
 Spans = tuple[tuple[int, int], ...]
 Network = IPv4Network | IPv6Network
 
@@ -19,7 +19,7 @@ FIRST_PORT, LAST_PORT = 1, 65535
 
 
 def spans(pairs: Iterable[tuple[int, int]]) -> Spans:
-    """Any intervals as Spans; empty ones (first > last) are dropped."""
+    """Return any intervals as Spans, dropping empty ones (first > last)."""
     out: list[tuple[int, int]] = []
     for first, last in sorted(pair for pair in pairs if pair[0] <= pair[1]):
         if out and first <= out[-1][1] + 1:
@@ -30,7 +30,7 @@ def spans(pairs: Iterable[tuple[int, int]]) -> Spans:
 
 
 def meet(one: Spans, two: Spans) -> Spans:
-    """The numbers in both."""
+    """Return the numbers that are in both."""
     found, left, right = [], 0, 0
     while left < len(one) and right < len(two):
         first, last = max(one[left][0], two[right][0]), min(one[left][1], two[right][1])
@@ -44,7 +44,7 @@ def meet(one: Spans, two: Spans) -> Spans:
 
 
 def minus(one: Spans, two: Spans) -> Spans:
-    """The numbers of `one` that are not in `two`."""
+    """Return the numbers of `one` that are not in `two`."""
     out = []
     for first, last in one:
         at = first
@@ -61,44 +61,47 @@ def minus(one: Spans, two: Spans) -> Spans:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Ports 1 to 65535 of TCP, UDP and SCTP, in this order: what the API knows (networking/v1, v1.34)."""
+    """Ports 1 to 65535 of TCP, UDP and SCTP, in this order.
+
+    The API knows these protocols (networking/v1, v1.34).
+    """
 
     by_protocol: tuple[Spans, Spans, Spans] = ((), (), ())
 
     @classmethod
     def of(cls, protocol: str, first: int = FIRST_PORT, last: int = LAST_PORT) -> Ports:
-        """One range of one protocol, all its ports when no range is given."""
+        """Return one range of ports of one protocol, by default all its ports."""
         empty: list[Spans] = [(), (), ()]
         empty[PROTOCOLS.index(protocol)] = spans([(first, last)])
         return cls((empty[0], empty[1], empty[2]))
 
     def __or__(self, other: Ports) -> Ports:
-        """Ports of either."""
+        """Return the union."""
         if not self or self == other:
             return other
         tcp, udp, sctp = (spans([*a, *b]) for a, b in zip(self.by_protocol, other.by_protocol, strict=True))
         return Ports((tcp, udp, sctp))
 
     def __and__(self, other: Ports) -> Ports:
-        """Ports of both."""
+        """Return the intersection."""
         tcp, udp, sctp = (meet(a, b) for a, b in zip(self.by_protocol, other.by_protocol, strict=True))
         return Ports((tcp, udp, sctp))
 
     def __sub__(self, other: Ports) -> Ports:
-        """Ports of the first that the second has not."""
+        """Return the ports of `self` that are not in `other`."""
         tcp, udp, sctp = (minus(a, b) for a, b in zip(self.by_protocol, other.by_protocol, strict=True))
         return Ports((tcp, udp, sctp))
 
     def __bool__(self) -> bool:
-        """Whether there is any port."""
+        """Return whether there is any port."""
         return any(self.by_protocol)
 
     def has(self, protocol: str, port: int) -> bool:
-        """Whether one port is among them."""
+        """Return whether a port is included."""
         return any(first <= port <= last for first, last in self.by_protocol[PROTOCOLS.index(protocol)])
 
     def __str__(self) -> str:
-        """`TCP 1024-2221, 2223-65535; UDP 53`, `every port`."""
+        """Format the ports: `TCP 1024-2221, 2223-65535; UDP 53`, `every port`."""
         if self == EVERY_PORT:
             return "every port"
         parts = []
@@ -124,32 +127,32 @@ class Addresses:
 
     @classmethod
     def of(cls, network: Network, without: Sequence[Network] = ()) -> Addresses:
-        """A range without some parts of it."""
+        """Return an address range without some parts of it."""
         whole = _span(network)
         rest = minus(whole, spans(pair for part in without for pair in _span(part)))
         return cls(v4=rest) if network.version == 4 else cls(v6=rest)
 
     def __and__(self, other: Addresses) -> Addresses:
-        """Addresses of both."""
+        """Return the intersection."""
         return Addresses(meet(self.v4, other.v4), meet(self.v6, other.v6))
 
     def __sub__(self, other: Addresses) -> Addresses:
-        """Addresses of the first that the second has not."""
+        """Return the addresses of `self` that are not in `other`."""
         return Addresses(minus(self.v4, other.v4), minus(self.v6, other.v6))
 
     def __bool__(self) -> bool:
-        """Whether there is any address."""
+        """Return whether there is any address."""
         return bool(self.v4 or self.v6)
 
     def networks(self) -> Iterator[Network]:
-        """The same as the fewest CIDR ranges."""
+        """Yield the same addresses as the fewest CIDR ranges."""
         for first, last in self.v4:
             yield from summarize_address_range(IPv4Address(first), IPv4Address(last))
         for first, last in self.v6:
             yield from summarize_address_range(IPv6Address(first), IPv6Address(last))
 
     def __str__(self) -> str:
-        """Up to four ranges; `any address` for all of IPv4 with or without all of IPv6."""
+        """Format up to four ranges; `any address` for all, `any IPv4 address` for all of IPv4 alone."""
         if self.v4 == EVERY_ADDRESS.v4 and self.v6 in ((), EVERY_ADDRESS.v6):
             return "any address" if self.v6 else "any IPv4 address"
         found = [str(network) for network in self.networks()]
@@ -163,12 +166,12 @@ def _span(network: Network) -> Spans:
 
 EVERY_ADDRESS = Addresses(((0, 2**32 - 1),), ((0, 2**128 - 1),))
 
-# Addresses with the ports that may be reached there; the whole is their union.
+# Addresses with the ports that may be reached there; a region is the union of its entries.
 Region = tuple[tuple[Addresses, Ports], ...]
 
 
 def region_minus(one: Region, two: Region) -> Region:
-    """What the first region holds and the second does not."""
+    """Return what the first region contains and the second does not."""
     pieces = list(one)
     for taken, ports in two:
         left = []

@@ -1,11 +1,11 @@
-"""Who may talk to whom: the union of policies, both directions, for known pods, for strangers and addresses.
+"""Who may connect to whom: the union of policies in both directions, for all pods and addresses.
 
 Semantics of networking.k8s.io/v1 (Kubernetes v1.34, types.go): policies only add; pods that no policy selects
-in a direction are open there; traffic needs egress at its source and ingress at its destination. What a
-policy says of a pod's own node (kubelet probes) and of a pod to itself has no effect.
+in a direction are open there; traffic needs egress at its source and ingress at its destination. Rules have
+no effect on traffic from a pod's own node (kubelet probes) or from a pod to itself.
 
-Two views, because labels may be known in part: `sure` is what is allowed whatever is not known, the other is
-what may be allowed. For fully known pods they are the same.
+There are two views, because labels may be known in part: with `sure`, what is allowed whatever is unknown;
+without it, what may be allowed. For fully known pods they are the same.
 """
 
 from __future__ import annotations
@@ -24,13 +24,16 @@ from gangplan.validate.network.policy import (
 )
 from gangplan.validate.network.ranges import EVERY_ADDRESS, EVERY_PORT, NO_PORT, Addresses, Ports
 
-NAME = "kubernetes.io/metadata.name"  # the API server puts it on every namespace
+NAME = "kubernetes.io/metadata.name"  # the API server adds it to every namespace
 Policies = Mapping[str, Sequence[NetworkPolicy]]  # by namespace
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What one rule opens; no rule: the direction is open because no policy closes it."""
+    """What one rule opens.
+
+    Without a rule, the direction is open because no policy closes it.
+    """
 
     ports: Ports
     policy: NetworkPolicy | None = None
@@ -40,7 +43,7 @@ class Grant:
 def closing(
     policies: Sequence[NetworkPolicy], direction: Direction, subject: PodGroup, sure: bool
 ) -> list[NetworkPolicy]:
-    """The policies that close a direction of these pods; with `sure` also those that only may."""
+    """Return the policies that close a direction of these pods; with `sure` also those that only may."""
     selects = subject.labels.maybe if sure else subject.labels.always
     return [one for one in policies if one.rules(direction) is not None and selects(one.selects)]
 
@@ -48,7 +51,7 @@ def closing(
 def grants(
     policies: Sequence[NetworkPolicy], direction: Direction, subject: PodGroup, other: PodGroup, sure: bool
 ) -> Iterator[Grant]:
-    """What each rule at the side of `subject` opens towards `other`."""
+    """Yield what each rule on the side of `subject` opens towards `other`."""
     if not closing(policies, direction, subject, sure):
         yield Grant(EVERY_PORT)
         return
@@ -85,7 +88,7 @@ def _takes(peer: PolicyPeer, namespace: str, other: PodGroup, sure: bool) -> boo
 def one_side(
     policies: Sequence[NetworkPolicy], direction: Direction, subject: PodGroup, other: PodGroup, sure: bool
 ) -> Ports:
-    """The ports that the policies of `subject` allow in one direction."""
+    """Return the ports that the policies of `subject` allow in one direction."""
     found = NO_PORT
     for grant in grants(policies, direction, subject, other, sure):
         found |= grant.ports
@@ -93,14 +96,14 @@ def one_side(
 
 
 def reach(policies: Policies, source: PodGroup, target: PodGroup, sure: bool = True) -> Ports:
-    """The ports on which `source` can open connections to `target`, another pod."""
+    """Return the ports on which `source` can open connections to `target`, a different pod."""
     out = one_side(policies.get(source.namespace, ()), "egress", source, target, sure)
     return out & one_side(policies.get(target.namespace, ()), "ingress", target, source, sure) if out else out
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Pods outside that one rule opens to: their namespace's labels, their own, the ports."""
+    """Pods outside the run to which one rule opens: labels of their namespace, own labels, and ports."""
 
     grant: Grant
     stranger: PodGroup
@@ -111,10 +114,10 @@ class Opening:
 def openings(
     policies: Sequence[NetworkPolicy], direction: Direction, subject: PodGroup, stranger: PodGroup
 ) -> Iterator[Opening]:
-    """Every part of the strangers that the side of `subject` may be open to, rule by rule.
+    """Yield each part of the outside pods to which the side of `subject` may be open, rule by rule.
 
-    Only this side is asked. What the strangers' own policies say does not count: not all of them are known,
-    and any other policy may add to them.
+    Only this side is checked. The outside pods' own policies do not count: not all of them are known, and
+    another policy may open more.
     """
     if not closing(policies, direction, subject, sure=False):
         yield Opening(Grant(EVERY_PORT), stranger, stranger.home, stranger.labels)
@@ -137,7 +140,10 @@ def openings(
 def address_grants(
     policies: Sequence[NetworkPolicy], direction: Direction, subject: PodGroup, sure: bool
 ) -> Iterator[tuple[Addresses, Grant]]:
-    """What is open towards addresses outside the cluster. Named ports mean nothing there on the way out."""
+    """Yield what is open towards addresses outside the cluster.
+
+    Named ports have no effect there for egress.
+    """
     if not closing(policies, direction, subject, sure):
         yield EVERY_ADDRESS, Grant(EVERY_PORT)
         return
@@ -161,10 +167,10 @@ def _addresses(rule: TrafficRule) -> Iterator[Addresses]:
 
 
 def strangers(namespace: str, own: str, value: str, homes: Mapping[str, Mapping[str, str]]) -> list[PodGroup]:
-    """All pods but those of a namespace with the label `own` = `value`, in parts.
+    """Return all pods except those of a namespace with the label `own` = `value`, in parts.
 
-    First those beside them, then those of each other namespace that is known (`homes`: name to labels), last
-    those of all namespaces that are not.
+    First the other pods of that namespace, then the pods of each other known namespace (`homes`: name to
+    labels), last those of all unknown namespaces.
     """
     found = [beside(namespace, home_of(namespace, homes), own, value)]
     for name in sorted(homes):
@@ -177,27 +183,27 @@ def strangers(namespace: str, own: str, value: str, homes: Mapping[str, Mapping[
 
 
 def beside(namespace: str, home: Labels, own: str, value: str) -> PodGroup:
-    """All pods of a namespace but those with the label `own` = `value`."""
+    """Return all pods of a namespace except those with the label `own` = `value`."""
     labels = Labels({own: ~one_of(value)}, ANYTHING)
     return PodGroup(f"other pods of namespace '{namespace}'", namespace, home, labels)
 
 
 def elsewhere(namespace: str) -> PodGroup:
-    """All pods of all other namespaces at once: more than there can be, and quick to look at."""
+    """Return one group for all pods of all other namespaces: more than can exist, but quick to check."""
     return PodGroup(
         "pods of other namespaces", "", Labels({NAME: ~one_of(namespace)}, rest=ANYTHING), ANY_LABELS
     )
 
 
 def home_of(name: str, homes: Mapping[str, Mapping[str, str]]) -> Labels:
-    """The labels of a namespace; of one that is not known only its name is."""
+    """Return the labels of a namespace; of an unknown one, only the name is known."""
     if name in homes:
         return exactly({**homes[name], NAME: name})
     return Labels({NAME: one_of(name)}, ANYTHING)
 
 
 def mentioned(policies: Sequence[NetworkPolicy]) -> Mapping[str, frozenset[str]]:
-    """Every pod label that a selector of these policies looks at, with the values that it names."""
+    """Return every pod label that a selector of these policies uses, with the values that it names."""
     found: dict[str, frozenset[str]] = {}
     for one in policies:
         selectors = [one.selects]

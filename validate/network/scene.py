@@ -1,4 +1,4 @@
-"""A run among the policies of its cluster: what the proofs and the table of connections are made from."""
+"""A run with the policies of its cluster: the input of the network proof and of the table of connections."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from gangplan.validate.network.ranges import EVERY_PORT, NO_PORT, Addresses, Por
 from gangplan.validate.network.relation import beside, elsewhere, home_of, mentioned, strangers
 from gangplan.validate.world import BuiltRun, World, namespaces
 
-# Where MPI, NCCL and Gloo take their ports from; they choose freely.
+# Ports that MPI, NCCL and Gloo choose from freely.
 MPI_PORTS = Ports.of("TCP", 1024, 65535)
 
 
 class StandingPolicies(Mapping[str, tuple[NetworkPolicy, ...]]):
-    """The policies of each namespace, read once somebody asks for them: a run meets those of few teams."""
+    """The policies of each namespace, parsed on first use: a run needs those of few teams."""
 
     def __init__(self, bodies: Iterable[Body]) -> None:
         self._bodies: dict[str, list[Body]] = {}
@@ -62,11 +62,11 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One run: its pods, the policies of its namespace (its own among them), who else there is.
+    """A run's pods, the policies of its namespace (its own among them), and all other pods of the cluster.
 
-    `policies` holds every namespace that matters; `beside` are the strangers in its own namespace,
-    `others` all other namespaces in one; `homes` the labels of those that are known; `asked` has something
-    once these were looked at one by one.
+    `policies` has every namespace that matters. `beside` are the other pods in the run's namespace, `others`
+    the pods of all other namespaces as one group. `homes` are the labels of the known namespaces. `asked` is
+    not empty once these were examined one by one.
     """
 
     run: BuiltRun
@@ -78,7 +78,7 @@ class Scene:
     beside: PodGroup
     others: PodGroup
     homes: Mapping[str, Mapping[str, str]]
-    train_job: int  # the objects of the run; both are the MPIJob, where it is one
+    train_job: int  # indexes among the run's objects; both are the MPIJob if there is one
     runtime: int
     run_label: str
     asked: list[str] = field(default_factory=list)
@@ -106,7 +106,7 @@ class Scene:
         return (part for role in self.roles if role.name not in hosted for part in role.parts)
 
     def nodes(self, direction: Direction) -> Region:
-        """The nodes' addresses, by which pods in the pod network and workers beyond it talk."""
+        """Return the addresses of nodes, through which pods and workers on the node network connect."""
         job, hosted = self.run.unit.job, self.hosted
         if not hosted or len(hosted) == len(self.roles):
             return ()
@@ -118,18 +118,18 @@ class Scene:
 
     @property
     def each(self) -> list[PodGroup]:
-        """The pods of all other namespaces, one by one: slow to look at where there are many."""
+        """The pods of all other namespaces, one by one: slow to check if there are many."""
         self.asked.append(self.namespace)
         return strangers(self.namespace, self.run_label, self.name, self.homes)[1:]
 
     @property
     def is_narrow(self) -> bool:
-        """Whether the posture asks for certain ports inside the run."""
+        """Whether the posture limits the ports inside the run."""
         return self.run.unit.job.posture != "default"
 
     @property
     def ssh(self) -> Ports:
-        """The port of the workers' SSH server, as the built runtime says it; none without MPI."""
+        """The port of the workers' SSH server according to the built runtime; none without MPI."""
         job = self.run.unit.job
         if not job.uses_mpi:
             return NO_PORT
@@ -147,7 +147,7 @@ class Scene:
 
     @property
     def dns_region(self) -> Region:
-        """Addresses that answer DNS without being pods, on the port that resolvers ask."""
+        """Addresses that answer DNS and are not pods, on the port that resolvers use."""
         found = (range_of(text) for text in self.run.unit.job.platform.dns.addresses)
         ports = Ports.of("UDP", 53, 53) | Ports.of("TCP", 53, 53)
         return tuple((Addresses.of(whole), ports) for whole in found if whole is not None)
@@ -167,7 +167,7 @@ class Scene:
         return tuple(found)
 
     def pairs(self) -> Iterator[tuple[RolePods, PodGroup, RolePods, PodGroup]]:
-        """Any two different pods of the run, in parts; a pod always reaches itself."""
+        """Yield any two different pods of the run, in parts; a pod always reaches itself."""
         hosted = self.hosted
         roles = [role for role in self.roles if role.name not in hosted]
         for source in roles:
@@ -178,14 +178,14 @@ class Scene:
                             yield source, one, target, two
 
     def permitted(self, source: RolePods, target: RolePods) -> Ports:
-        """The most that the posture allows from one role to another."""
+        """Return the most that the posture allows from one role to another."""
         if not self.is_narrow:
             return EVERY_PORT
         is_launch = source.name == LAUNCHER and target.name == WORKER
         return MPI_PORTS | self.ssh if is_launch else MPI_PORTS - self.ssh
 
     def needs(self) -> Iterator[Need]:
-        """What must be open inside the run and to the DNS.
+        """Yield what must be open inside the run and to DNS.
 
         In the default posture Open MPI starts its daemons as a tree, workers among each other (from 65 hosts
         on); in the others only the launcher opens SSH sessions.
@@ -203,12 +203,12 @@ class Scene:
 
 
 def standing_of(world: World) -> ClusterPolicies:
-    """The policies and namespaces of a world; for `World.once`."""
+    """Return the policies and namespaces of a world; for `World.once`."""
     return ClusterPolicies(StandingPolicies(world.of_kind("NetworkPolicy")), world.once(namespaces))
 
 
 def scene_of(world: World, run: BuiltRun) -> Scene | None:
-    """The scene of a run; None when it has neither a TrainJob with a runtime nor an MPIJob."""
+    """Return the scene of a run, or None if it has neither a TrainJob with a runtime nor an MPIJob."""
     at = {body["kind"]: index for index, body in enumerate(run.bodies)}
     made = run.unit.job.backend
     if made.kind not in at or made.holder not in at:
@@ -216,7 +216,7 @@ def scene_of(world: World, run: BuiltRun) -> Scene | None:
     train_job, runtime = run.bodies[at[made.kind]], run.bodies[at[made.holder]]
     name, namespace = train_job["metadata"]["name"], train_job["metadata"].get("namespace", "")
     label = made.run_label
-    if run.unit.job.is_dated:  # its runs have the label of their runtime in common, and run one at a time
+    if run.unit.job.is_dated:  # its runs share the label of their runtime, and run one at a time
         label, name = run.unit.job.backend.run_label, run.unit.run_name
     standing = world.once(standing_of)
     own: dict[str, tuple[NetworkPolicy, ...]] = {}
@@ -224,7 +224,8 @@ def scene_of(world: World, run: BuiltRun) -> Scene | None:
         if body["kind"] == "NetworkPolicy":
             one = policy(body, index)
             own[one.namespace] = (*own.get(one.namespace, standing.policies.get(one.namespace, ())), one)
-    # Policies of the run stand beside those of their namespaces; a copy of all would grow with the teams.
+    # Policies of the run are layered over those of their namespaces; copying all would grow with the number
+    # of teams.
     policies = ChainMap(own, cast(MutableMapping[str, tuple[NetworkPolicy, ...]], standing.policies))
     home = home_of(namespace, standing.homes)
     looked_at = mentioned(policies.get(namespace, ()))
@@ -247,7 +248,7 @@ def scene_of(world: World, run: BuiltRun) -> Scene | None:
 
 
 def _dns_pods(run: BuiltRun, standing: ClusterPolicies) -> PodGroup:
-    """The cluster's DNS pods: the labels that the cluster file states, beside others that nobody knows."""
+    """Return the cluster's DNS pods, with the labels that the cluster file states and perhaps others."""
     dns = run.unit.job.platform.dns
     known = {key: one_of(value) for key, value in dns.labels}
     home = home_of(dns.namespace, standing.homes)

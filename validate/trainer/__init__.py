@@ -1,1 +1,1 @@
-"""What Kubeflow Trainer and JobSet say of a run, and what they make of it."""
+"""What Kubeflow Trainer and JobSet refuse in a run, and what they turn it into."""

@@ -22,7 +22,7 @@ OPTIONS = ("--hostfile", "-hostfile", "--machinefile", "-machinefile", "--host",
 
 
 def hosts(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
-    """The launcher of an Open MPI 5 image is told where the hostfile is, in the built runtime."""
+    """Check that the built objects give the launcher of an Open MPI 5 image the path of the hostfile."""
     mpi = run.unit.job.image.mpi
     if mpi is None or mpi.family != "OpenMPI" or mpi.major < 5:
         return
@@ -44,7 +44,10 @@ def _of_runtime(body: Body, own: list[Body], version: str) -> Iterator[Problem]:
 
 
 def _of_mpi_job(body: Body, _: list[Body], version: str) -> Iterator[Problem]:
-    """The MPI operator sets the variables of Open MPI 4 too (v0.8.2, ompiEnvVars)."""
+    """Check the launcher of an MPIJob.
+
+    The MPI operator sets the variables of Open MPI 4 too (v0.8.2, ompiEnvVars).
+    """
     for at, template in templates_of(body):
         boxes = (template.get("spec") or {}).get("containers") or ()
         if at[2] == "Launcher" and boxes:

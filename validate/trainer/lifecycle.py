@@ -1,4 +1,4 @@
-"""What servers accept and a run regrets later: traps of the versions of Trainer, and of syncing from Git.
+"""Fields that servers accept and that harm a run later: traps of Trainer's versions, and of syncing from Git.
 
 Sources: pkg/runtime and pkg/webhooks of Kubeflow Trainer 2.1 to 2.3, the TrainJob webhook of Kueue 0.19,
 gitops-engine of Argo CD 3.5. The generator sets none of these traps; a patch of an overlay can.
@@ -31,7 +31,7 @@ from gangplan.validate.trainer.trainjobs import RESERVED
 from gangplan.validate.world import templates_of
 
 KUEUE_MANAGER = "kueue.x-k8s.io/manager"
-# Fields of standing objects whose values are quantities.
+# Fields of a cluster's objects whose values are quantities.
 AMOUNTS = frozenset(
     {
         *("nominalQuota", "borrowingLimit", "lendingLimit", "storage", "hard", "default", "defaultRequest"),
@@ -42,7 +42,10 @@ WALKED = ("ClusterQueue", "Cohort", "LimitRange", "PersistentVolumeClaim", "Reso
 
 
 def problems(body: Body, others: Sequence[Body], versions: SchemaVersions) -> list[Problem]:
-    """The traps in one object that fits its schema. `others` are the objects of the same run or team."""
+    """Return the traps in one object that fits its schema.
+
+    `others` are the objects of the same run or team.
+    """
     found = [*_sync(body)]
     if find := TRAPS.get(body["kind"]):
         found += find(body, others, versions)
@@ -53,7 +56,7 @@ def problems(body: Body, others: Sequence[Body], versions: SchemaVersions) -> li
 
 
 def _sync(body: Body) -> Found:
-    """Sync options and hooks that delete what runs, or make it again at every sync (Argo CD 3.5)."""
+    """Report sync options and hooks that delete what runs, or create it again at every sync (Argo CD 3.5)."""
     annotations = body["metadata"].get("annotations") or {}
     at: Path = ("metadata", "annotations")
     for option in syncing.options_of(annotations):
@@ -99,7 +102,7 @@ def _train_job(body: Body, others: Sequence[Body], versions: SchemaVersions) -> 
 
 
 def _mpi_job(body: Body, _: Sequence[Body], __: SchemaVersions) -> Found:
-    """As much of it as holds for the kinds of the MPI operator."""
+    """Check an MPIJob, as far as these traps exist for the MPI operator's kinds."""
     if "suspend" in (body["spec"].get("runPolicy") or {}):
         message = "Kueue sets runPolicy.suspend; every sync restores a value from Git and stops the run"
         yield _owned(("spec", "runPolicy", "suspend"), message)
@@ -136,7 +139,7 @@ def _runtime(body: Body, others: Sequence[Body], versions: SchemaVersions) -> Fo
 
 
 def _pod(at: Path, entry: Body, runtime: Body, versions: SchemaVersions) -> Found:
-    """Amounts of a pod, and variables of the container that Trainer writes into."""
+    """Check the amounts of a pod, and the variables of the container that Trainer writes into."""
     spec = pod_of(entry)
     yield from _amounts_of(at, spec)
     for name in ("containers", "initContainers"):
@@ -147,7 +150,7 @@ def _pod(at: Path, entry: Body, runtime: Body, versions: SchemaVersions) -> Foun
 
 
 def _amounts_of(at: Path, spec: Body) -> Found:
-    """The amounts of a pod."""
+    """Check the amounts of a pod."""
     for index, volume in enumerate(spec.get("volumes") or ()):
         limit = (volume.get("emptyDir") or {}).get("sizeLimit")
         yield from _amounts((*at, "volumes", index, "emptyDir", "sizeLimit"), limit, True)
@@ -180,7 +183,10 @@ def _deadlock(at: Path, why: str) -> Problem:
 def _overwritten(
     at: Path, env: Sequence[Body], runtime: Body, versions: SchemaVersions, is_runtime: bool
 ) -> Found:
-    """Names that Trainer sets in the pods: over a runtime's own in every version (mpi.go, torch.go)."""
+    """Report variables that Trainer overwrites in the pods.
+
+    It overwrites a runtime's own in every version (mpi.go, torch.go).
+    """
     policy = runtime["spec"].get("mlPolicy") or {}
     for index, variable in enumerate(env):
         owner = next((key for key in RESERVED if key in policy and variable["name"] in RESERVED[key]), "")
@@ -203,7 +209,7 @@ def _resources(at: Path, resources: Body | None) -> Found:
 
 
 def _amounts(at: Path, value: Any, is_amount: bool) -> Iterator[Problem]:
-    """Quantities that the API server would write back in other words."""
+    """Report quantities that the API server would write back in another form."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield from _amounts((*at, key), item, is_amount or key in AMOUNTS)
@@ -221,7 +227,7 @@ def _amounts(at: Path, value: Any, is_amount: bool) -> Iterator[Problem]:
 
 @lru_cache(maxsize=4096)
 def canonical(text: str) -> str:
-    """A quantity as Kubernetes writes it back (resource.Quantity of apimachinery v0.34)."""
+    """Return a quantity as Kubernetes writes it back (resource.Quantity of apimachinery v0.34)."""
     try:
         return parse(text).canonical()
     except QuantityError:

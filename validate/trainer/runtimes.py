@@ -1,4 +1,4 @@
-"""Rules for the runtime of a run: what Trainer's and JobSet's webhooks and the Jobs that come of it refuse.
+"""Checks of a run's runtime: what the webhooks of Trainer and JobSet, and the Jobs created from it, refuse.
 
 Sources: pkg/webhooks and pkg/runtime of Trainer 2.1 to 2.3, pkg/webhooks of JobSet 0.10 to 0.12,
 pkg/apis/batch/validation of Kubernetes.
@@ -19,7 +19,7 @@ from gangplan.validate.apiserver.forms import (
 )
 from gangplan.validate.jobset import ENTRIES, JOBSET, entries_of, step_of
 
-# Volumes that Trainer puts into the pods of a run with MPI.
+# Volumes that Trainer adds to the pods of a run with MPI.
 VOLUMES = {"launcher": ("mpi-ssh-auth", "mpi-hostfile"), "node": ("mpi-ssh-auth",)}
 STEPS = {
     "trainer": "node",
@@ -38,7 +38,7 @@ def pod_of(entry: Body) -> Body:
 
 
 def runtime(body: Body, run: Body | None) -> Found:
-    """A TrainingRuntime; `run` is the TrainJob beside it."""
+    """Check a TrainingRuntime; `run` is the TrainJob of the same run."""
     spec: Body = (body["spec"].get("template") or {}).get("spec") or {}
     entries = entries_of(body)
     names = [entry["name"] for entry in entries]
@@ -77,7 +77,7 @@ def _mpi(mpi: Body, names: list[str], run: Body | None) -> Found:
 
 
 def _policies(spec: Body, entries: list[Body], names: list[str]) -> Found:
-    """The policies of a JobSet, which name its replicated jobs."""
+    """Check the policies of a JobSet that name its replicated jobs, and its other settings."""
     targets = [((*JOBSET, "successPolicy"), spec.get("successPolicy") or {})]
     failure = spec.get("failurePolicy") or {}
     rules = failure.get("rules") or []

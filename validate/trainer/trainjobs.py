@@ -1,4 +1,4 @@
-"""Rules for a TrainJob, alone and laid over its runtime: what webhooks refuse now, or Jobs and pods later.
+"""Checks of a TrainJob, alone and with its runtime: what webhooks refuse now, or Jobs and pods later.
 
 Sources: pkg/webhooks and pkg/runtime of Trainer 2.1 to 2.3, pkg/webhooks of JobSet 0.10 to 0.12.
 """
@@ -26,7 +26,7 @@ from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.jobset import entries_of, patches_of, step_of
 from gangplan.validate.trainer.runtimes import STEPS, pod_of
 
-# What Trainer sets itself; a run's own are refused (2.1 does not look at those of MPI).
+# Variables that Trainer sets itself; it refuses a run's own (2.1 does not check those of MPI).
 RESERVED = {
     "mpi": (
         "OMPI_MCA_orte_default_hostfile",
@@ -44,7 +44,7 @@ MOST = 2**31 - 1
 
 
 def train_job(body: Body, beside: Body | None, versions: SchemaVersions) -> Found:
-    """A TrainJob; `beside` is the TrainingRuntime of its run."""
+    """Check a TrainJob; `beside` is the TrainingRuntime of its run."""
     spec = body["spec"]
     trainer = spec.get("trainer") or {}
     reference = spec["runtimeRef"]
@@ -87,7 +87,7 @@ def _is_time(text: Any) -> bool:
 
 
 def _with_runtime(body: Body, beside: Body, versions: SchemaVersions) -> Found:
-    """What only shows when the run is laid over its runtime."""
+    """Check what depends on both the TrainJob and its runtime."""
     spec, entries = body["spec"], entries_of(beside)
     names = [entry["name"] for entry in entries]
     policy = beside["spec"].get("mlPolicy") or {}
@@ -120,7 +120,7 @@ def _refuses(policy: str, versions: SchemaVersions) -> bool:
 
 
 def _counts(body: Body, beside: Body) -> Iterator[tuple[Body, int]]:
-    """Each replicated job with its number of pods."""
+    """Yield each replicated job with its number of pods."""
     policy = beside["spec"].get("mlPolicy") or {}
     nodes = (body["spec"].get("trainer") or {}).get("numNodes", policy.get("numNodes", 1))
     mpi = policy.get("mpi")
@@ -135,7 +135,7 @@ def _counts(body: Body, beside: Body) -> Iterator[tuple[Body, int]]:
 
 
 def _names(body: Body, beside: Body) -> Found:
-    """Pods are called RUN-ENTRY-REPLICA-INDEX-xxxxx, in at most 63 characters."""
+    """Check the names of pods, RUN-ENTRY-REPLICA-INDEX-xxxxx with at most 63 characters, and their number."""
     name = body["metadata"]["name"]
     for entry, count in _counts(body, beside):
         longest = f"{name}-{entry['name']}-{max(entry.get('replicas', 1) - 1, 0)}-{max(count - 1, 0)}-abcde"
@@ -172,7 +172,7 @@ def _names(body: Body, beside: Body) -> Found:
 
 
 def _resources(wanted: Body, entries: list[Body], versions: SchemaVersions) -> Found:
-    """The resources of the run with those of the runtime: since 2.3 both count, before only the run's."""
+    """Check the TrainJob's resources: since 2.3 merged with the runtime's, before that alone."""
     for entry in entries:
         if step_of(entry) != "trainer":
             continue
@@ -189,7 +189,7 @@ def _resources(wanted: Body, entries: list[Body], versions: SchemaVersions) -> F
 
 
 def _patched(spec: Body, entries: list[Body]) -> Iterator[tuple[Path, Body, Body | None]]:
-    """The pod specs in the patches of a run, with the replicated job that each is for."""
+    """Yield the pod specs in a run's patches, with their paths and the replicated jobs that they patch."""
     for at, one in patches_of(spec):
         pod = (((one.get("template") or {}).get("spec") or {}).get("template") or {}).get("spec") or {}
         yield at, pod, next((entry for entry in entries if entry["name"] == one["name"]), None)

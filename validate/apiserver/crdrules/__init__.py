@@ -1,6 +1,6 @@
-"""The rules that CRDs carry (`x-kubernetes-validations`), judged as the API server judges them.
+"""The rules in CRDs (`x-kubernetes-validations`), evaluated as the API server evaluates them.
 
-Those of Trainer, JobSet and Kueue are facts of gangplan (facts.py); those of CRDs that a workspace took in
-are read from their schemas (structural.py). Source of the semantics: apiextensions-apiserver v0.34,
-pkg/apiserver/schema/cel.
+Those of Trainer, JobSet and Kueue are facts of gangplan (trainer_facts.py, kueue_facts.py); those of CRDs
+that a workspace imported are read from their schemas (structural.py). Source of the semantics:
+apiextensions-apiserver v0.34, pkg/apiserver/schema/cel.
 """

@@ -1,6 +1,6 @@
-"""Which built-in rules a kind has at the versions of a cluster.
+"""The built-in rules of a kind at the versions of a cluster.
 
-tests/policy/test_crd_rules.py compares every one with the CRD's own on random objects.
+tests/policy/test_crd_rules.py compares each of them with the CRD's own rule on random objects.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _COMPONENT = {TRAINER: "trainer", JOBSET: "jobset", KUEUE: "kueue"}
 
 
 def rules_of(api_version: str, kind: str, versions: SchemaVersions) -> tuple[CompiledRule, ...]:
-    """The compiled rules of a kind at the versions of a cluster; none for kinds that have none."""
+    """Return the compiled rules of a kind at the versions of a cluster; () if it has none."""
     group, _, version = api_version.rpartition("/")
     component = _COMPONENT.get(group)
     minor = versions.minor(component) if component else None

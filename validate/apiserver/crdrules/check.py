@@ -18,7 +18,7 @@ Body = dict[str, Any]
 
 
 def _rules(body: Body, versions: SchemaVersions) -> Sequence[CompiledRule]:
-    """The rules of an object's kind: those of the CRD that the workspace took in, else the built-in ones."""
+    """Return the rules of an object's kind: those of the imported CRD if there is one, or built-in ones."""
     api_version, kind = str(body.get("apiVersion") or ""), str(body.get("kind") or "")
     if isinstance(versions.crds, Imported):
         found = versions.crds.rules(api_version, kind, minor_key(versions.kubernetes)[1])
@@ -28,7 +28,7 @@ def _rules(body: Body, versions: SchemaVersions) -> Sequence[CompiledRule]:
 
 
 def problems(body: Body, versions: SchemaVersions) -> list[Problem]:
-    """What the CRD's rules refuse in an object that fits its schema."""
+    """Return what the CRD's rules refuse in an object that fits its schema."""
     rules = _rules(body, versions)
     if not rules:
         return []
@@ -36,7 +36,7 @@ def problems(body: Body, versions: SchemaVersions) -> list[Problem]:
 
 
 def changed(old: Body, new: Body, versions: SchemaVersions) -> list[Problem]:
-    """What the CRD's rules refuse in the change from one state of an object to the next."""
+    """Return what the CRD's rules refuse in the change from one state of an object to the next."""
     rules = _rules(new, versions)
     if not rules:
         return []

@@ -1,8 +1,8 @@
-"""What a server refuses in a CRD once its rules are compiled and its defaults are held against their schemas.
+"""What a server refuses in a CRD when it compiles its rules and validates its defaults against their schemas.
 
 Source: apiextensions-apiserver v0.34, pkg/apis/apiextensions/validation/validation.go (rules) and
-pkg/apiserver/schema/defaulting/validation.go. Not here: what rules may cost at most, which a server
-reckons from the lengths that a schema allows.
+pkg/apiserver/schema/defaulting/validation.go. Not covered: the maximum cost of rules, which a server
+estimates from the lengths that a schema allows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FIELD_PATH = re.compile(r"(\.[^.\[\]]+|\['([^'\\]|\\.)*'\])+")
 
 
 def mistakes(schema: Schema, minor: int) -> Found:
-    """Place in the schema, and what is wrong there. CompileError: a rule does not compile."""
+    """Yield the path in the schema and the mistake there. Raises CompileError if a rule does not compile."""
     for rule, node, place in placed_rules(schema, minor):
         yield from _rule(rule, node, place, schema)
     yield from _defaults(schema, (), minor)
@@ -45,7 +45,7 @@ def _rule(rule: CompiledRule, node: Schema, place: Place, schema: Schema) -> Fou
 
 
 def _is_loose(schema: Schema, place: Place) -> bool:
-    """Whether a place in the schema stands below a list without keys."""
+    """Return whether a path in the schema is below a list without keys."""
     node: Any = schema
     for step in place:
         if step == RULES:

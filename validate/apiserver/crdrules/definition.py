@@ -1,4 +1,4 @@
-"""What a server refuses in a CRD beside its schemas: names, versions, conversion, subresources, columns.
+"""What a server refuses in a CRD apart from its schemas: names, versions, conversion, subresources, columns.
 
 Source: apiextensions-apiserver v0.34, pkg/apis/apiextensions/validation/validation.go, and
 pkg/apihelpers/helpers.go for the approval of Kubernetes' own groups.
@@ -24,7 +24,10 @@ _MOST_SELECTABLE = 8
 
 
 def mistakes(crd: Body) -> Found:
-    """Place in the CRD, and what is wrong there. The shape of what is looked at is known to be right."""
+    """Yield the path in the CRD and the mistake there.
+
+    The types of the fields must have been checked before.
+    """
     spec = crd["spec"]
     yield from _names(spec["names"], ("spec", "names"))
     yield from _approval(crd)

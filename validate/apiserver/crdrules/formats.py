@@ -1,8 +1,8 @@
-"""`format` in the schemas of CRDs: which a server checks, and what a text of each looks like.
+"""`format` in the schemas of CRDs: which ones a server checks, and what a valid text is.
 
 Source: kube-openapi pkg/validation/strfmt and its govalidator, apiextensions-apiserver v0.34,
-pkg/apiserver/validation/formats.go. Names are compared without dashes. Of an email address only the common
-forms are known: Go's net/mail takes comments and folded lines too.
+pkg/apiserver/validation/formats.go. Names are compared without dashes. Only common forms of email addresses
+are accepted: Go's net/mail also accepts comments and folded lines.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TONE = r"(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])"
 _ATOM = r"[^\s()<>\[\]:;@\\,.\"]+"
 _ADDRESS = rf'({_ATOM}(\.{_ATOM})*|"[^"\\]*")@({_ATOM}(\.{_ATOM})*|\[[^\]\\]*\])'
 _UNITS = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)"
-# A number before a unit as Scala writes them: the last word of each may go on.
+# A number before a unit, as Scala writes durations; the long units may have an ending (`seconds`).
 _SCALA = re.compile(
     r"[0-9]+\s*(ns|us|ms|s|m|h|d|w|hr|wk|µs)(?![A-Za-zµ])|[0-9]+\s*(nano|micro|milli|sec|min|hour|day|week)",
     re.IGNORECASE,
@@ -53,7 +53,7 @@ def _is_short(label: str) -> bool:
 
 
 def _four(text: str) -> bool:
-    """Four numbers; zeros before them are let through, as Go did before 1.17."""
+    """Return whether a text is four numbers with dots; leading zeros are accepted, as in Go before 1.17."""
     parts = text.split(".")
     return len(parts) == 4 and all(
         re.fullmatch("[0-9]{1,20}", part) is not None and int(part) <= 255 for part in parts
@@ -115,7 +115,7 @@ def _duration(text: str) -> bool:
 
 
 def _cel(name: str, text: str) -> bool:
-    """As `format.<name>()` of CEL says, which asks the same functions."""
+    """Return what CEL's `format.<name>()` does; the API server uses the same functions for both."""
     return not NAMED[name].problems(text)
 
 
@@ -155,11 +155,11 @@ FORMATS: dict[str, tuple[str, Callable[[str], bool]]] = {
     "uuid4": ("a UUID of version 4", partial(_matches, _UUID % ("4", "[89ab]"))),
     "uuid5": ("a UUID of version 5", partial(_matches, _UUID % ("5", "[89ab]"))),
 }
-# They came in 1.34, and a server checks those of the minor before its own.
+# They came in 1.34, and a server checks the formats of the minor before its own.
 _SINCE = {"k8slongname": 35, "k8sshortname": 35}
 
 
 def known(format: str, minor: int) -> str | None:
-    """The name under which Kubernetes 1.`minor` checks a format; None for one that it leaves alone."""
+    """Return the name under which Kubernetes 1.`minor` checks a format, or None if it ignores it."""
     name = format.replace("-", "")
     return name if name in FORMATS and minor >= _SINCE.get(name, 0) else None

@@ -1,4 +1,4 @@
-"""The structural schema of a CRD in, its rules compiled out."""
+"""Compiling the rules in the structural schema of a CRD."""
 
 from __future__ import annotations
 
@@ -20,14 +20,20 @@ Place = tuple[str | int, ...]
 
 
 def schema_rules(schema: Schema, minor: int, is_new: bool = False) -> list[CompiledRule]:
-    """Every rule in a structural schema, compiled with its types. CompileError: servers refuse the CRD."""
+    """Return every rule in a structural schema, compiled with its types.
+
+    Raises CompileError if a rule does not compile; servers refuse such a CRD.
+    """
     return [rule for rule, _, _ in placed_rules(schema, minor, is_new)]
 
 
 def placed_rules(
     schema: Schema, minor: int, is_new: bool = False
 ) -> Iterator[tuple[CompiledRule, Schema, Place]]:
-    """The same, each with the schema that it stands in and the place of the rule from the top."""
+    """Yield the compiled rules, each with the schema that contains it and the path of the rule from the top.
+
+    Raises CompileError, with that path.
+    """
     for rule, node, place in _rules(schema, (), ()):
         try:
             self_type = declared(node, "self", not rule.path) or DYN
@@ -38,7 +44,7 @@ def placed_rules(
 
 
 def _rules(schema: Schema, path: tuple[str, ...], at: Place) -> Iterator[tuple[CrdRule, Schema, Place]]:
-    """Rules with the schema that they stand in; `at` leads to that from the top."""
+    """Yield rules with the schema that contains them; `at` is the path of that schema from the top."""
     for index, one in enumerate(schema.get(RULES) or ()):
         yield _rule(one, path), schema, (*at, RULES, index)
     for number, part in enumerate(schema.get("allOf") or ()):

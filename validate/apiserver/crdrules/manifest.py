@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions as people bring them: the first thing that the API server would refuse, or None.
+"""CustomResourceDefinitions that users import: the first thing that the API server would refuse, or None.
 
 Sources: apiextensions-apiserver v0.34, pkg/apis/apiextensions/validation/validation.go (names, versions) and
 pkg/apiserver/schema (structural schemas); k8s.io/apimachinery pkg/util/validation (DNS names).
@@ -28,7 +28,7 @@ _WORDS: Mapping[type, str] = {
     list: "a list",
     dict: "a mapping",
 }
-# What keywords of a schema hold; `properties` and `items` are walked.
+# Types of the keywords of a schema; `properties` and `items` are also walked.
 _KEYWORDS: Mapping[str, type] = {
     **dict.fromkeys(("type", "pattern", "format"), str),
     **dict.fromkeys(("required", "enum", "allOf", "anyOf", "oneOf"), list),
@@ -49,7 +49,7 @@ _REFUSED = "An API server would refuse the CRD; get it as it is there: kubectl g
 
 
 def problem(crd: Mapping[str, Any]) -> Problem | None:
-    """The first problem of an object of kind CustomResourceDefinition; None when it can be taken in."""
+    """Return the first problem of a CustomResourceDefinition, or None if it can be imported."""
     return next(_problems(crd), None)
 
 
@@ -58,7 +58,7 @@ def _wrong(path: Path, message: str, help: str = _REFUSED) -> Problem:
 
 
 def _problems(crd: Mapping[str, Any]) -> Iterator[Problem]:
-    """Each problem may keep the next from being looked for: only the first counts."""
+    """Yield problems; each may hide later ones, so only the first counts."""
     if crd.get("apiVersion") != "apiextensions.k8s.io/v1":
         yield _wrong(("apiVersion",), "the apiVersion is not apiextensions.k8s.io/v1")
     spec = crd.get("spec")
@@ -117,7 +117,7 @@ def _versions(versions: Any) -> Iterator[Problem]:
 
 
 def _schema(schema: Any, path: Path) -> Iterator[Problem]:
-    """The problems of a schema and of those below it."""
+    """Yield the problems of a schema and of those below it."""
     if not isinstance(schema, dict):
         yield _wrong(path, f"the schema {_said(path)} is not a mapping")
         return
@@ -154,7 +154,7 @@ def _typed(holder: Mapping[str, Any], kinds: Mapping[str, type], path: Path) -> 
 
 
 def _said(path: Path) -> str:
-    """Where in a schema a path leads, by the names of fields."""
+    """Describe a path in a schema by the names of fields."""
     steps = path[path.index("openAPIV3Schema") + 1 :]
     fields = [str(after) for before, after in pairwise(steps) if before == "properties"]
     return f"of {'.'.join(fields)}" if fields else "of the object"

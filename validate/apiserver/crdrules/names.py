@@ -11,7 +11,7 @@ _ALLOWED = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*", re.ASCII)
 
 
 def escaped(name: str) -> str | None:
-    """The identifier of a property; None for a name that no expression can use.
+    """Return the identifier of a property, or None for a name that no expression can use.
 
     `a-b` -> `a__dash__b`, `namespace` -> `__namespace__`, `a__b` -> `a__underscores__b`.
     """
@@ -23,7 +23,7 @@ def escaped(name: str) -> str | None:
 
 
 def spellings(name: str) -> tuple[str, ...]:
-    """Every identifier that reads a property: a word of the language can be written as it is behind a dot."""
+    """Return every identifier that reads a property: after a dot, a reserved word may stay unescaped."""
     identifier = escaped(name)
     if identifier is None:
         return (name,)

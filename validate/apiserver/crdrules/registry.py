@@ -1,4 +1,4 @@
-"""The CRDs that a workspace took in (`gangplan schema import`): their kinds, schemas and rules."""
+"""The CRDs that a workspace imported (`gangplan schema import`): their kinds, schemas and rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Key = tuple[str, str]  # apiVersion, kind
 
 @dataclass(slots=True, eq=False)
 class Imported:
-    """The kinds of some CRDs: their schemas, their plurals and scopes, and what was made of them so far."""
+    """The kinds of some CRDs: their schemas, plurals and scopes, with caches of engines and rules."""
 
     schemas: dict[Key, dict[str, Any]] = field(default_factory=dict)
     resources: dict[Key, tuple[str, bool]] = field(
@@ -30,7 +30,7 @@ class Imported:
     _rules: dict[tuple[str, str, int], Sequence[CompiledRule]] = field(default_factory=dict)
 
     def add(self, crd: dict[str, Any]) -> None:
-        """Take in a CRD as `stored` leaves it."""
+        """Add a CRD in the form that `stored` returns."""
         group, kind = crd["group"], crd["kind"]
         self.resources[group, kind] = crd["plural"], crd["scope"] == "Namespaced"
         for version, schema in crd["versions"].items():
@@ -39,15 +39,15 @@ class Imported:
                 self.without_status.add((f"{group}/{version}", kind))
 
     def has_status(self, api_version: str, kind: str) -> bool:
-        """Whether the status of a kind is its own subresource; files of earlier versions do not say no."""
+        """Return whether the status of a kind is a subresource; files of earlier versions count as yes."""
         return (api_version, kind) not in self.without_status
 
     def schema(self, api_version: str, kind: str) -> dict[str, Any] | None:
-        """The structural schema of a kind; None for a kind that was not taken in."""
+        """Return the structural schema of a kind, or None for a kind that was not imported."""
         return self.schemas.get((api_version, kind))
 
     def engine(self, api_version: str, kind: str, minor: int) -> ImportedEngine | None:
-        """What checks objects of a kind on Kubernetes 1.`minor`; None for a kind that was not taken in."""
+        """Return the engine for a kind on Kubernetes 1.`minor`, or None for a kind that was not imported."""
         schema = self.schemas.get((api_version, kind))
         if schema is None:
             return None
@@ -57,7 +57,10 @@ class Imported:
         return self._engines[key]
 
     def rules(self, api_version: str, kind: str, minor: int) -> Sequence[CompiledRule] | None:
-        """The rules of a kind; None for a kind that was not taken in. What does not compile was told then."""
+        """Return the rules of a kind, or None for a kind that was not imported.
+
+        If a rule does not compile, there are none: the import reported it.
+        """
         schema = self.schemas.get((api_version, kind))
         if schema is None:
             return None
@@ -72,7 +75,7 @@ class Imported:
 
 @lru_cache(maxsize=64)
 def imported(files: CrdFiles) -> Imported | None:
-    """What the files of a cluster hold; None where there are none. The same files give the same answer."""
+    """Return the CRDs in the files of a cluster, or None if there are none; cached by the files."""
     found = Imported()
     for text in files.texts:
         found.add(read_crd(text))
@@ -80,9 +83,9 @@ def imported(files: CrdFiles) -> Imported | None:
 
 
 def stored(crd: dict[str, Any]) -> dict[str, Any]:
-    """What is kept of a CustomResourceDefinition: names, scope, the schemas of served versions without prose.
+    """Return what is stored of a CustomResourceDefinition: names, scope, schemas of served versions.
 
-    Raises KeyError and TypeError for what is none.
+    The schemas have no prose. Raises KeyError or TypeError if it is not a CustomResourceDefinition.
     """
     spec = crd["spec"]
     served = {one["name"]: one["schema"]["openAPIV3Schema"] for one in spec["versions"] if one["served"]}
@@ -101,7 +104,10 @@ def stored(crd: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bare(schema: Any, names: bool = False) -> Any:
-    """Without prose; `names` marks mappings whose keys are names of fields. Values are left as they are."""
+    """Return the schema without prose; values are unchanged.
+
+    `names` marks mappings whose keys are names of fields.
+    """
     if isinstance(schema, list):
         return [_bare(one) for one in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""What a fact about a rule is, and short ways to write many."""
+"""The type of facts about rules, and short ways to write many of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FIXED = "self == oldSelf"
 
 @dataclass(frozen=True, slots=True)
 class RuleFact:
-    """A rule, the kinds that have it, and the minors of their component that do (both ends count)."""
+    """A rule, the kinds that have it, and the minors of their component in which they do (both inclusive)."""
 
     kinds: tuple[tuple[str, str], ...]
     rule: CrdRule
@@ -23,13 +23,13 @@ class RuleFact:
 def facts(
     group: str, kinds: str, path: str, *rules: tuple[str, str], since: str = "0", until: str = "99"
 ) -> list[RuleFact]:
-    """Facts about one place: (expression, message) each."""
+    """Return the facts of one path: (expression, message) each."""
     names = tuple((group, kind) for kind in kinds.split())
     steps = tuple(step for step in path.split(".") if step)
     return [RuleFact(names, CrdRule(steps, text, message), since, until) for text, message in rules]
 
 
 def fixed(group: str, kinds: str, *paths: str, since: str = "0", until: str = "99") -> list[RuleFact]:
-    """Fields that keep the value that they were created with."""
+    """Return the facts of fields that keep the value that they were created with."""
     rule = (FIXED, "cannot change under one name")
     return [fact for path in paths for fact in facts(group, kinds, path, rule, since=since, until=until)]

@@ -1,4 +1,4 @@
-"""Rules compiled, and run along an object: at each place that their path leads to, with what was there.
+"""Compiling rules, and evaluating them at each place of an object that their path leads to.
 
 Source: apiextensions-apiserver v0.34, pkg/apiserver/schema/cel/{compilation,validation}.go.
 """
@@ -25,8 +25,8 @@ from gangplan.validate.apiserver.crdrules.structural import Schema, aligned, sam
 from gangplan.validate.memo import key_of
 
 Path = tuple[str | int, ...]
-# Values that one rule knows to keep it; and how often more it may meet a new one than a known one, until it
-# asks no more: a whole spec hardly ever comes again.
+# How many values one rule remembers that satisfy it; and after how many more misses than hits it stops
+# looking them up: a whole spec hardly ever comes again.
 _MOST, _PATIENCE = 256, 32
 # apiserver v0.34, pkg/apis/cel/config.go
 PER_CALL, PER_OBJECT, LONGEST_MESSAGE = 1_000_000, 10_000_000, 5 * 1024
@@ -38,7 +38,7 @@ _TOO_DEAR = (
 
 @dataclass(frozen=True, slots=True)
 class CrdRule:
-    """One rule as it is written.
+    """One rule as written.
 
     `path` leads to its place: fields, `[]` or `[key,key]` for the entries of a list, `{}` for the values of a
     map. `field` is a path below that, as in fieldPath (`.name`).
@@ -55,26 +55,26 @@ class CrdRule:
 
 @dataclass(slots=True)
 class Kept:
-    """Values that keep a rule, as bytes, with what the rule costs on them. A rule reads nothing else."""
+    """Values that satisfy a rule, as bytes, with its cost on them. The rule must read nothing else."""
 
     costs: dict[bytes, int] = field(default_factory=dict)
     luck: int = _PATIENCE
 
     def cost(self, key: bytes) -> int | None:
-        """What the rule costs on a value that is known to keep it."""
+        """Return the cost of the rule on a value that is known to satisfy it, or None."""
         found = self.costs.get(key)
         self.luck += -1 if found is None else self.luck < _MOST
         return found
 
     def add(self, key: bytes, cost: int) -> None:
-        """Note a value that keeps the rule."""
+        """Remember a value that satisfies the rule."""
         if len(self.costs) < _MOST:
             self.costs[key] = cost
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompiledRule:
-    """A rule with its programs; `schema` tells how rules see values (None: as they are)."""
+    """A rule with its programs; `schema` defines how rules see values (None: as they are)."""
 
     rule: CrdRule
     program: Program
@@ -87,7 +87,7 @@ class CompiledRule:
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """A rule that does not hold: where, and what the server says."""
+    """A rule that an object breaks: where, and the server's message."""
 
     path: Path
     message: str
@@ -103,10 +103,11 @@ def compile_rule(
     is_new: bool = False,
     programs: KeptPrograms | None = None,
 ) -> CompiledRule:
-    """The programs of a rule for Kubernetes 1.`minor`. CompileError: the server would refuse the CRD.
+    """Compile a rule for Kubernetes 1.`minor`.
 
-    `is_new`: as in a CRD that is applied now, which may use only what the minor before has. `programs` are
-    those that earlier commands compiled.
+    With `is_new`, as in a CRD that is applied now, the rule may use only what the minor before has.
+    `programs` are those that earlier commands compiled. Raises CompileError if the server would refuse the
+    CRD.
     """
     old = types.optional_of(self_type) if rule.optional_old else self_type
     number = expressions_minor(minor) if is_new else minor
@@ -123,9 +124,9 @@ def compile_rule(
 def breaches(
     rules: Sequence[CompiledRule], body: Any, old: Any = None, only_transitions: bool = False
 ) -> list[Breach]:
-    """The rules that an object breaks, in their order; with `old` also those about a change.
+    """Return the rules that an object breaks, in their order; with `old` also those about a change.
 
-    `only_transitions`: leave out the rules that ask nothing of the old value.
+    `only_transitions` leaves out rules that do not use the old value.
     """
     found: list[Breach] = []
     left = PER_OBJECT
@@ -133,7 +134,7 @@ def breaches(
         if only_transitions and not compiled.uses_old:
             continue
         if old is None and compiled.uses_old and not compiled.rule.optional_old:
-            continue  # nothing was anywhere
+            continue  # there is no old object
         for path, value, before in _places(body, old, compiled.rule.path, ()):
             if value is None or (compiled.uses_old and before is None and not compiled.rule.optional_old):
                 continue
@@ -147,7 +148,7 @@ def breaches(
 
 
 def _places(value: Any, old: Any, way: tuple[str, ...], path: Path) -> Iterator[tuple[Path, Any, Any]]:
-    """Every place that a path leads to, with the value there and the one that was there."""
+    """Yield every place that a path leads to, with its value and its old value."""
     if not way:
         yield path, value, old
         return
@@ -166,7 +167,7 @@ def _places(value: Any, old: Any, way: tuple[str, ...], path: Path) -> Iterator[
 
 
 def _judged(compiled: CompiledRule, path: Path, value: Any, old: Any, left: int) -> tuple[Breach | None, int]:
-    """What one rule says of one place, and what that cost."""
+    """Return the breach of a rule at one place (None if there is none), and what the evaluation cost."""
     rule = compiled.rule
     key = key_of(value) if old is None and compiled.kept.luck > 0 else None
     known = compiled.kept.cost(key) if key is not None else None
@@ -203,7 +204,7 @@ def _activation(compiled: CompiledRule, value: Any, old: Any) -> dict[str, Any]:
 
 
 def _message(compiled: CompiledRule, activation: dict[str, Any]) -> str:
-    """The words of a rule: its messageExpression, its message, or the rule itself."""
+    """Return the message of a rule: its messageExpression, its message, or the rule itself."""
     if compiled.message is not None:
         try:
             said = compiled.message.evaluate(activation)
@@ -220,5 +221,5 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]")
 
 
 def field_steps(field: str) -> Path:
-    """The steps of a fieldPath: `.spec.names['a.b']` -> (spec, names, a.b)."""
+    """Return the steps of a fieldPath: `.spec.names['a.b']` -> (spec, names, a.b)."""
     return tuple(plain or re.sub(r"\\(.)", r"\1", quoted) for plain, quoted in _STEP.findall(field))

@@ -1,7 +1,7 @@
-"""The structural schema of an imported CRD as JSON Schema (draft 2020-12), and the gate that it makes.
+"""The structural schema of an imported CRD as JSON Schema (draft 2020-12), and the engine that uses it.
 
-Source: kube-openapi pkg/validation/validate, apiextensions-apiserver v0.34, pkg/apiserver/validation. Unknown
-fields are asked of the structural part alone; what stands in allOf, anyOf, oneOf and not adds to it.
+Source: kube-openapi pkg/validation/validate, apiextensions-apiserver v0.34, pkg/apiserver/validation. Only
+the structural part decides which fields are known; allOf, anyOf, oneOf and not add conditions.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _KEPT = (
     "maxProperties",
     "uniqueItems",
 )
-# What int-or-string means, written out as generators of CRDs do.
+# The meaning of int-or-string, written out as generators of CRDs do.
 _EITHER = [{"type": "integer"}, {"type": "string"}]
 _NAME = {"type": ["string", "null"]}
 _TEXTS = {"type": ["object", "null"], "additionalProperties": _NAME}
@@ -66,12 +66,15 @@ _IDENTITY: dict[str, dict[str, Any]] = {
     "kind": {"type": "string"},
     "metadata": _METADATA,
 }
-# A server reads a whole number beyond these as a floating-point one, which is none of type integer.
+# A server reads a whole number beyond these as a floating-point one, which is not of type integer.
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 class ImportedEngine(CompiledSchema):
-    """The gate of a kind that the workspace took in; defaults are there before it looks, as on a server."""
+    """The engine of a kind that the workspace imported.
+
+    As on a server, it fills in defaults before it checks.
+    """
 
     def __init__(self, schema: dict[str, Any], minor: int, has_status: bool = False) -> None:
         import jsonschema_rs  # 20 ms: only a command that validates pays for it
@@ -86,11 +89,14 @@ class ImportedEngine(CompiledSchema):
         self._keyed = keyed_lists(self.schema, {}, {})
 
     def accepts(self, body: dict[str, Any], is_shown: bool = False) -> bool:
-        """Whether nothing is wrong once the defaults are there, whatever was shown without them."""
+        """Return whether an object with its defaults has no problems.
+
+        `is_shown` is about the object without defaults, so it is ignored.
+        """
         return super().accepts(self._filled(body)) or ("status" in body and not self.problems(body))
 
     def problems(self, body: dict[str, Any]) -> list[Problem]:
-        """Everything that is wrong once the defaults are there, in the order of the path."""
+        """Return all problems of an object with its defaults, in the order of the path."""
         found = super().problems(self._filled(body))
         return [one for one in found if not (self._has_status and _is_dropped(one))]
 
@@ -104,12 +110,15 @@ class ImportedEngine(CompiledSchema):
 
 
 def _is_dropped(problem: Problem) -> bool:
-    """Whether it is about a status that a server drops, unknown fields of which it still refuses."""
+    """Return whether a problem is about a status that a server drops.
+
+    The server still refuses unknown fields in it.
+    """
     return problem.path[:1] == ("status",) and problem.clue.kind != UNKNOWN_FIELD
 
 
 class ValueEngine:
-    """A part of a schema, for values that stand in the schema itself: defaults. Nothing is filled in."""
+    """The check of a part of a schema, for values within the schema itself: defaults. It fills in nothing."""
 
     def __init__(self, schema: Schema, minor: int) -> None:
         import jsonschema_rs  # 20 ms: only a command that validates pays for it
@@ -123,13 +132,13 @@ class ValueEngine:
         )
 
     def wrong(self, value: Any) -> str:
-        """The first thing that is wrong with a value, or nothing."""
+        """Return the first thing that is wrong with a value, or ""."""
         error = next(iter(self._validator.iter_errors(value)), None)
         return "" if error is None else str(error.message)
 
 
 class _Pattern:
-    """`pattern` as Go reads it. What cannot be read refuses nothing: no server would have taken the CRD."""
+    """`pattern` as Go reads it. An invalid pattern refuses nothing: no server would have accepted the CRD."""
 
     def __init__(self, parent: Any, value: Any, path: Any) -> None:
         try:
@@ -138,13 +147,13 @@ class _Pattern:
             self._search = compiled("")
 
     def validate(self, instance: Any) -> None:
-        """Raises ValueError for a text that does not match."""
+        """Check a value; raises ValueError for a text that does not match."""
         if isinstance(instance, str) and self._search(instance) is None:
             raise ValueError("the text does not match")
 
 
 def json_schema(schema: Schema, minor: int, is_root: bool = True) -> dict[str, Any]:
-    """A structural schema as JSON Schema that refuses unknown fields."""
+    """Return a structural schema as JSON Schema that refuses unknown fields."""
     out = _values(schema, minor)
     properties = {
         name: json_schema(inner, minor, False) for name, inner in (schema.get("properties") or {}).items()
@@ -178,7 +187,7 @@ def json_schema(schema: Schema, minor: int, is_root: bool = True) -> dict[str, A
 
 
 def _values(schema: Schema, minor: int) -> dict[str, Any]:
-    """What a schema asks of values beside their fields and entries."""
+    """Return what a schema requires of values, apart from their fields and entries."""
     out: dict[str, Any] = {key: schema[key] for key in _KEPT if key in schema}
     for name in ("exclusiveMinimum", "exclusiveMaximum"):  # flags in OpenAPI 3.0
         flag = out.pop(name, False)
@@ -186,7 +195,7 @@ def _values(schema: Schema, minor: int) -> dict[str, Any]:
         if flag is True and bound in out:
             out[name] = out.pop(bound)
     rules = list(_combined(schema, minor))
-    # A server does not look at formats of numbers: 2147483648 is a good int32 to it.
+    # A server does not check formats of numbers: it accepts 2147483648 as an int32.
     format = known(str(schema.get("format") or ""), minor)
     if format is not None and schema.get("type") in (None, "string"):
         rules.append({"x-says": FORMATS[format][0], "format": format})
@@ -198,7 +207,7 @@ def _values(schema: Schema, minor: int) -> dict[str, Any]:
 
 
 def _combined(schema: Schema, minor: int) -> Iterator[dict[str, Any]]:
-    """allOf, anyOf, oneOf and not, each with what it says."""
+    """Yield the conditions of allOf, anyOf, oneOf and not, each with its description."""
     for part in schema.get("allOf") or ():
         if part.get("anyOf") != _EITHER or len(part) > 1:
             yield _nested(part, minor)
@@ -213,7 +222,7 @@ def _combined(schema: Schema, minor: int) -> Iterator[dict[str, Any]]:
 
 
 def _nested(schema: Schema, minor: int) -> dict[str, Any]:
-    """What stands in allOf, anyOf, oneOf or not: it asks, and never makes a field unknown."""
+    """Return a schema within allOf, anyOf, oneOf or not: it adds conditions and makes no field unknown."""
     out = _values(schema, minor)
     if schema.get("properties"):
         out["properties"] = {name: _nested(inner, minor) for name, inner in schema["properties"].items()}
@@ -224,7 +233,7 @@ def _nested(schema: Schema, minor: int) -> dict[str, Any]:
 
 
 def _said(schema: Schema) -> str:
-    """A condition in short words."""
+    """Describe a condition briefly."""
     if set(schema) == {"required"}:
         return " and ".join(schema["required"]) + (" is set" if len(schema["required"]) == 1 else " are set")
     if set(schema) == {"enum"}:

@@ -34,15 +34,15 @@ _SCALARS = {"boolean": types.BOOL, "number": types.DOUBLE, "integer": types.INT}
 
 
 def rooted(schema: Schema) -> Schema:
-    """The schema of a resource with what every rule may use: apiVersion, kind, the name."""
+    """Return the schema of a resource with the fields that every rule may use: apiVersion, kind, the name."""
     known = {"apiVersion": _TEXT, "kind": _TEXT, "metadata": _METADATA}
     return {**schema, "properties": {**(schema.get("properties") or {}), **known}}
 
 
 def declared(schema: Schema, name: str = "selfType", is_root: bool = False) -> Type | None:
-    """The CEL type of a schema; None where rules cannot see such values.
+    """Return the CEL type of a schema, or None if rules cannot see such values.
 
-    `name` tells object types apart: two of the same name are one type to the checker.
+    `name` distinguishes object types: two with the same name are one type to the checker.
     """
     if schema.get(INT_OR_STRING):
         return types.DYN
@@ -77,7 +77,10 @@ def _object(schema: Schema, name: str) -> Type | None:
 
 
 def seen(value: Any, schema: Schema, is_root: bool = False) -> Any:
-    """A value as rules see it: fields by identifier, formats as their types. EvalError: it doesn't fit."""
+    """Return a value as rules see it: fields by identifier, formats as their types.
+
+    Raises EvalError if it does not fit.
+    """
     if value is None or schema.get(INT_OR_STRING):
         return value
     if is_root or schema.get(EMBEDDED):
@@ -118,9 +121,9 @@ def _text(value: str, format: str) -> Any:
 
 
 def aligned(old: Any, new: Any, schema: Schema) -> Any:
-    """The old value with its sets and keyed lists in the order of the new one: their order means nothing.
+    """Return the old value with its sets and keyed lists in the order of the new one.
 
-    So `self == oldSelf` holds for them as it does in the API server.
+    Their order has no meaning, so `self == oldSelf` holds for them, as in the API server.
     """
     if isinstance(old, dict) and isinstance(new, dict):
         properties, more = schema.get("properties") or {}, schema.get("additionalProperties")
@@ -142,7 +145,7 @@ def aligned(old: Any, new: Any, schema: Schema) -> Any:
 
 
 def same_key(one: Any, other: Any, keys: Any) -> bool:
-    """Whether two entries are one and the same of a keyed list, or equal where there are no keys."""
+    """Return whether two entries of a keyed list have the same keys, or are equal if there are no keys."""
     if not keys:
         return bool(one == other)
     if not isinstance(one, dict) or not isinstance(other, dict):

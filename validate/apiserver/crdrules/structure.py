@@ -25,7 +25,7 @@ PRESERVE, MAP_TYPE = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-map-t
 _EITHER = [{"type": "integer"}, {"type": "string"}]
 _NESTED = ("allOf", "anyOf", "oneOf")
 _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
-# What a schema in allOf, anyOf, oneOf or not may not have.
+# Keywords that a schema in allOf, anyOf, oneOf or not must not have.
 _STRUCTURE = (
     *("type", "additionalProperties", "default", "title", "description", "nullable"),
     *(PRESERVE, EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, MAP_TYPE, RULES),
@@ -35,7 +35,7 @@ _REASONS = ("FieldValueRequired", "FieldValueForbidden", "FieldValueInvalid", "F
 
 
 def mistakes(schema: Schema) -> Found:
-    """What a server refuses in the schema of a version: place in it, and what is wrong there."""
+    """Yield what a server refuses in the schema of a version: the path in it, and the mistake there."""
     yield from _schema(schema, (), "root")
     yield from _openapi(schema, (), is_root=True)
     yield from _complete(schema, schema, ())
@@ -80,7 +80,7 @@ def _begins_either(schema: Schema) -> bool:
 
 
 def _identity(schema: Schema, at: Place, level: str) -> Found:
-    """What a schema may say of apiVersion, kind and metadata."""
+    """Check what a schema requires of apiVersion, kind and metadata."""
     fields: dict[str, Any] = schema.get("properties") or {}
     for name, kind in (("kind", "string"), ("apiVersion", "string"), ("metadata", "object")):
         if name in fields and fields[name].get("type") != kind:
@@ -95,7 +95,7 @@ def _identity(schema: Schema, at: Place, level: str) -> Found:
 
 
 def _values(schema: Schema, at: Place, skips_any: bool, skips_first: bool) -> Found:
-    """Conditions, and whether their patterns can be read."""
+    """Check conditions, and whether their patterns are valid."""
     pattern = schema.get("pattern")
     if pattern:
         try:
@@ -128,7 +128,7 @@ def _around(at: Place) -> str:
 
 
 def _complete(part: Schema, whole: Schema, at: Place) -> Found:
-    """Fields that conditions at the top name and that the object has not; servers look no deeper."""
+    """Check fields that conditions at the top name and the object does not have; servers look no deeper."""
     for name in _NESTED:
         for index, one in enumerate(part.get(name) or ()):
             yield from _has(one, whole, (*at, name, index))

@@ -75,7 +75,7 @@ def _train_job() -> list[RuleFact]:
 
 
 def _jobsets() -> list[RuleFact]:
-    """What JobSets and the templates of runtimes share."""
+    """Return the rules that JobSets and the templates of runtimes share."""
     found: list[RuleFact] = []
     message = "startupPolicy InOrder and dependsOn exclude each other"
     for group, kinds, base, since in (

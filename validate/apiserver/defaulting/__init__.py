@@ -1,5 +1,6 @@
-"""An object as it is written in, as the API server holds it when policies look at it, out.
+"""Objects as the API server holds them when policies judge them, from objects as written.
 
-Between the two stand the defaults of the kind (Kubernetes' own for built-in kinds, the CRD's for others), and
-what admission fills in before it validates. tests/e2e/test_policies.py holds this to a running API server.
+The difference is the defaults of the kind (Kubernetes' own for built-in kinds, the CRD's for others), and
+what admission fills in before it validates. tests/e2e/test_policies.py compares the result with a running API
+server.
 """

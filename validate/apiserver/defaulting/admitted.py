@@ -1,7 +1,7 @@
-"""What the webhooks of Trainer and Kueue fill in before policies look at an object.
+"""What the webhooks of Trainer and Kueue fill in before policies judge an object.
 
 Source: Kueue 0.15 to 0.19, pkg/controller/jobs/trainjob and pkg/webhooks. The time that Trainer stamps on
-runtimePatches is left out: nobody can know it, and no policy should ask.
+runtimePatches is left out: it cannot be known in advance, and no policy should depend on it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ MANAGER = "kueue.x-k8s.io/manager"
 
 
 def filled(body: Body, versions: SchemaVersions) -> Body:
-    """The object with what they set, where the cluster has Kueue; parts that stay are not copied."""
+    """Return the object with what the webhooks set if the cluster has Kueue.
+
+    Unchanged parts are not copied.
+    """
     metadata = body.get("metadata")
     if versions.kueue is None or not isinstance(metadata, dict):
         return body

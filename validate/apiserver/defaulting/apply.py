@@ -1,4 +1,4 @@
-"""The functions of this package: an object as the server holds it, at rest and in a request."""
+"""The entry points of this package: an object as the server holds it, at rest and in a request."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ Body = dict[str, Any]
 
 
 def with_defaults(body: Body, versions: SchemaVersions) -> Body:
-    """The object with all that the server fills in; fields of the wrong type are left alone.
+    """Return the object with everything that the server fills in; fields of the wrong type are left alone.
 
-    What lacks nothing is not copied: neither the object nor the result may be changed afterwards.
-
-    A CRD that the workspace took in is the cluster's own: its defaults count, and the tables do not.
+    Complete parts are not copied, so neither the object nor the result may be changed afterwards. For a kind
+    that the workspace imported, the defaults of that CRD count instead of the tables.
     """
     api_version, kind = body.get("apiVersion"), body.get("kind")
     schema = versions.crds.schema(str(api_version), str(kind)) if versions.crds else None
@@ -29,10 +28,10 @@ def with_defaults(body: Body, versions: SchemaVersions) -> Body:
 
 
 def in_request(body: Body, old: Body | None, versions: SchemaVersions) -> tuple[Body, Body | None]:
-    """An object and what it replaces, as a request to create or change it shows them to policies.
+    """Return an object and the one that it replaces, as policies see them in a create or update request.
 
-    The status in the request is not looked at where the kind has one of its own: a new object begins with
-    none, a changed one keeps what it has (PrepareForCreate and PrepareForUpdate of Kubernetes v1.34 and of
+    The status in the request is ignored if the kind has a status subresource: a new object starts without
+    one, a changed one keeps the one it has (PrepareForCreate and PrepareForUpdate of Kubernetes v1.34 and of
     custom resources with the subresource `status`).
     """
     if not _has_status(body, versions):
@@ -47,7 +46,7 @@ def in_request(body: Body, old: Body | None, versions: SchemaVersions) -> tuple[
 
 
 def _has_status(body: Body, versions: SchemaVersions) -> bool:
-    """Whether the kind has a subresource for its status; of kinds that nobody knows, no."""
+    """Return whether the kind has a status subresource; False for unknown kinds."""
     api_version, kind = str(body.get("apiVersion")), str(body.get("kind"))
     if versions.crds is not None and versions.crds.schema(api_version, kind) is not None:
         return versions.crds.has_status(api_version, kind)
@@ -55,7 +54,7 @@ def _has_status(body: Body, versions: SchemaVersions) -> bool:
 
 
 def _read(value: Any) -> Any:
-    """A copy as a server reads it from JSON: whole numbers beyond 64 bits become floating-point ones."""
+    """Copy a value as a server reads it from JSON: whole numbers beyond 64 bits become floats."""
     if isinstance(value, dict):
         return {key: _read(inner) for key, inner in value.items()}
     if isinstance(value, list):

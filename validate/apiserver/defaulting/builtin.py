@@ -1,4 +1,4 @@
-"""The defaults of built-in kinds; workloads are in `workloads.py`, what the types leave out in `omitted.py`.
+"""The defaults of built-in kinds; workloads are in `workloads.py`, what the Go types omit in `omitted.py`.
 
 Source: k8s.io/kubernetes v1.34, defaults.go and zz_generated.defaults.go of
 pkg/apis/{admissionregistration,core,discovery,networking,rbac,resource,scheduling,storage}/v1, and
@@ -23,7 +23,7 @@ RBAC = "rbac.authorization.k8s.io"
 
 
 def filled(body: Body) -> Body:
-    """A copy with the defaults of a built-in kind; objects of other kinds as they are."""
+    """Return a copy with the defaults of a built-in kind; objects of other kinds are returned as they are."""
     defaults = DEFAULTS.get((str(body.get("apiVersion")), str(body.get("kind"))))
     if defaults is None or not isinstance(body.get("metadata"), dict):
         return body
@@ -104,7 +104,7 @@ def _secret(body: Body) -> None:
 
 
 def _service(body: Body) -> None:
-    """The server also gives addresses, their families and node ports, which are the cluster's."""
+    """Fill in a Service, except addresses, their families and node ports, which only the cluster knows."""
     spec = mapping(body, "spec")
     fill(spec, (("sessionAffinity", "None"), ("type", "ClusterIP"), ("ports[].protocol", "TCP")))
     if spec["sessionAffinity"] == "None":

@@ -17,7 +17,7 @@ from gangplan.validate.apiserver.schema import SchemaVersions
 
 Row = tuple[str, Any]
 
-# What a CRD repeats of the types of Kubernetes that it embeds (their `+default` marks).
+# Defaults that a CRD repeats from the types of Kubernetes that it embeds (their `+default` marks).
 _REFERENCE = ("configMapKeyRef", "secretKeyRef")
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _ENV: tuple[Row, ...] = (
@@ -63,7 +63,7 @@ _POD: tuple[Row, ...] = (
     *_below("volumes[]", _VOLUME),
     ("imagePullSecrets[].name", ""),
 )
-# What Trainer lets a run lay over its pods: fewer fields than a pod has.
+# What a TrainJob may override in its pods: fewer fields than a pod has.
 _OVERRIDE: tuple[Row, ...] = (
     *_below("containers[]", _ENV),
     *_below("initContainers[]", _ENV),
@@ -146,7 +146,7 @@ _SECRET: tuple[Row, ...] = (
     ("spec.target.template.templateFrom[].secret.items[].templateAs", "Values"),
     ("spec.target.template.templateFrom[].target", "Data"),
 )
-# kind -> rows, of every served version of its group. PrometheusRule has no defaults.
+# (group, kind) -> rows, for every served version of the group. PrometheusRule has no defaults.
 TABLES: dict[tuple[str, str], tuple[Row, ...]] = {
     ("kueue.x-k8s.io", "ClusterQueue"): _CLUSTER_QUEUE,
     ("kueue.x-k8s.io", "Cohort"): (("spec.fairSharing.weight", 1),),
@@ -165,14 +165,14 @@ TABLES: dict[tuple[str, str], tuple[Row, ...]] = {
 
 
 def table(api_version: Any, kind: Any, versions: SchemaVersions) -> tuple[Row, ...]:
-    """The defaults of a kind at the versions of a cluster; none for a kind that is not a CRD's."""
+    """Return the defaults of a kind at the versions of a cluster; () for a kind that is not a CRD's."""
     if not isinstance(api_version, str) or not isinstance(kind, str):
         return ()
     return tuple(_table(api_version, kind, versions.trainer or "0", versions.jobset or "0"))
 
 
 def filling(api_version: Any, kind: Any, versions: SchemaVersions) -> Filling:
-    """The same, ready to be filled in."""
+    """Return the defaults of a kind at the versions of a cluster as a Filling."""
     if not isinstance(api_version, str) or not isinstance(kind, str):
         return NOTHING
     return _filling(api_version, kind, versions.trainer or "0", versions.jobset or "0")

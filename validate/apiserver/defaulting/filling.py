@@ -1,6 +1,7 @@
-"""A table of defaults made ready: every mapping is gone through once, however many rows there are.
+"""A table of defaults compiled for speed: every mapping is visited once, however many rows there are.
 
-`fill` of paths.py says what a table means; a `Filling` leads to the same, and copies only what it changes.
+`fill` of paths.py defines what a table means; a `Filling` gives the same result, and copies only what it
+changes.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ Body = dict[str, Any]
 
 
 class Filling:
-    """The defaults of one mapping, and of those below it: in its fields, in the entries of its lists."""
+    """The defaults of one mapping, and of those below it: in its fields, and in the entries of its lists."""
 
     __slots__ = ("defaults", "entries", "fields")
 
@@ -33,7 +34,10 @@ class Filling:
         below.setdefault(name.removesuffix("[]"), Filling(()))._add(rest, value)
 
     def of(self, mapping: Body) -> Body:
-        """The mapping with what is missing; parts that lack nothing are the mapping's own, not copies."""
+        """Return the mapping with its defaults.
+
+        Parts that are complete are shared with `mapping`, not copied.
+        """
         result = mapping
         for name, value in self.defaults:
             if result.get(name) is None:

@@ -1,8 +1,8 @@
-"""What the types of built-in kinds make of a value that is nothing: absent, empty, or in Git's own form.
+"""How the Go types of built-in kinds rewrite values that are absent, empty, or written in another form.
 
-A server reads an object into Go types and writes it again before a policy sees it. A null is not there, a
-field with `omitempty` that is no pointer is not there when it is empty, a null among texts is the empty
-text, and an amount has one form (`1000m` is `1`).
+A server reads an object into Go types and writes it again before a policy sees it. It drops a null, and an
+empty field that has `omitempty` and is not a pointer; a null among texts becomes the empty text, and an
+amount gets its canonical form (`1000m` is `1`).
 
 Source: the `json` tags of k8s.io/api v0.34 (types.go of all groups below) and of apimachinery's meta/v1;
 `tests/policy/test_builtin_defaults.py` reads them in place.
@@ -16,7 +16,7 @@ from gangplan.model.quantity import QuantityError, parse
 
 Body = dict[str, Any]
 
-# Fields that have `omitempty` and are no pointers, wherever they occur.
+# Fields that have `omitempty` and are not pointers, wherever they occur.
 _NAMES = """
 accessModes add allocationMode allowedTopologies annotations apiGroups args auditAnnotations binaryData
 caBundle chapAuthDiscovery chapAuthSession cidrs claims clusterIP clusterIPs clusterRoleSelectors
@@ -41,7 +41,7 @@ volumeClaimTemplates volumeDevices volumeLifecycleModes volumeMounts volumeNames
 whenDeleted whenScaled workingDir wwids
 """
 ALWAYS = frozenset(_NAMES.split())
-# Fields that differ from type to type: parent -> those that have it there. `[]` is an entry of a list.
+# The same for fields that differ from type to type: parent -> fields. `[]` is an entry of a list.
 BELOW: dict[str, frozenset[str]] = {
     "": frozenset({"data", "description", "parameters", "type"}),
     "claimRef": frozenset({"name", "namespace", "uid", "resourceVersion", "fieldPath"}),
@@ -114,12 +114,12 @@ AMOUNT = frozenset({"averageValue", "divisor", "sizeLimit"})
 
 
 def written(body: Body) -> Body:
-    """A copy in the form that the types give it; values of the wrong type stay."""
+    """Return a copy in the form that the Go types give it; values of the wrong type stay."""
     return _mapping(body, "")
 
 
 def without_nulls(value: Any) -> Any:
-    """A copy without the fields that are null; entries of lists stay."""
+    """Return a copy without the fields that are null; entries of lists stay."""
     if isinstance(value, dict):
         return {name: without_nulls(inner) for name, inner in value.items() if inner is not None}
     return [without_nulls(one) for one in value] if isinstance(value, list) else value
@@ -148,7 +148,7 @@ def _value(value: Any, name: str) -> Any:
 
 
 def amount(value: Any) -> Any:
-    """An amount in the form that a server writes: `1000m` is `1`, 0.5 is `500m`; what is none stays."""
+    """Return an amount as a server writes it: `1000m` becomes `1`, 0.5 `500m`; other values stay."""
     if value is None:
         return "0"
     if isinstance(value, bool) or not isinstance(value, str | int | float):

@@ -1,8 +1,8 @@
-"""Defaults as a table: paths in, missing fields filled.
+"""Defaults as a table of paths and values, and filling in what is missing.
 
 A path such as `spec.ports[].protocol` walks fields, and every entry of a list at `[]`. The last step is set
-where the mapping around it is there and lacks it (or holds null): the rule of structural schemas
-(apiextensions v0.34, pkg/apiserver/schema/defaulting). A mapping that is a default stands before its fields.
+if the mapping around it exists and lacks it (or has null): the rule of structural schemas (apiextensions
+v0.34, pkg/apiserver/schema/defaulting). A default that is a mapping must precede its fields.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ def fill(body: Any, table: Table) -> None:
 
 
 def places(value: Any, path: str) -> list[dict[str, Any]]:
-    """The mappings at a path; `[]` at its end gives every entry of the list."""
+    """Return the mappings at a path; `[]` at its end gives every entry of the list."""
     return _places(value, _steps(path))
 
 
 @lru_cache(maxsize=4096)
 def _steps(path: str) -> tuple[tuple[str, bool], ...]:
-    """The fields of a path, and whether each is a list whose entries are meant."""
+    """Return the fields of a path, each with whether it is a list whose entries are meant."""
     names = path.split(".") if path else []
     return tuple((name.removesuffix("[]"), name.endswith("[]")) for name in names)
 
 
 def _places(value: Any, way: Iterable[tuple[str, bool]]) -> list[dict[str, Any]]:
-    """The mappings that a way leads to."""
+    """Return the mappings that parsed steps lead to."""
     found = [value]
     for name, is_list in way:
         inner = [one.get(name) for one in found if isinstance(one, dict)]
@@ -45,7 +45,7 @@ def _places(value: Any, way: Iterable[tuple[str, bool]]) -> list[dict[str, Any]]
 
 
 def copied(value: Any) -> Any:
-    """A copy of a manifest's value; ten times faster than copy.deepcopy, which looks for cycles."""
+    """Return a copy of a manifest's value, ten times faster than copy.deepcopy, which checks for cycles."""
     if isinstance(value, dict):
         return {key: copied(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -54,6 +54,9 @@ def copied(value: Any) -> Any:
 
 
 def mapping(body: dict[str, Any], name: str) -> dict[str, Any]:
-    """The mapping at a field, made when it is not there; another value stays, and what is set is lost."""
+    """Return the mapping at a field, created if it is missing.
+
+    If the field has another value, that stays, and changes of the returned mapping are lost.
+    """
     inner = body.setdefault(name, {})
     return inner if isinstance(inner, dict) else {}

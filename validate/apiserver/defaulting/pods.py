@@ -74,7 +74,7 @@ _CONTAINER: Rows = (
 
 
 def pod_spec(spec: Body) -> None:
-    """The defaults of a pod, wherever it is embedded in a built-in kind."""
+    """Fill in the spec of a pod, wherever it is embedded in a built-in kind."""
     for volume in places(spec, "volumes[]"):
         if set(volume) <= {"name"}:
             volume["emptyDir"] = {}
@@ -95,7 +95,7 @@ def pod_spec(spec: Body) -> None:
 
 
 def claim_spec(spec: Body) -> None:
-    """The spec of a claim, of its own or in a template."""
+    """Fill in the spec of a PersistentVolumeClaim, or of a template of one."""
     spec.setdefault("volumeMode", "Filesystem")
     spec.setdefault("resources", {})
     # PrepareForCreate (NormalizeDataSources of pkg/api/persistentvolumeclaim): one source, two names.
@@ -112,7 +112,7 @@ def _containers(spec: Body) -> Iterator[Body]:
 
 
 def _pull_policy(image: str) -> str:
-    """Always for `latest` and for no tag at all; a digest alone counts as a tag."""
+    """Return Always for `latest` and for no tag at all; a digest alone counts as a tag."""
     name, at, _ = image.partition("@")
     tag = re.search(r":([^/:]+)$", name)
     if tag is None:
@@ -121,7 +121,7 @@ def _pull_policy(image: str) -> str:
 
 
 def pod(body: Body) -> None:
-    """The defaults of a Pod of its own, which gets more than a template does."""
+    """Fill in a Pod object, which gets more defaults than a template."""
     spec = mapping(body, "spec")
     pod_spec(spec)
     spec.setdefault("enableServiceLinks", True)
@@ -150,8 +150,11 @@ TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 def _service_account(spec: Body) -> None:
-    """Admission: ServiceAccount (plugin/pkg/admission/serviceaccount). A token is mounted unless the pod says
-    no; what the account itself says is not known here, and neither is the end of the volume's name."""
+    """Fill in what the admission plugin ServiceAccount does (plugin/pkg/admission/serviceaccount).
+
+    A token is mounted unless the pod opts out. The settings of the service account are unknown here, and so
+    is the end of the volume's name.
+    """
     account = spec.setdefault("serviceAccountName", "default")
     spec["serviceAccount"] = account
     if spec.get("automountServiceAccountToken") is False:
@@ -184,6 +187,6 @@ def _tolerates(toleration: Any, key: str) -> bool:
 
 
 def pod_template(template: Body) -> None:
-    """A pod template inside a built-in kind."""
+    """Fill in a pod template inside a built-in kind."""
     template.setdefault("metadata", {})
     pod_spec(mapping(template, "spec"))

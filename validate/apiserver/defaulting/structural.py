@@ -11,12 +11,12 @@ from typing import Any
 from gangplan.validate.apiserver.defaulting.paths import copied
 
 Schema = Mapping[str, Any]
-# Type and name have no defaults; the status is the controller's, and a create loses it.
+# Type and name have no defaults; the status is the controller's, and a create drops it.
 _NOT_FILLED = frozenset(("apiVersion", "kind", "metadata", "status"))
 
 
 def fill_object(body: dict[str, Any], schema: Schema) -> None:
-    """Set what is missing in a custom resource, in place; a null where none may be gives way."""
+    """Set what is missing in a custom resource, in place; replace or remove nulls that are not allowed."""
     properties = schema.get("properties") or {}
     own = {name: field for name, field in properties.items() if name not in _NOT_FILLED}
     _fill_fields(body, {"properties": own})
@@ -52,5 +52,5 @@ def _fill_fields(value: dict[str, Any], schema: Schema) -> None:
 
 
 def _is_replaced(value: Any, schema: Schema) -> bool:
-    """Whether it is a null where a default belongs."""
+    """Return whether a value is a null that a default replaces."""
     return value is None and not schema.get("nullable") and schema.get("default") is not None

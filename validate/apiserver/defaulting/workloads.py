@@ -1,8 +1,8 @@
-"""The defaults of built-in kinds that make pods.
+"""The defaults of built-in kinds that create pods.
 
 Source: k8s.io/kubernetes v1.34, pkg/apis/{apps,autoscaling,batch}/v*/defaults.go, and PrepareForCreate of
-pkg/registry/{apps,batch}, which begins every status anew. The uid in a Job's selector and labels is
-nobody's before it is created; here it is all zeros.
+pkg/registry/{apps,batch}, which resets every status. The uid in a Job's selector and labels is unknown before
+the Job is created; here it is all zeros.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ UID = "00000000-0000-0000-0000-000000000000"
 
 
 def job_spec(spec: Body) -> None:
-    """The defaults of a Job's spec."""
+    """Fill in the spec of a Job."""
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = 1
     per_index = spec.get("backoffLimitPerIndex") is not None
@@ -37,7 +37,7 @@ def job_spec(spec: Body) -> None:
 
 
 def job(body: Body) -> None:
-    """A Job of its own."""
+    """Fill in a Job object."""
     spec = mapping(body, "spec")
     job_spec(spec)
     metadata, template = body["metadata"], mapping(spec["template"], "metadata")
@@ -56,7 +56,7 @@ def job(body: Body) -> None:
 
 
 def cron_job(body: Body) -> None:
-    """A CronJob; the defaults of a Job are those of a Job of its own, not of a template."""
+    """Fill in a CronJob; its job template gets the defaults of the pod template only, not those of a Job."""
     spec = mapping(body, "spec")
     table = (
         ("concurrencyPolicy", "Allow"),
@@ -72,7 +72,7 @@ def cron_job(body: Body) -> None:
 
 
 def deployment(body: Body) -> None:
-    """A Deployment."""
+    """Fill in a Deployment."""
     spec = mapping(body, "spec")
     strategy = mapping(spec, "strategy")
     strategy.setdefault("type", "RollingUpdate")
@@ -84,7 +84,7 @@ def deployment(body: Body) -> None:
 
 
 def daemon_set(body: Body) -> None:
-    """A DaemonSet."""
+    """Fill in a DaemonSet."""
     spec = mapping(body, "spec")
     strategy = mapping(spec, "updateStrategy")
     strategy.setdefault("type", "RollingUpdate")
@@ -98,7 +98,7 @@ def daemon_set(body: Body) -> None:
 
 
 def stateful_set(body: Body) -> None:
-    """A StatefulSet."""
+    """Fill in a StatefulSet."""
     spec = mapping(body, "spec")
     strategy = mapping(spec, "updateStrategy")
     if not strategy.get("type"):
@@ -121,7 +121,7 @@ def stateful_set(body: Body) -> None:
 
 
 def replica_set(body: Body) -> None:
-    """A ReplicaSet."""
+    """Fill in a ReplicaSet."""
     spec = mapping(body, "spec")
     spec.setdefault("replicas", 1)
     pod_template(mapping(spec, "template"))
@@ -129,7 +129,7 @@ def replica_set(body: Body) -> None:
 
 
 def replication_controller(body: Body) -> None:
-    """A ReplicationController, which selects by the labels of its pods."""
+    """Fill in a ReplicationController, which selects by the labels of its pods."""
     spec = mapping(body, "spec")
     spec.setdefault("replicas", 1)
     pod_template(mapping(spec, "template"))
@@ -141,12 +141,12 @@ def replication_controller(body: Body) -> None:
 
 
 def pod_template_object(body: Body) -> None:
-    """A PodTemplate."""
+    """Fill in a PodTemplate."""
     pod_template(mapping(body, "template"))
 
 
 def autoscaler(body: Body) -> None:
-    """A HorizontalPodAutoscaler of autoscaling/v2."""
+    """Fill in a HorizontalPodAutoscaler of autoscaling/v2."""
     spec = mapping(body, "spec")
     spec.setdefault("minReplicas", 1)
     if not spec.get("metrics"):

@@ -1,4 +1,4 @@
-"""Which fields of an object made a validation fail: the part of the expression that was false tells."""
+"""Finding the fields that made a validation fail, from the part of its expression that was false."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Values = Mapping[str, Any]
 
 
 def blamed(decision: Decision) -> list[Path]:
-    """The fields that the failing part of a decision's expression looked at, without repeats; at most 20.
+    """Return the fields that the failing part of a decision's expression read, without repeats; at most 20.
 
-    Those of the object, and as paths that begin with PARAMS those of the parameters.
+    They are fields of the object, or of the parameters, as paths that begin with PARAMS.
     """
     if decision.check is None or decision.scope is None:
         return []
@@ -34,12 +34,12 @@ def blamed(decision: Decision) -> list[Path]:
         found = []
     paths = list(dict.fromkeys(path for path in found if path))
     around = {path[:length] for path in paths for length in range(len(path))}
-    return [path for path in paths if path not in around][:MOST_PATHS]  # the innermost say it best
+    return [path for path in paths if path not in around][:MOST_PATHS]  # the innermost are most precise
 
 
 @dataclass(slots=True)
 class _Judge:
-    """Walks one expression of one evaluation."""
+    """The walk through one expression of one evaluation."""
 
     scope: EvaluationScope
     program: Program
@@ -53,7 +53,7 @@ class _Judge:
         self.finder = Finder(self.value, trees, self.looked)
 
     def value(self, node: Node, values: Values) -> Any:
-        """The value of a part of the expression. EvalError, UnknownError."""
+        """Return the value of a part of the expression. Raises EvalError or UnknownError."""
         tree = self.finder.tree_of(node)
         if tree is not None and isinstance(node, Select):
             return self.scope.activation["variables"][node.field]
@@ -68,7 +68,10 @@ class _Judge:
         return self._measured(self._programs[key], {**self.scope.activation, **values})
 
     def _measured(self, program: Program, activation: dict[str, Any]) -> Any:
-        """The value, as long as there is work left: what a cost limit has ended is not done again here."""
+        """Return the value if the cost budget that is left allows it.
+
+        Raises BudgetError where it does not: what a cost limit ended is not repeated here.
+        """
         try:
             value, cost = program.measure(activation, self.left)
         except BudgetError:
@@ -80,7 +83,7 @@ class _Judge:
         return value
 
     def truth(self, node: Node, values: Values) -> Any:
-        """The value of a condition, None where it fails."""
+        """Return the value of a condition, or None if it fails."""
         try:
             return self.value(node, values)
         except BudgetError:
@@ -89,7 +92,7 @@ class _Judge:
             return None
 
     def looked(self, node: Node, values: Values, places: Places, wanted: bool) -> list[Path]:
-        """The paths that decided that a condition is not `wanted`."""
+        """Return the paths that made a condition not `wanted`."""
         tree = self.finder.tree_of(node)
         if tree is not None:
             return self.looked(tree, {}, {}, wanted)
@@ -102,16 +105,19 @@ class _Judge:
         return self.read(node, values, places)
 
     def junction(self, node: Call, values: Values, places: Places, wanted: bool) -> list[Path]:
-        """`&&` and `||`: the parts that are to blame by themselves, else all of them."""
+        """Return the paths of the parts of `&&` or `
+
+        ` that are not `wanted`.
+        """
         guilty = [one for one in node.arguments if self.truth(one, values) is not wanted]
         return [path for one in guilty for path in self.looked(one, values, places, wanted)]
 
     def negation(self, node: Call, values: Values, places: Places, wanted: bool) -> list[Path]:
-        """`!`."""
+        """Return the paths of the operand of `!`."""
         return self.looked(node.arguments[0], values, places, not wanted)
 
     def choice(self, node: Call, values: Values, places: Places, wanted: bool) -> list[Path]:
-        """`?:`: the branch that was taken, and the condition where the branch looked at nothing."""
+        """Return the paths of the branch that `?:` took, or of the condition if the branch read nothing."""
         condition, first, second = node.arguments
         taken = self.truth(condition, values)
         branch = first if taken is True else second
@@ -128,10 +134,10 @@ class _Judge:
                 found += self.looked(condition, inner, known, wanted)
         if found and node.macro != "exists":
             return found
-        return [*found, *self.read(node.range, values, places)]  # where none fits, the list is to blame too
+        return [*found, *self.read(node.range, values, places)]  # if none matches, the list is a cause too
 
     def read(self, node: Node, values: Values, places: Places) -> list[Path]:
-        """Every path that an expression reads."""
+        """Return every path that an expression reads."""
         tree = self.finder.tree_of(node)
         if tree is not None and not isinstance(tree, Comprehension | Call | ListNode):
             return self.read(tree, {}, {})
@@ -145,17 +151,19 @@ class _Judge:
         of_object = any(path[0] != PARAMS for path in paths)
         if of_object or (place is not None and not paths and isinstance(node, Ident | Select)):
             return paths
-        # Of a loop only what it runs over and starts from: the rest reads variables without places.
+        # In a loop, follow only its range and its initial value: the rest reads variables without places.
         below = (node.range, node.initial) if isinstance(node, Comprehension) else children(node)
-        # A parameter that is found by a field of the object does not hide that field.
+        # A parameter that is looked up by a field of the object does not hide that field.
         parts = below if tree is None else (tree,)
         known = ({}, {}) if tree is not None else (values, places)
         return [*paths, *(path for part in parts for path in self.read(part, *known))]
 
 
 def _condition(node: Comprehension) -> Node | None:
-    """The condition of all, exists or exists_one, as cel-go's macros write them: the part of the step that is
-    not the accumulator."""
+    """Return the condition of all, exists or exists_one.
+
+    In cel-go's macros, it is the argument of the step that is not the accumulator.
+    """
     step = node.step
     if not isinstance(step, Call):
         return None

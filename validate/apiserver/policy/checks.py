@@ -1,7 +1,7 @@
-"""What the API server itself refuses in a policy or binding whose fields fit their schema.
+"""What the API server refuses in a policy or binding whose fields fit their schema.
 
-Ported from k8s.io/kubernetes v1.34 pkg/apis/admissionregistration/validation; the expressions are compiled in
-`compiled`. Each check yields the path of the field and a sentence.
+Ported from k8s.io/kubernetes v1.34 pkg/apis/admissionregistration/validation; `compiled` compiles the
+expressions. Each check yields the path of the field and a sentence.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*", re.ASCII)
 
 
 def policy_problems(body: Body) -> list[Problem]:
-    """What is wrong with a ValidatingAdmissionPolicy, expressions aside."""
+    """Return the problems of a ValidatingAdmissionPolicy, apart from its expressions."""
     return list(_policy(body))
 
 
 def binding_problems(body: Body) -> list[Problem]:
-    """What is wrong with a ValidatingAdmissionPolicyBinding."""
+    """Return the problems of a ValidatingAdmissionPolicyBinding."""
     return list(_binding(body))
 
 

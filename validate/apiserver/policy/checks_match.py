@@ -20,18 +20,18 @@ Problems = Iterator[Problem]
 
 
 def wrong(path: Path, message: str, help: str = "") -> Problem:
-    """The problem of a field."""
+    """Return the problem of a field."""
     return Problem(path, f"{dotted(path)}: {message}", help, POLICY_INVALID)
 
 
 def one_of(path: Path, value: Any, words: Sequence[str]) -> Problems:
-    """A word that must be one of a few."""
+    """Check that a word is one of a few."""
     if value not in words:
         yield wrong(path, f"{value!r} is not one of {', '.join(words)}")
 
 
 def match_problems(match: Mapping[str, Any], path: Path) -> Problems:
-    """What is wrong with matchConstraints or matchResources."""
+    """Check matchConstraints or matchResources."""
     policy = match.get("matchPolicy", "Equivalent")
     yield from one_of((*path, "matchPolicy"), policy, ("Equivalent", "Exact"))
     for name in ("namespaceSelector", "objectSelector"):
@@ -43,7 +43,7 @@ def match_problems(match: Mapping[str, Any], path: Path) -> Problems:
 
 
 def selector_problems(selector: Mapping[str, Any], path: Path) -> Problems:
-    """What is wrong with a label selector."""
+    """Check a label selector."""
     for key, value in (selector.get("matchLabels") or {}).items():
         yield from _label(key, [value], (*path, "matchLabels", key))
     for index, entry in enumerate(selector.get("matchExpressions") or ()):
@@ -97,7 +97,7 @@ def _resources(resources: Sequence[str], path: Path) -> Problems:
         yield wrong(path, "is empty", "Name resources by their plural, such as trainjobs.")
     if len(resources) > 1 and "*/*" in resources:
         yield wrong(path, "'*/*' is given beside other resources", "Keep '*/*' alone.")
-    # The server looks at the last entry without a slash only; so do we.
+    # The server checks only the last entry without a slash; so do we.
     plain = [name for name in resources if name and "/" not in name]
     if "*" in plain and plain[-1] != "*":
         yield wrong(path, "'*' is given beside other resources", "Keep '*' alone.")

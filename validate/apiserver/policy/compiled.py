@@ -1,8 +1,8 @@
-"""A policy's expressions compiled as the API server compiles them, and what it would refuse.
+"""A policy's expressions compiled as the API server compiles them, and the mistakes that it would refuse.
 
-A server takes into new policies only what the minor before it has too (apiserver v0.34, pkg/cel/environment).
-Which variables an expression may name depends on where it stands: match conditions do not know `variables`,
-messages know no authorizer.
+In new policies, a server accepts only what the minor before it also has (apiserver v0.34,
+pkg/cel/environment). The variables that an expression may use depend on its place: match conditions cannot
+use `variables`, messages cannot use the authorizer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from gangplan.validate.apiserver.policy.model import AdmissionPolicy, Path, Vali
 
 @dataclass(frozen=True, slots=True)
 class RefusedExpression:
-    """Why the API server would refuse an expression: where in the policy, and what."""
+    """Why the API server would refuse an expression: its place in the policy, and the message."""
 
     path: Path
     where: Location
@@ -48,7 +48,7 @@ class CompiledValidation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """The programs of a policy. Nothing in it may be used when there are refusals."""
+    """The programs of a policy. None of them may be used if there are refusals."""
 
     conditions: tuple[tuple[str, Program], ...] = ()
     variables: Mapping[str, Program] = field(default_factory=dict)
@@ -58,18 +58,18 @@ class Parts:
 
 @dataclass(slots=True, eq=False)
 class CompiledPolicy:
-    """A policy with its programs, which are made when they are first asked for."""
+    """A policy with its programs, which are compiled on first use."""
 
     policy: AdmissionPolicy
     minor: int
     _parts: tuple[Parts, list[RefusedExpression]] | None = None
     _first: tuple[tuple[str, Program], ...] | None = None
-    # Ways to silence (silent.py) by what they hold for.
+    # Conditions under which the policy is silent (silent.py), by what they hold for.
     silent: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
     @property
     def conditions(self) -> tuple[tuple[str, Program], ...]:
-        """The match conditions by name, in order. Where they are false, nothing else is compiled."""
+        """The match conditions by name, in order. If one is false, nothing else is compiled."""
         if self._parts is not None:
             return self._parts[0].conditions
         if self._first is None:
@@ -95,7 +95,7 @@ class CompiledPolicy:
 
     @property
     def refused(self) -> list[RefusedExpression]:
-        """What a server would refuse; empty for a sound policy."""
+        """What a server would refuse; empty for a valid policy."""
         return self._made()[1]
 
     def _made(self) -> tuple[Parts, list[RefusedExpression]]:
@@ -113,14 +113,17 @@ class _Compiler:
     kept: KeptPrograms | None = None
 
     def save(self) -> None:
-        """Keep what was compiled of what comes with gangplan."""
+        """Cache what was compiled of policies that come with gangplan."""
         if self.kept is not None:
             self.kept.save()
 
     def program(
         self, text: str, path: Path, wanted: tuple[Type, ...], *, authorizer: bool = True, plain: bool = False
     ) -> Program | None:
-        """The program of one expression, or None and a refusal. No `wanted` type: any will do."""
+        """Return the program of one expression, or record a refusal and return None.
+
+        An empty `wanted` accepts any type.
+        """
         names = variables(
             has_params=self.policy.param_kind is not None, has_authorizer=authorizer, composed=self.composed
         )
@@ -147,7 +150,10 @@ class _Compiler:
         return program
 
     def _compiled(self, text: str, minor: int, names: Mapping[str, Type]) -> Program:
-        """A program, kept from an earlier command where it comes with gangplan. Raises CompileError."""
+        """Return a program, cached by earlier commands if the policy comes with gangplan.
+
+        Raises CompileError.
+        """
         environment = Environment(minor=minor, variables=names)
         if not self.policy.written.is_shipped:
             return environment.compile(text)
@@ -165,17 +171,18 @@ class _Compiler:
 
 
 _PROGRAMS: dict[tuple[int, str, tuple[str, ...], tuple[tuple[str, Type], ...]], Program] = {}
-# What was compiled before, by the document it came from: clusters of one minor share it.
+# Compiled policies by the document they came from: clusters of one minor share them.
 _KNOWN: dict[tuple[int, int, bool], tuple[object, CompiledPolicy]] = {}
 
 
 def compiled(policy: AdmissionPolicy, minor: int) -> CompiledPolicy:
-    """A policy for a server of Kubernetes 1.`minor`."""
+    """Return a policy for a server of Kubernetes 1.`minor`."""
     document: object = policy.written.document
     if document is None and not policy.written.is_shipped:
         return CompiledPolicy(policy, minor)
     document = policy.written.body if document is None else document
-    # Whether it comes with gangplan decides if its costs count: cases count them, `validate` does not.
+    # `is_shipped` is in the key because it decides whether costs count: policy cases count them, `validate`
+    # does not.
     key = id(document), minor, policy.written.is_shipped
     if key not in _KNOWN:
         _KNOWN[key] = (document, CompiledPolicy(policy, minor))
@@ -219,7 +226,7 @@ def _checks(policy: AdmissionPolicy, compiler: _Compiler) -> Iterator[CompiledVa
 
 
 def _first_minor(text: str, names: Mapping[str, Type], minor: int) -> int | None:
-    """The first later minor whose functions make an expression compile; None when none does."""
+    """Return the first later minor whose functions make an expression compile, or None."""
     for later in range(minor + 1, LAST_MINOR + 1):
         try:
             Environment(minor=later, variables=names).check(text)

@@ -1,8 +1,8 @@
-"""One policy with one parameter object against one request: the decisions that the API server would come to.
+"""The decisions that the API server would reach about one request, by one policy with one parameter object.
 
 Source: apiserver v0.34, policy/validating/validator.go, webhook/matchconditions/matcher.go and
-plugin/cel/activation.go. One thing is left out: a messageExpression is run only where its validation fails,
-so its cost counts only then.
+plugin/cel/activation.go. One difference: a messageExpression is evaluated only if its validation fails, so
+its cost counts only then.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further
 class Decision:
     """A refusal. `check` is the validation that failed (None: before any ran), `scope` what it saw.
 
-    `is_outright`: the request is refused whatever the actions of the binding.
+    With `is_outright`, the request is refused whatever the actions of the binding are.
     """
 
     message: str
@@ -40,13 +40,13 @@ class Decision:
 
     @property
     def reason(self) -> str:
-        """The reason of the server's answer."""
+        """The reason in the server's answer."""
         return self.check.validation.reason if self.check and not self.is_error else "Invalid"
 
 
 @dataclass(slots=True)
 class EvaluationScope:
-    """What the expressions of one evaluation see, and what they may still cost."""
+    """What the expressions of one evaluation see, and the cost that is left to them."""
 
     activation: dict[str, Any]
     programs: CompiledPolicy
@@ -54,9 +54,11 @@ class EvaluationScope:
     spent: int = 0
 
     def run(self, program: Program) -> Any:
-        """The value of an expression. EvalError: it fails; BudgetError (OUT_OF_BUDGET): all of them end.
+        """Return the value of an expression.
 
-        Costs of policies that come with gangplan are not counted: tests hold them to a tenth of the budget.
+        Costs of policies that come with gangplan are not counted: tests limit them to a tenth of the budget.
+        Raises EvalError if the expression fails, and BudgetError (OUT_OF_BUDGET) if the whole evaluation must
+        end.
         """
         if self.programs.policy.written.is_shipped:
             return program.evaluate(self.activation)
@@ -78,7 +80,7 @@ class EvaluationScope:
         self.left -= self.spent + cost
 
     def variable(self, name: str) -> Any:
-        """The value of one of the policy's variables."""
+        """Return the value of one of the policy's variables."""
         if self.programs.policy.written.is_shipped:
             return self.programs.variables[name].evaluate(self.activation)
         try:
@@ -93,7 +95,7 @@ class EvaluationScope:
 def decide(
     compiled: CompiledPolicy, request: AdmissionRequest, params: Body | None, user: User
 ) -> list[Decision]:
-    """The refusals of a policy whose rules match. Raises UndecidableError."""
+    """Return the refusals of a policy whose rules match. Raises UndecidableError."""
     try:
         return _decide(compiled, request, params, user)
     except UnknownError as unknown:
@@ -126,7 +128,7 @@ def _decide(
             found.append(Decision("", check, scope))
     try:
         failed = list(_annotations(compiled, base, request))
-    except BudgetError:  # what the validations said is lost
+    except BudgetError:  # the results of the validations are lost
         return [Decision(OUT_OF_BUDGET, is_error=True)] if fails else []
     return [*(_with_message(one, base, request) for one in found), *(failed if fails else ())]
 
@@ -134,8 +136,11 @@ def _decide(
 def _annotations(
     compiled: CompiledPolicy, base: dict[str, Any], request: AdmissionRequest
 ) -> Iterator[Decision]:
-    """Audit annotations whose values fail: each refuses the request. They have a budget of their own, see the
-    namespace as it is, and no authorizer. Raises BudgetError."""
+    """Yield a refusal for each audit annotation whose value fails.
+
+    Annotations have a budget of their own, see the namespace as it is, and have no authorizer. Raises
+    BudgetError.
+    """
     if not compiled.annotations:
         return
     seen = {name: value for name, value in base.items() if not name.startswith("authorizer")}
@@ -153,7 +158,7 @@ def _annotations(
 
 
 def may_apply(compiled: CompiledPolicy, request: AdmissionRequest, params: Body | None, user: User) -> bool:
-    """Whether no match condition is plainly false; they do not see the namespace."""
+    """Return whether no match condition is false for certain; match conditions do not see the namespace."""
     scope = EvaluationScope(_base(request, params, user), compiled, PER_CONDITIONS)
     try:
         return _applies(compiled, scope, compiled.policy.fails_closed)
@@ -162,28 +167,31 @@ def may_apply(compiled: CompiledPolicy, request: AdmissionRequest, params: Body 
 
 
 def _base(request: AdmissionRequest, params: Body | None, user: User) -> dict[str, Any]:
-    """What every expression sees."""
+    """Return the variables that every expression sees."""
     return {
         "object": request.body,
         "oldObject": request.old,
         "request": request_value(request, user),
         "params": params,
         "namespaceObject": None,
-        # Calls of these raise UnknownError, whatever stands here.
+        # Calls of these raise UnknownError, whatever their value is.
         "authorizer": {},
         OWN_AUTHORIZER: {},
     }
 
 
 def scope_of(compiled: CompiledPolicy, activation: dict[str, Any]) -> EvaluationScope:
-    """A scope with the policy's variables in it."""
+    """Return a scope with the policy's variables in it."""
     scope = EvaluationScope(activation, compiled)
     activation["variables"] = Variables(compiled.variables, scope.variable)
     return scope
 
 
 def _applies(compiled: CompiledPolicy, scope: EvaluationScope, fails: bool) -> bool:
-    """Whether no match condition is false. EvalError: one fails, none is false, and errors count."""
+    """Return whether no match condition is false.
+
+    Raises EvalError if one fails, none is false, and errors count.
+    """
     errors: list[str] = []
     for _, program in compiled.conditions:
         try:
@@ -200,7 +208,7 @@ def _applies(compiled: CompiledPolicy, scope: EvaluationScope, fails: bool) -> b
 
 
 def _with_message(decision: Decision, base: dict[str, Any], request: AdmissionRequest) -> Decision:
-    """The decision with the words that the user reads."""
+    """Return the decision with the message that the user reads."""
     if decision.is_error or decision.check is None or decision.scope is None:
         return decision
     check, scope = decision.check, decision.scope
@@ -211,7 +219,7 @@ def _with_message(decision: Decision, base: dict[str, Any], request: AdmissionRe
 
 
 def _said(check: CompiledValidation, scope: EvaluationScope) -> str:
-    """What the messageExpression says; empty when it says nothing that can be shown."""
+    """Return the value of the messageExpression, or "" if it has none that can be shown."""
     if check.message is None:
         return ""
     try:

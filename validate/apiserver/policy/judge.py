@@ -1,6 +1,6 @@
-"""The policies of a cluster against objects: who is refused, by which policy, in which words.
+"""Judging objects by a cluster's policies: which are refused, by which policy, with which message.
 
-`PolicyEvaluator.judge` answers for objects as they are rendered; defaults are applied here.
+`PolicyEvaluator.judge` takes objects as rendered and applies the defaults itself.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ SEVERITIES = {"Deny": Severity.ERROR, "Warn": Severity.WARNING, "Audit": Severit
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Violation:
-    """One refusal of one object. `validation` counts from 0; -1 where none was reached.
+    """One refusal of one object.
 
-    `paths` are the fields of the object that the failing part of the expression looked at, the one most to
-    blame first, `params` those of the parameters (for a ConfigMap they begin with `data`). `is_undecided`:
-    nothing was refused, but only the cluster can tell.
+    `validation` counts from 0; -1 if none was reached. `paths` are the fields of the object that the failing
+    part of the expression read, the most likely cause first; `params` are those of the parameters (for a
+    ConfigMap they begin with `data`). With `is_undecided`, nothing was refused, but only the cluster can
+    decide.
     """
 
     index: int
@@ -59,10 +60,10 @@ class Violation:
 
 @dataclass(slots=True, eq=False)
 class PolicyEvaluator:
-    """Everything that a cluster judges by. `params` and `namespaces` are objects with defaults applied.
+    """Everything that a cluster judges by.
 
-    With `remembers` nothing is asked again that earlier answers tell (meant.py, silent.py); what is found is
-    the same without.
+    `params` and `namespaces` are objects with defaults applied. With `remembers`, earlier answers are reused
+    where they apply (meant.py, silent.py); the result is the same without.
     """
 
     versions: SchemaVersions
@@ -93,9 +94,10 @@ class PolicyEvaluator:
         before: Sequence[Body | None] = (),
         more: Mapping[str, Body] | None = None,
     ) -> list[Violation]:
-        """The violations of objects in their order. `before`: what each replaces; then it is an update.
+        """Return the violations of objects in their order.
 
-        `more` are namespaces beside those of the evaluator. Objects must fit their schemas.
+        `before` are the objects that they replace, which makes the request an update. `more` are namespaces
+        in addition to those of the evaluator. Objects must fit their schemas.
         """
         found: list[Violation] = []
         for index, body in enumerate(bodies):
@@ -106,7 +108,10 @@ class PolicyEvaluator:
         return found
 
     def matched(self, body: Body, old: Body | None = None) -> set[str]:
-        """The names of the policies whose rules and bindings are about an object. Raises UndecidableError."""
+        """Return the names of the policies that match an object by their rules and bindings.
+
+        Raises UndecidableError.
+        """
         request = self._request(body, old, {})
         return {
             compiled.policy.name
@@ -126,14 +131,14 @@ class PolicyEvaluator:
         return self._bound.get(policy.name, ())
 
     def _about(self, request: AdmissionRequest) -> Candidates:
-        """The policies that may be about a request, as far as its resource tells."""
+        """Return the policies that may match a request, judging by its resource and operation."""
         key = request.resource, request.operation
         if key not in self._candidates:
             self._candidates[key] = Candidates.of(self.policies, self._bound, *key)
         return self._candidates[key]
 
     def _meanings(self, candidates: Candidates, request: AdmissionRequest) -> list[Meaning]:
-        """The policies that mean a request."""
+        """Return the policies that match a request."""
         found: list[Meaning] = []
         for compiled, binding in candidates.pairs:
             try:
@@ -148,7 +153,7 @@ class PolicyEvaluator:
     def _ways(
         self, compiled: CompiledPolicy, params: Body | None, request: AdmissionRequest
     ) -> SilentWays | None:
-        # Parameters are objects of this evaluator: their identities stay theirs.
+        # Parameters are objects of this evaluator, so their identities stay valid.
         key = id(compiled), id(params), request.resource, request.operation, request.namespace is None
         if key not in self._silent:
             self._silent[key] = ways_of(compiled, params, request, self.user)
@@ -180,7 +185,7 @@ class PolicyEvaluator:
         hearing.join()
 
     def _plainly(self, index: int, candidates: Candidates, request: AdmissionRequest) -> Iterator[Violation]:
-        """Every policy evaluated."""
+        """Yield the violations of every policy, each evaluated."""
         for compiled, binding in candidates.pairs:
             try:
                 if _is_about(compiled.policy, binding, request):
@@ -192,7 +197,7 @@ class PolicyEvaluator:
     def _may_apply(
         self, compiled: CompiledPolicy, binding: Binding, request: AdmissionRequest, unknown: UndecidableError
     ) -> bool:
-        """Whether the policy could still say something: its match conditions need not know the namespace."""
+        """Return whether the policy may still refuse: its match conditions may not need the namespace."""
         if isinstance(unknown, ConversionError):
             return True  # they see the converted object
         try:
@@ -218,7 +223,10 @@ class PolicyEvaluator:
 
 
 def _is_about(policy: AdmissionPolicy, binding: Binding, request: AdmissionRequest) -> bool:
-    """Whether policy and binding both mean a request. UndecidableError: neither plainly says no."""
+    """Return whether policy and binding both match a request.
+
+    Raises UndecidableError if that is unknown and neither excludes it for certain.
+    """
     unknown: list[UndecidableError] = []
     for match in (policy.match, binding.match):
         try:
@@ -256,7 +264,7 @@ def _violation(index: int, compiled: CompiledPolicy, binding: Binding, decision:
 
 
 class Namespaces(Mapping[str, Body]):
-    """The Namespaces among objects by name, as the server holds them: with defaults, once somebody asks."""
+    """The Namespaces among objects by name, as the server holds them; defaults are applied on first use."""
 
     def __init__(self, bodies: Iterable[Body], versions: SchemaVersions) -> None:
         self._versions = versions

@@ -1,6 +1,6 @@
-"""Which resource a kind is, and whether its objects stand in namespaces: what rules of policies name.
+"""The resource of a kind, and whether its objects have a namespace: what the rules of policies name.
 
-Plurals follow the rule by which Kubernetes guesses them (apimachinery v0.34 pkg/api/meta), which holds for
+Plurals follow the rule by which Kubernetes guesses them (apimachinery v0.34 pkg/api/meta), which is right for
 every kind that it, Trainer, JobSet, Kueue and the monitoring and secret operators serve (discovery of a
 running API server, Kubernetes 1.34); kinds of imported CRDs bring their own.
 """
@@ -43,8 +43,8 @@ _CLUSTER_SCOPED = frozenset(
     (group, kind) for group, names in CLUSTER_SCOPED.items() for kind in names.split()
 )
 
-# Versions of one resource that a server serves beside the object's own. The server converts an object to the
-# version that a policy names (matchPolicy Equivalent); for these kinds only their operator can.
+# Versions of one resource that a server serves in addition to the object's own. The server converts an object
+# to the version that a policy names (matchPolicy Equivalent); for these kinds only their operator can.
 VERSIONS = {"kueue.x-k8s.io": ("v1beta1", "v1beta2"), "autoscaling": ("v1", "v2")}
 
 
@@ -61,12 +61,12 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """What is known beside the built-in kinds: (group, kind) -> (plural, namespaced), from CRDs."""
+    """Kinds in addition to the built-in ones: (group, kind) -> (plural, namespaced), from CRDs."""
 
     more: Mapping[tuple[str, str], tuple[str, bool]] = field(default_factory=dict)
 
     def find(self, api_version: str, kind: str) -> Resource:
-        """The resource of a kind. A kind that nobody knows is taken for a namespaced one."""
+        """Return the resource of a kind. An unknown kind is assumed to have a namespace."""
         group, _, version = api_version.rpartition("/")
         plural, namespaced = self.more.get(
             (group, kind), (guessed(kind), (group, kind) not in _CLUSTER_SCOPED)
@@ -75,12 +75,15 @@ class Kinds:
 
 
 def kinds_of(versions: SchemaVersions) -> Kinds:
-    """What the CRDs say that the workspace took in."""
+    """Return the kinds of the CRDs that the workspace imported."""
     return Kinds(versions.crds.resources if versions.crds else {})
 
 
 def guessed(kind: str) -> str:
-    """`NetworkPolicy` -> `networkpolicies`, `PriorityClass` -> `priorityclasses`, `Endpoints` -> itself."""
+    """Guess a plural: `NetworkPolicy` -> `networkpolicies`, `PriorityClass` -> `priorityclasses`.
+
+    `Endpoints` is its own plural.
+    """
     name = kind.lower()
     if name.endswith("endpoints"):
         return name

@@ -1,8 +1,8 @@
-"""Is a request one that a policy or a binding is about?
+"""Deciding whether a policy or a binding matches a request.
 
 Source: apiserver v0.34, pkg/admission/plugin/policy/matching and plugin/webhook/predicates.
 
-What cannot be told without a cluster is told as such: labels of a namespace that nobody renders, and an
+UndecidableError reports what only a cluster can decide: labels of a namespace that is not rendered, and an
 object that the server would first convert to another version.
 """
 
@@ -14,8 +14,8 @@ from gangplan.validate.apiserver.policy.model import Body, MatchRules, ResourceR
 from gangplan.validate.apiserver.policy.selectors import is_empty, selects
 
 CREATE, UPDATE = "CREATE", "UPDATE"
-# What no policy judges: policies themselves (policy/generic/plugin.go), and questions that nothing keeps
-# (kubernetes v1.34, pkg/kubeapiserver/admission/exclusion). Configurations of webhooks are judged.
+# Resources that no policy judges: policies themselves (policy/generic/plugin.go), and reviews that are not
+# stored (kubernetes v1.34, pkg/kubeapiserver/admission/exclusion). Webhook configurations are judged.
 EXEMPT = {
     "admissionregistration.k8s.io": (
         "validatingadmissionpolicies validatingadmissionpolicybindings mutatingadmissionpolicies"
@@ -30,7 +30,7 @@ _EXEMPT = frozenset((group, plural) for group, plurals in EXEMPT.items() for plu
 
 
 class UndecidableError(Exception):
-    """The answer hangs on something that only the cluster knows; the text says on what."""
+    """The answer depends on something that only the cluster knows; the text says on what."""
 
 
 class ConversionError(UndecidableError):
@@ -39,9 +39,9 @@ class ConversionError(UndecidableError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AdmissionRequest:
-    """What is sent: the object (defaults applied), its resource, the operation, and its namespace's object.
+    """A request: the object (defaults applied), its resource, the operation, and the object's Namespace.
 
-    `namespace` is the Namespace of a namespaced object, None where it is not rendered or there is none.
+    `namespace` is None if the Namespace is not rendered or the object has none.
     """
 
     body: Body
@@ -52,12 +52,12 @@ class AdmissionRequest:
 
     @property
     def name(self) -> str:
-        """metadata.name, empty where the server makes one."""
+        """metadata.name; empty if the server generates one."""
         return str((self.body.get("metadata") or {}).get("name") or "")
 
     @property
     def namespace_name(self) -> str:
-        """The namespace of the request; a Namespace has its own name here."""
+        """The namespace of the request; for a Namespace, its own name."""
         if self.is_namespace:
             return self.name
         if not self.resource.namespaced:
@@ -71,12 +71,12 @@ class AdmissionRequest:
 
 
 def is_exempt(resource: Resource) -> bool:
-    """Whether policies never judge the objects of a resource."""
+    """Return whether policies never judge the objects of a resource."""
     return (resource.group, resource.plural) in _EXEMPT
 
 
 def matches(match: MatchRules, request: AdmissionRequest) -> bool:
-    """Whether the request is meant. Raises UndecidableError."""
+    """Return whether the rules match the request. Raises UndecidableError."""
     unknown = _namespace_problem(match, request)
     if unknown is None and not _namespace_selected(match, request):
         return False
@@ -92,7 +92,7 @@ def matches(match: MatchRules, request: AdmissionRequest) -> bool:
 
 
 def may_match(match: MatchRules, resource: Resource, operation: str) -> bool:
-    """Whether a request for a resource can be meant, whatever its object. False is sure."""
+    """Return whether a request for a resource can match, whatever its object; False is certain."""
     versions = {resource.version, *(VERSIONS.get(resource.group, ()) if match.equivalent else ())}
     return not match.rules or any(
         _listed(rule.operations, operation)
@@ -104,7 +104,7 @@ def may_match(match: MatchRules, resource: Resource, operation: str) -> bool:
 
 
 def _namespace_problem(match: MatchRules, request: AdmissionRequest) -> str | None:
-    """Why the namespace selector can't be asked, or None."""
+    """Return why the namespace selector cannot be evaluated, or None."""
     if is_empty(match.namespaces) or request.is_namespace or not request.resource.namespaced:
         return None
     if request.namespace is None:
@@ -114,7 +114,7 @@ def _namespace_problem(match: MatchRules, request: AdmissionRequest) -> str | No
 
 def _namespace_selected(match: MatchRules, request: AdmissionRequest) -> bool:
     if not request.resource.namespaced and not request.is_namespace:
-        return True  # cluster-scoped objects are never left out by it
+        return True  # it never excludes cluster-scoped objects
     if is_empty(match.namespaces):
         return True
     owner = request.body if request.is_namespace else request.namespace or {}
@@ -167,6 +167,9 @@ def _listed(words: tuple[str, ...], word: str) -> bool:
 
 
 def _is_resource(written: str, plural: str) -> bool:
-    """A rule names `plural`, `*`, `plural/*` or `*/*`; one with a subresource is never about a create."""
+    """Return whether `plural`, `*`, `plural/*` or `*/*` names the resource.
+
+    An entry with a subresource never matches a create.
+    """
     name, _, sub = written.partition("/")
     return name in ("*", plural) and sub in ("", "*")

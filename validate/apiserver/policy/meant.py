@@ -1,8 +1,8 @@
-"""Which policies, bindings and parameters mean an object, asked once per what the answer hangs on.
+"""The policies, bindings and parameters that match an object, cached by the facts that matching reads.
 
 Matching (matching.py, params.py) reads little: the resource and the operation, the labels of object and
-namespace that some selector names, the object's name where a rule lists names. Objects that agree in these
-are meant by the same policies.
+namespace that some selector names, and the object's name if a rule lists names. The same policies match
+objects that agree in these.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from gangplan.validate.apiserver.policy.silent import SilentWays, joint_ways
 
 # The label that every namespace has, with its name.
 NAME_LABEL = "kubernetes.io/metadata.name"
-# Answers that are kept, each a list of the policies of one kind in one namespace.
+# Number of cached answers, each a list of the policies of one kind in one namespace.
 MOST_KEPT = 4_096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Meaning:
-    """A policy that means an object, by one of its bindings, with each parameter object and its silent ways.
+    """A policy that matches an object by one of its bindings, with each parameter object and its silent ways.
 
-    `params` is None where this must be asked for each object: the answer is an error, or unknown.
+    `params` is None if this must be computed for each object: the answer is an error, or unknown.
     """
 
     compiled: CompiledPolicy
@@ -38,17 +38,18 @@ class Meaning:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What it says, by identities."""
+        """What the policy decides, by identities."""
         params = None if self.params is None else tuple((id(one), id(ways)) for one, ways in self.params)
         return id(self.compiled), id(self.binding), params
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Panel:
-    """The policies that mean an object, in the order in which they judge, and their joint ways.
+    """The policies that match an object, in the order in which they judge, and their joint ways.
 
-    `trees`: those of all their parameter objects, in the same order. `owners`: of each tree the number of its
-    meaning; `first`: of each meaning the number of its first tree; `asked`: the meanings that have none.
+    `trees` are those of all their parameter objects, in the same order. `owners` has for each tree the number
+    of its meaning, `first` for each meaning the number of its first tree; `asked` are the meanings without a
+    tree.
     """
 
     meanings: tuple[Meaning, ...]
@@ -62,7 +63,7 @@ class Panel:
     def of(
         cls, meanings: Sequence[Meaning], joint: Callable[[tuple[QuestionTree, ...]], SilentWays]
     ) -> Panel:
-        """The panel of some meanings; `joint` finds the joint ways of trees."""
+        """Return the panel of some meanings; `joint` finds the joint ways of trees."""
         trees: list[QuestionTree] = []
         owners: list[int] = []
         first: list[int] = []
@@ -75,20 +76,20 @@ class Panel:
         return cls(tuple(meanings), tuple(trees), joint(tuple(trees)), tuple(owners), tuple(first), asked)
 
     def open(self, trees: Sequence[int]) -> list[tuple[Meaning, int]]:
-        """The meanings to go through when these trees are open, with the numbers of their first trees."""
+        """Return the meanings to evaluate if these trees are open, with the numbers of their first trees."""
         numbers = {*self.asked, *(self.owners[tree] for tree in trees)}
         return [(self.meanings[number], self.first[number]) for number in sorted(numbers)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """The policies that may mean a resource, with what of an object their matching looks at."""
+    """The policies that may match a resource, with the parts of an object that their matching reads."""
 
     pairs: tuple[tuple[CompiledPolicy, Binding], ...]
     labels: Mapping[str, bool]  # of the object, by name: whether the value matters
     spaces: Mapping[str, bool]  # of its namespace
     by_name: bool
-    by_space: bool  # the namespace's name decides which parameters are meant, or a selector asks for it
+    by_space: bool  # the namespace's name decides which parameters count, or a selector names it
 
     @classmethod
     def of(
@@ -98,7 +99,7 @@ class Candidates:
         resource: Resource,
         operation: str,
     ) -> Candidates:
-        """Those of a resource and an operation, in the order in which they judge."""
+        """Return the candidates for a resource and an operation, in the order in which they judge."""
         pairs = tuple(
             (one, binding)
             for one in policies
@@ -118,7 +119,7 @@ class Candidates:
 
 
 def _labels(selectors: Iterable[Mapping[str, Any]]) -> dict[str, bool]:
-    """The labels that selectors name, sorted, and whether more matters of them than that they are there."""
+    """Return the labels that selectors name, sorted, each with whether its value matters."""
     found: dict[str, bool] = {}
     for selector in selectors:
         for name in selector.get("matchLabels") or {}:
@@ -131,18 +132,18 @@ def _labels(selectors: Iterable[Mapping[str, Any]]) -> dict[str, bool]:
 
 @dataclass(slots=True, eq=False)
 class MeaningIndex:
-    """Panels by what they hang on. `ask` tells the meanings of a request."""
+    """Panels by the facts that they depend on. `ask` returns the meanings of a request."""
 
     ask: Callable[[Candidates, AdmissionRequest], list[Meaning]]
     asked: int = 0  # how often
     _known: dict[tuple[Any, ...], Panel] = field(default_factory=dict)
     # Panels by their meanings: namespaces with the same labels share one.
     _panels: dict[tuple[Any, ...], Panel] = field(default_factory=dict)
-    # Joint ways by those that they join, which are kept with the policies and in the panels.
+    # Joint ways by the trees that they join; policies and panels keep those trees alive.
     _joint: dict[tuple[int, ...], SilentWays] = field(default_factory=dict)
 
     def of(self, candidates: Candidates, request: AdmissionRequest) -> Panel:
-        """Who judges a request."""
+        """Return the panel that judges a request."""
         key = _key(candidates, request)
         if key is None:
             return self._asked(candidates, request)
@@ -167,7 +168,7 @@ class MeaningIndex:
 
 
 def _key(candidates: Candidates, request: AdmissionRequest) -> tuple[Any, ...] | None:
-    """What the meanings of a request hang on; None where that is too much to say."""
+    """Return the facts that the meanings of a request depend on, or None if they are too many."""
     if request.operation != CREATE or request.is_namespace or candidates.by_name:
         return None
     labels = _asked_labels(candidates.labels, request.body)
@@ -179,7 +180,7 @@ def _key(candidates: Candidates, request: AdmissionRequest) -> tuple[Any, ...] |
 
 
 def _asked_labels(names: Mapping[str, bool], body: Body) -> tuple[tuple[str, str], ...] | None:
-    """The labels of an object that selectors name; None where they are no labels."""
+    """Return the labels of an object that selectors name, or None if they are not valid labels."""
     labels = (body.get("metadata") or {}).get("labels") or {}
     if not isinstance(labels, dict):
         return None

@@ -1,4 +1,4 @@
-"""Policies, bindings and their parameters as typed values; every part knows where it is written."""
+"""Policies, bindings and their parameters as typed values; every part knows its place in a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Written:
-    """An object and where it stands: in a document of a file, or (made by a program) in a file as a whole."""
+    """An object and its place: a document of a file, or a whole file if a program made the object."""
 
     body: Body
     document: Document | None = None
@@ -24,11 +24,11 @@ class Written:
     is_shipped: bool = False  # comes with gangplan, unchanged
 
     def where(self, path: Path = (), key: bool = False) -> Location:
-        """The place of a value of the object, of its nearest ancestor where it is absent."""
+        """Return the place of a value of the object, or of its nearest ancestor if it is absent."""
         return self.document.where(path, key) if self.document else Location(self.file)
 
     def inside(self, path: Path, offset: int) -> Location:
-        """The place of a character of a text of the object."""
+        """Return the place of a character in a text of the object."""
         return self.document.inside(path, offset) if self.document else Location(self.file)
 
 
@@ -46,7 +46,7 @@ class ResourceRule:
 
 @dataclass(frozen=True, slots=True)
 class MatchRules:
-    """Which requests a policy or binding is about. Empty selectors take everything."""
+    """The requests that a policy or binding matches. Empty selectors match everything."""
 
     rules: tuple[ResourceRule, ...] = ()
     excludes: tuple[ResourceRule, ...] = ()
@@ -57,7 +57,7 @@ class MatchRules:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression by name, and its path in the policy: a variable, a match condition, an annotation."""
+    """A named expression and its path in the policy: a variable, a match condition, an annotation."""
 
     name: str
     text: str
@@ -66,7 +66,7 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """One of `validations`. `message` and `message_expression` are empty where they are not set."""
+    """One of `validations`. `message` and `message_expression` are empty if they are not set."""
 
     text: str
     path: Path
@@ -77,7 +77,7 @@ class Validation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AdmissionPolicy:
-    """A ValidatingAdmissionPolicy, defaults filled in as the API server fills them in."""
+    """A ValidatingAdmissionPolicy with the defaults that the API server fills in."""
 
     name: str
     written: Written
@@ -92,7 +92,7 @@ class AdmissionPolicy:
 
 @dataclass(frozen=True, slots=True)
 class ParamRef:
-    """Where a binding's parameters are: by name or by labels; the namespace is empty for the object's own."""
+    """The parameters of a binding, by name or by labels; an empty namespace means the object's own."""
 
     name: str = ""
     namespace: str = ""
@@ -114,7 +114,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who sends the request (`request.userInfo`)."""
+    """The user who sends the request (`request.userInfo`)."""
 
     username: str
     groups: tuple[str, ...]
@@ -130,7 +130,7 @@ GITOPS_USER = User(
 
 
 def match_of(body: Mapping[str, Any] | None) -> MatchRules:
-    """`matchConstraints` or `matchResources` of an object that its schema let through."""
+    """Return the match rules in `matchConstraints` or `matchResources` of an object that fits its schema."""
     body = body or {}
     return MatchRules(
         tuple(map(_rule, body.get("resourceRules") or ())),
@@ -153,7 +153,7 @@ def _rule(body: Mapping[str, Any]) -> ResourceRule:
 
 
 def policy_of(written: Written) -> AdmissionPolicy:
-    """The policy of an object that its schema let through."""
+    """Return the policy in an object that fits its schema."""
     spec = written.body["spec"]
     kind = spec.get("paramKind")
     return AdmissionPolicy(
@@ -188,7 +188,7 @@ def _expressions(
 
 
 def binding_of(written: Written) -> Binding:
-    """The binding of an object that its schema let through."""
+    """Return the binding in an object that fits its schema."""
     spec = written.body["spec"]
     ref = spec.get("paramRef")
     params = None

@@ -1,7 +1,7 @@
-"""Policies that get in the way of a run's end, or of what controllers say of it.
+"""Policies that prevent runs from ending, or controllers from writing their status.
 
-A refused deletion leaves a run with its pods, and a refused status leaves everybody blind. Controllers ask
-for both over and over. So a policy judges what is created and changed, and never the rest.
+A refused deletion leaves a run with its pods, and a refused status hides its state from everybody.
+Controllers retry both over and over. So a policy must judge only what is created and changed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gangplan.model.backend import TRAINJOB
 from gangplan.validate.apiserver.policy.checks_match import Problems, wrong
 from gangplan.validate.apiserver.policy.model import Body
 
-# What a run is made of, by group: what engines apply, and what controllers make of it.
+# Resources of runs, by group: those that engines apply, and those that controllers create from them.
 OF_RUNS = {
     "": frozenset({"pods", "services", "configmaps", "secrets"}),
     "batch": frozenset({"jobs"}),
@@ -27,7 +27,7 @@ _HELP = "Write operations: [CREATE, UPDATE]."
 
 
 def obstructing(policy: Body) -> Problems:
-    """Entries of resourceRules about the deletion or the status of what runs are made of."""
+    """Report entries of resourceRules that cover the deletion or the status of the resources of runs."""
     constraints = policy["spec"].get("matchConstraints") or {}
     for index, rule in enumerate(constraints.get("resourceRules") or ()):
         path = ("spec", "matchConstraints", "resourceRules", index)
@@ -47,7 +47,7 @@ def obstructing(policy: Body) -> Problems:
 
 
 def _meant(rule: Mapping[str, Any]) -> Iterator[str]:
-    """The resources of runs that a rule names."""
+    """Yield the resources of runs that a rule names."""
     groups = set(rule.get("apiGroups") or ())
     names = {str(entry).partition("/")[0] for entry in rule.get("resources") or ()}
     for group, resources in OF_RUNS.items():

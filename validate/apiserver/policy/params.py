@@ -19,11 +19,11 @@ class Known:
 
     def __init__(self, bodies: Iterable[Body] = ()) -> None:
         self._bodies = tuple(bodies)
-        # By kind, then by name; "" has all. Few of all objects are of a kind that some policy asks for.
+        # By kind, then by name; "" has all. Few objects are of a kind that some policy uses as parameters.
         self._known: dict[tuple[str, str], dict[object, list[Body]]] = {}
 
     def of(self, kind: tuple[str, str], name: str) -> Sequence[Body]:
-        """Those of an API version and kind, of one name where one is given."""
+        """Return the objects of an API version and kind, of one name if it is not ""."""
         if kind not in self._known:
             self._known[kind] = self._named(kind)
         return self._known[kind].get(name, ())
@@ -39,15 +39,15 @@ class Known:
 
 
 class ParamError(Exception):
-    """The server refuses the request, in these words, because of the binding's parameters."""
+    """The server refuses the request, with this message, because of the binding's parameters."""
 
 
 def params_of(
     policy: AdmissionPolicy, binding: Binding, request: AdmissionRequest, known: Known, kinds: Kinds
 ) -> list[Body | None]:
-    """The objects to judge with, one after the other; [None] where the policy or binding uses none.
+    """Return the parameter objects to judge with in turn; [None] if the policy or binding uses none.
 
-    None at all: the binding says nothing of this request. Raises ParamError.
+    If it returns [], the binding does not judge this request. Raises ParamError.
     """
     ref = binding.params
     if policy.param_kind is None or ref is None:

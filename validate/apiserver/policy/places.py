@@ -1,7 +1,7 @@
-"""Where in the object a value of an expression comes from.
+"""Finding where in the object a value of an expression comes from.
 
-Values know nothing of their origin, so the tree is walked beside the evaluation: a select goes one field
-down, a `map` keeps the origin of each element, a `filter` also remembers what its condition looked at.
+Values do not know their origin, so the tree is walked in parallel with the evaluation: a select goes one
+field down, a `map` keeps the origin of each element, and a `filter` also remembers what its condition read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SAME = frozenset(
         *("int", "uint", "double", "string", "quantity", "trim", "lowerAscii", "upperAscii"),
     )
 )
-# What a path begins with that leads into the parameters instead of the object.
+# First step of paths that lead into the parameters instead of the object.
 PARAMS = "params:"
 
 
@@ -30,7 +30,7 @@ PARAMS = "params:"
 class ValueOrigin:
     """The origin of a value: a path of the object, or the origins of a list's elements.
 
-    `why` are the paths that a condition looked at when it kept this element.
+    `why` are the paths that a condition read when it kept this element.
     """
 
     path: Path | None = None
@@ -38,7 +38,7 @@ class ValueOrigin:
     why: tuple[Path, ...] = ()
 
     def down(self, step: str | int) -> ValueOrigin | None:
-        """The origin of a part."""
+        """Return the origin of a part."""
         if self.path is not None:
             return ValueOrigin((*self.path, step))
         if self.items is not None and isinstance(step, int) and 0 <= step < len(self.items):
@@ -46,7 +46,7 @@ class ValueOrigin:
         return None
 
     def paths(self) -> Iterator[Path]:
-        """Every path in it, the ones of a condition rather than the element's own."""
+        """Yield every path in the origin; a condition's paths replace those of the element that it kept."""
         if self.why:
             yield from self.why
         elif self.items is not None:
@@ -63,15 +63,18 @@ _ROOTS = {"object": ValueOrigin(()), "params": ValueOrigin((PARAMS,))}
 
 @dataclass(slots=True)
 class Finder:
-    """Finds origins. `evaluate` gives the value of a node with loop variables bound; `trees` are the trees of
-    the policy's variables; `looked` the paths that a condition looked at when it had (not) this value."""
+    """Finder of origins.
+
+    `evaluate` returns the value of a node with loop variables bound; `trees` are the trees of the policy's
+    variables; `looked` returns the paths that made a condition not have the wanted value.
+    """
 
     evaluate: Callable[[Node, Mapping[str, Any]], Any]
     trees: Mapping[str, Node]
     looked: Callable[[Node, Mapping[str, Any], Places, bool], list[Path]]
 
     def of(self, node: Node, values: Mapping[str, Any], places: Places) -> ValueOrigin | None:
-        """The origin of a node's value, None where it has none."""
+        """Return the origin of a node's value, or None if it has none."""
         if isinstance(node, Ident):
             return _ROOTS.get(node.name) or places.get(node.name)
         if isinstance(node, Select):
@@ -85,7 +88,7 @@ class Finder:
         return None
 
     def tree_of(self, node: Node) -> Node | None:
-        """The tree of the variable that a node names (`variables.x`)."""
+        """Return the tree of the variable that a node names (`variables.x`), or None."""
         if isinstance(node, Select) and isinstance(node.operand, Ident) and node.operand.name == "variables":
             return self.trees.get(node.field)
         return None
@@ -124,7 +127,7 @@ class Finder:
         return None
 
     def entry(self, node: Call, values: Mapping[str, Any], places: Places) -> ValueOrigin | None:
-        """The origin of the entry that `key in mapping` asks for, be it there or not."""
+        """Return the origin of the entry that `key in mapping` tests, whether it exists or not."""
         place, step = self.of(node.arguments[1], values, places), self._step(node.arguments[0], values)
         is_mapping = isinstance(self._value(node.arguments[1], values), Mapping)
         return place.down(step) if place and is_mapping and step is not None else None
@@ -152,7 +155,7 @@ class Finder:
     def elements(
         self, node: Node, values: Mapping[str, Any], places: Places
     ) -> list[tuple[ValueOrigin, Any]]:
-        """The elements of a list with their origins."""
+        """Return the elements of a list with their origins."""
         value = self._value(node, values)
         if isinstance(value, Optional):
             value = value.value
@@ -169,7 +172,7 @@ class Finder:
 
 
 def _items(place: ValueOrigin, value: Any) -> list[ValueOrigin]:
-    """An origin for each element of a value."""
+    """Return an origin for each element of a value."""
     count = len(value) if isinstance(value, list | tuple) else 0
     if place.items is not None and len(place.items) == count:
         return list(place.items)
@@ -177,8 +180,11 @@ def _items(place: ValueOrigin, value: Any) -> list[ValueOrigin]:
 
 
 def _parts(node: Comprehension) -> tuple[Node | None, Node | None]:
-    """The condition and the result of a `map` or `filter`, as cel-go's macros write them: step is
-    `accumulator + [result]`, or with a condition `condition ? accumulator + [result] : accumulator`."""
+    """Return the condition and the result of a `map` or `filter`.
+
+    In cel-go's macros, the step is `accumulator + [result]`, or with a condition `condition ? accumulator +
+    [result] : accumulator`.
+    """
     step, condition = node.step, None
     if isinstance(step, Call) and step.function == "_?_:_":
         condition, step = step.arguments[0], step.arguments[1]

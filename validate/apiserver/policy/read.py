@@ -1,4 +1,4 @@
-"""Objects in; the policies, bindings and parameters among them, and whatever is wrong with them, out."""
+"""Reading the policies, bindings and parameters among objects, and the mistakes in them."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from gangplan.validate.apiserver.policy.model import (
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.apiserver.schema import problems as schema_problems
 
-# The policies that come with gangplan compile from this minor on; tests show it, so a start need not.
+# The policies that come with gangplan compile from this minor on; tests prove it, so a start need not check
+# it.
 SHIPPED_FROM = 31
 
 
-# The kind of a name that another object of its kind has.
+# Kind of the clue of a name that another object of the same kind has.
 REPEATED = "repeated"
 
 
 @dataclass(slots=True)
 class PolicyReading:
-    """What objects hold. `policies` and `bindings` are sound; `others` may be parameters."""
+    """The result of reading objects. `policies` and `bindings` are valid; `others` may be parameters."""
 
     policies: list[CompiledPolicy] = field(default_factory=list)
     bindings: list[Binding] = field(default_factory=list)
@@ -41,11 +42,11 @@ class PolicyReading:
 
 
 def read(objects: Sequence[Written], versions: SchemaVersions) -> PolicyReading:
-    """Policies compiled for the cluster's Kubernetes, bindings, and the rest. Never raises."""
+    """Return policies compiled for the cluster's Kubernetes, bindings, and the rest. Never raises."""
     reading = PolicyReading()
     seen: dict[tuple[str, str], Written] = {}
     names: set[str] = set()
-    bound: set[str] = set()  # by bindings that are wrong themselves
+    bound: set[str] = set()  # by invalid bindings
     for written in objects:
         kind = _kind(written)
         if kind is None:
@@ -70,7 +71,10 @@ def read(objects: Sequence[Written], versions: SchemaVersions) -> PolicyReading:
 
 
 def _kind(written: Written) -> str | None:
-    """Which of the two kinds an object is, None for another. Older API versions hold the same fields."""
+    """Return which of the two kinds an object is, or None.
+
+    Older API versions have the same fields.
+    """
     body = written.body
     if not isinstance(body, dict) or not str(body.get("apiVersion")).startswith(
         "admissionregistration.k8s.io/"
@@ -81,7 +85,7 @@ def _kind(written: Written) -> str | None:
 
 
 def _is_trusted(written: Written, versions: SchemaVersions) -> bool:
-    """Whether the tests have shown that nothing is wrong with it (tests/packs)."""
+    """Return whether tests have proved that nothing is wrong with an object (tests/packs)."""
     return written.is_shipped and minor_key(versions.kubernetes)[1] >= SHIPPED_FROM
 
 
@@ -125,14 +129,17 @@ def _compile(written: Written, versions: SchemaVersions, reading: PolicyReading)
 
 
 def _bound_badly(written: Written, kind: str) -> set[str]:
-    """The policy of a wrong binding: that was told, and "nothing binds it" would lead away from it."""
+    """Return the policy of an invalid binding.
+
+    The binding is reported already, and reporting a policy without binding would distract from it.
+    """
     spec = written.body.get("spec")
     name = spec.get("policyName") if kind == BINDING and isinstance(spec, dict) else None
     return {name} if isinstance(name, str) else set()
 
 
 def _inert(reading: PolicyReading, names: set[str], bound_badly: set[str]) -> Iterator[Finding]:
-    """Bindings of policies that are not there, and policies that nothing binds: neither does anything."""
+    """Yield bindings of missing policies, and policies without bindings: neither has any effect."""
     bound = {one.policy for one in reading.bindings} | bound_badly
     for one in reading.bindings:
         if one.policy not in names:

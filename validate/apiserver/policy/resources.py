@@ -1,6 +1,6 @@
-"""Policies that are about nothing: resources that no server of the cluster's versions has.
+"""Policies that match nothing: they name resources that no server of the cluster's versions has.
 
-Kubernetes takes any word for a resource, and a policy about `trainjob` matches nothing for ever.
+Kubernetes accepts any word as a resource, and a policy for `trainjob` never matches anything.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gangplan.validate.apiserver.policy.kinds import Kinds, guessed
 from gangplan.validate.apiserver.policy.model import Body
 from gangplan.validate.apiserver.schema import SchemaVersions, kinds
 
-# What Kubernetes itself serves, by group: its api/discovery, the same in v1.33, v1.34 and v1.36.
+# Resources that Kubernetes itself serves, by group: its api/discovery, the same in v1.33, v1.34 and v1.36.
 BUILT_IN = {
     "": (
         "bindings componentstatuses configmaps endpoints events limitranges namespaces nodes"
@@ -35,7 +35,7 @@ BUILT_IN = {
 }
 # Kinds of Kueue that have no schema here (CRDs of v0.15 to v0.19).
 _MORE = {"kueue.x-k8s.io": "workloads"}
-# Groups of which only some kinds are known, or that gain kinds with every minor.
+# Groups with only some kinds known here, or with new kinds in every minor.
 _OPEN = frozenset(
     {
         "admissionregistration.k8s.io",
@@ -47,7 +47,7 @@ _OPEN = frozenset(
 
 
 def served(versions: SchemaVersions, known: Kinds) -> dict[str, frozenset[str]]:
-    """Plurals by group, for groups of which all are known."""
+    """Return plurals by group, for groups with all their kinds known."""
     found = {group: set(names.split()) for group, names in BUILT_IN.items()}
     for api_version, kind in kinds(versions):
         resource = known.find(api_version, kind)
@@ -60,12 +60,12 @@ def served(versions: SchemaVersions, known: Kinds) -> dict[str, frozenset[str]]:
 
 
 def unknown_resources(policy: Body, groups: Mapping[str, frozenset[str]]) -> Problems:
-    """Entries of resourceRules that match nothing in groups of which everything is known."""
+    """Report entries of resourceRules that match nothing, in groups with all their kinds known."""
     constraints = policy["spec"].get("matchConstraints") or {}
     for index, rule in enumerate(constraints.get("resourceRules") or ()):
         named = rule.get("apiGroups") or ()
         if not named or not all(group in groups for group in named):
-            continue  # a group that nobody knows here, or all of them
+            continue  # an unknown group, or all groups
         there = frozenset[str]().union(*(groups[group] for group in named))
         for place, entry in enumerate(rule.get("resources") or ()):
             name = entry.partition("/")[0]
@@ -77,7 +77,7 @@ def unknown_resources(policy: Body, groups: Mapping[str, frozenset[str]]) -> Pro
 def unknown_parameters(
     policy: Body, groups: Mapping[str, frozenset[str]], versions: SchemaVersions
 ) -> Problems:
-    """A `paramKind` that no server has, in a group of which everything is known."""
+    """Report a `paramKind` that no server has, in a group with all its kinds known."""
     kind = policy["spec"].get("paramKind")
     if not isinstance(kind, dict):
         return

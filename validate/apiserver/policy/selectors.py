@@ -1,4 +1,4 @@
-"""A LabelSelector against labels (apimachinery v0.34, pkg/apis/meta/v1/helpers.go and pkg/labels)."""
+"""Matching a LabelSelector with labels (apimachinery v0.34, pkg/apis/meta/v1/helpers.go and pkg/labels)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from gangplan.validate.apiserver.labels import takes
 
 
 def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str] | None) -> bool:
-    """Whether a selector that its schema let through takes an object with these labels.
+    """Return whether a selector that fits its schema matches an object with these labels.
 
-    None is an empty selector, which takes everything.
+    None is an empty selector, which matches everything.
     """
     return takes(selector or {}, labels or {})
 
 
 def is_empty(selector: Mapping[str, Any] | None) -> bool:
-    """Whether it asks for nothing at all."""
+    """Return whether a selector has no requirements."""
     return not (selector or {}).get("matchLabels") and not (selector or {}).get("matchExpressions")

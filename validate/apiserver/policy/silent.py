@@ -1,13 +1,13 @@
-"""When a policy says nothing, known without evaluating it again: by what its expressions ask of an object.
+"""Knowing without another evaluation that a policy is silent, from what its expressions read of an object.
 
 Most policies are silent about most objects, and for few reasons. A way through their expressions that ended
 in silence (gangplan/cel/questions.py) is kept with the policy; an object that takes the same way needs no
-evaluation. Everything else is evaluated as before: what a policy says, its words and what they blame never
-come from here.
+evaluation. Everything else is evaluated as before: refusals, their messages and their causes never come from
+here.
 
-Costs of policies that come with gangplan are not counted (evaluate.py), so silence follows from answers
-alone. A workspace's own policy may run out of budget on a longer text that leads the same way: it is always
-evaluated. docs/decisions/0020-what-a-policy-asks.md says why this is exact.
+Costs of policies that come with gangplan are not counted (evaluate.py), so silence depends on answers alone.
+A workspace's own policy may run out of budget on a longer text that leads the same way, so it is always
+evaluated. docs/decisions/0020-what-a-policy-asks.md explains why this is exact.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from gangplan.validate.apiserver.policy.matching import UPDATE, AdmissionRequest
 from gangplan.validate.apiserver.policy.model import Body, User
 from gangplan.validate.apiserver.policy.values import namespace_value, request_value
 
-# Every so many answers from a tree are evaluated all the same, and compared.
+# Once per this many answers from a tree, the policy is evaluated all the same, and the results are compared.
 RECHECKED = 256
-# New ways after which a policy that hardly ever sees one again is only evaluated.
+# New ways after which a policy whose ways hardly ever recur is only evaluated.
 MOST_NEW = 128
 # The fields of `request` that differ between objects of one resource and operation.
 _OWN = frozenset(("name", "namespace"))
@@ -49,21 +49,21 @@ class SilentWays:
 
     @property
     def is_closed(self) -> bool:
-        """Whether no new ways are kept: too few objects take one that is known."""
+        """Whether no new ways are kept: too few objects take a known one."""
         return self.news >= MOST_NEW and 4 * self.hits < self.news
 
 
 def joint_ways() -> SilentWays:
-    """Ways of several policies as one."""
+    """Return ways for several policies as one."""
     return SilentWays(JointTree())
 
 
 @dataclass(slots=True, eq=False)
 class Hearing:
-    """What the joint ways of all policies that mean an object tell about it.
+    """What the joint ways of all policies that match an object say about it.
 
-    `leaf`: where the way of each policy ends, None where only the policies' own ways can tell. Then the
-    object is joined once they have told.
+    `leaf` is where the way of each policy ends, or None if only the policies' own ways know. Then the
+    object's ways are joined after those have been used.
     """
 
     ways: SilentWays
@@ -81,17 +81,17 @@ class Hearing:
 
     @property
     def open(self) -> tuple[int, ...]:
-        """The numbers of the trees whose policies may have something to say, or must be evaluated again."""
+        """The numbers of the trees whose policies may refuse the object, or must be evaluated again."""
         if self.leaf is None or self.is_recheck:
             return tuple(range(len(self.trees)))
         return self.leaf.open
 
     def end(self, number: int) -> Node | None:
-        """Where the way through a tree ends, None where that is not known."""
+        """Return where the way through a tree ends, or None if that is not known."""
         return self.leaf.ends[number] if self.leaf is not None else None
 
     def join(self) -> None:
-        """Adds the ways that the policies' own trees know now."""
+        """Add the ways that the policies' own trees know by now."""
         tree = self.ways.tree
         assert isinstance(tree, JointTree)
         if self.leaf is None and not self.ways.is_closed:
@@ -104,7 +104,7 @@ class Hearing:
 
 
 def given_of(request: AdmissionRequest, user: User) -> tuple[Any, ...]:
-    """What the ways of policies begin with: the object, the old one, the namespace, the request."""
+    """Return what the ways of policies start from: the object, the old one, the namespace, the request."""
     return request.body, request.old, namespace_value(request), request_value(request, user)
 
 
@@ -116,10 +116,10 @@ def decided(
     user: User,
     given: Sequence[Any],
 ) -> list[Decision]:
-    """The refusals of `decide`, asked only where the ways do not tell that there are none.
+    """Return the refusals of `decide`, evaluating only if the ways do not prove that there are none.
 
-    `known`: the ways, where they end if that is told already, and whether to evaluate all the same. Raises
-    UndecidableError; InternalError where a way led to silence and the policy speaks.
+    `known` has the ways, where they end if that is known already, and whether to evaluate anyway. Raises
+    UndecidableError, and InternalError if a way led to silence and the policy is not silent.
     """
     ways, end, is_recheck = known
     if ways is None:
@@ -160,7 +160,7 @@ def _way(
     params: Body | None,
     given: Sequence[Any],
 ) -> Node:
-    """The end of the way of a request, which the tree knows from now on."""
+    """Return the end of the way of a request, which the tree knows from now on."""
     asker = Asker(tree, list(given))
     try:
         try:
@@ -180,7 +180,10 @@ def _is_silent(
     params: Body | None,
     given: Sequence[Any],
 ) -> bool:
-    """`decide` of evaluate.py without errors: whether a condition is false, or all validations are true."""
+    """Return whether a condition is false or all validations are true, as `decide` of evaluate.py does.
+
+    Unlike there, errors are raised.
+    """
     fixed = {name: value for name, value in given[_REQUEST].items() if name not in _OWN}
     sees: dict[str, Any] = {
         "object": asker.seen(_OBJECT),
@@ -202,9 +205,9 @@ def _is_silent(
 def ways_of(
     compiled: CompiledPolicy, params: Body | None, request: AdmissionRequest, user: User
 ) -> SilentWays | None:
-    """The ways that a request may take, None for a policy whose costs or audit annotations count.
+    """Return the ways that a request may take, or None for a policy whose costs or audit annotations count.
 
-    They are kept with the policy, so that clusters that give it the same parameters share them.
+    They are kept with the policy, so clusters that give it the same parameters share them.
     """
     if not compiled.policy.written.is_shipped or compiled.policy.annotations:
         return None

@@ -1,4 +1,4 @@
-"""What expressions see: the request as a GitOps engine sends it, the namespace, the variables of a policy."""
+"""The variables of expressions: the request of a GitOps engine, the namespace, the policy's variables."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from gangplan.validate.apiserver.policy.matching import AdmissionRequest
 from gangplan.validate.apiserver.policy.model import User
 
 Value = Any
-# What the server hands on of a namespace (apiserver v0.34, plugin/cel/condition.go: CreateNamespaceObject).
+# The metadata of a namespace that the server passes on (apiserver v0.34, plugin/cel/condition.go:
+# CreateNamespaceObject).
 _KEPT = ("name", "generateName", "namespace", "labels", "annotations", "finalizers")
 
 
 def request_value(request: AdmissionRequest, user: User) -> dict[str, Value]:
-    """`request`: an AdmissionRequest as JSON, empty fields left out as the server leaves them out."""
+    """Return `request`: an AdmissionRequest as JSON; like the server, it omits empty fields."""
     resource = request.resource
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
     named = {"group": resource.group, "version": resource.version, "resource": resource.plural}
@@ -43,9 +44,9 @@ def request_value(request: AdmissionRequest, user: User) -> dict[str, Value]:
 
 
 def namespace_value(request: AdmissionRequest, *, is_whole: bool = False) -> dict[str, Value] | None:
-    """`namespaceObject`: null for cluster-scoped objects, and for a Namespace itself.
+    """Return `namespaceObject`: null for cluster-scoped objects, and for a Namespace itself.
 
-    `is_whole`: with all of its metadata, as audit annotations see it.
+    With `is_whole`, it has all of its metadata, as audit annotations see it.
     """
     body = request.namespace
     if body is None or request.is_namespace or not request.resource.namespaced:
@@ -55,7 +56,7 @@ def namespace_value(request: AdmissionRequest, *, is_whole: bool = False) -> dic
 
 
 class Variables(dict[str, Value]):
-    """`variables`: each is computed when it is first asked for, and remembered, its error too."""
+    """`variables`: each is computed on first use and remembered, and so is its error."""
 
     __slots__ = ("_compute", "_errors", "_names")
 
@@ -89,5 +90,5 @@ class Variables(dict[str, Value]):
         return len(self._names)
 
     def get(self, name: str, default: Value = None) -> Value:
-        """The value, computed when it has to be."""
+        """Return the value, computed if necessary."""
         return self[name] if name in self._names else default

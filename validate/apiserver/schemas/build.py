@@ -1,10 +1,10 @@
-"""Make the schema files of this folder: `python validate/apiserver/schemas/build.py [FOLDER OF DOWNLOADS]`.
+"""Build the schema files of this folder: `python validate/apiserver/schemas/build.py [FOLDER OF DOWNLOADS]`.
 
-Development only. Downloads pinned packages (or takes them from the folder), brings their schemas to one
-plain form, adds the facts of constraints.yaml, kueue.yaml, mpi.yaml and addons.yaml, and writes
-kubernetes.json, jobset.json, trainer.json, kueue.json, mpi.json and addons.json. Each file holds every
-distinct definition once, by the first minor that has it:
-{"versions": [...], "base": {...}, "kinds": {...}, "definitions": {name: {minor: schema or null}}}.
+Development only. It downloads pinned packages (or takes them from the folder), normalises their schemas, adds
+the facts of constraints.yaml, kueue.yaml, mpi.yaml and addons.yaml, and writes kubernetes.json, jobset.json,
+trainer.json, kueue.json, mpi.json and addons.json. Each file has every distinct definition once, by the first
+minor that has it: {"versions": [...], "base": {...}, "kinds": {...}, "definitions": {name: {minor: schema or
+null}}}.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ MINORS = {
     "trainer": list(TRAINER),
     "kueue": list(KUEUE),
     "mpi": ["0.7", "0.8"],
-    # The state of addons.yaml: what it holds does not depend on anything that a cluster file states.
+    # The version of addons.yaml: its content does not depend on anything that a cluster file states.
     "addons": ["1"],
 }
 JOBSET_OF = {line: one.jobset.line for line, one in TRAINER.items()}
-# The Kubernetes minor whose types are, field for field, those that Trainer's models and CRDs carry.
+# The Kubernetes minor whose types are, field for field, those that Trainer's models and CRDs embed.
 KUBERNETES_OF = {"2.1": "1.34", "2.2": "1.36", "2.3": "1.36"}
 KUEUE_KUBERNETES = "1.34"
-# Of the MPI operator that whose pod templates its CRD holds (its go.mod).
+# The Kubernetes minor of the pod templates in the CRDs: for the MPI operator, the one in its go.mod.
 BASES = {"mpi": {"0.7": "1.34", "0.8": "1.35"}, "addons": {"1": "1.34"}}
 NAMES = {"mpi": "dns-label-1035", "addons": "dns-subdomain"}
 
@@ -75,7 +75,7 @@ MODELS = [
 
 @dataclass
 class SchemaComponent:
-    """Everything one file will hold, before equal neighbours are folded."""
+    """The content of one file, before equal definitions of consecutive minors are merged."""
 
     name: str
     kinds: dict[str, str] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class SchemaComponent:
 
 
 def unpacked(downloads: Path, work: Path) -> dict[str, Path]:
-    """Each package of PACKAGES, unpacked; fetched first when it is not in `downloads`."""
+    """Unpack each package of PACKAGES, downloading it first if it is not in `downloads`."""
     out = {}
     for key, pin in PACKAGES.items():
         project, version = pin.split("==")
@@ -99,7 +99,7 @@ def unpacked(downloads: Path, work: Path) -> dict[str, Path]:
 
 
 def as_kind(schema: Schema, api_version: str, kind: str) -> Schema:
-    """A top-level definition: apiVersion and kind fixed, a name required, the status left open."""
+    """Return a top-level definition: apiVersion and kind fixed, a name required, the status left open."""
     out = deepcopy(schema)
     properties = out["properties"]
     properties["apiVersion"] = {"enum": [api_version]}
@@ -112,7 +112,7 @@ def as_kind(schema: Schema, api_version: str, kind: str) -> Schema:
 
 
 def kubernetes_component(package: Path, shapes: dict[str, Schema]) -> SchemaComponent:
-    """The built-in kinds, and the shapes that every component uses."""
+    """Return the built-in kinds, and the shapes that every component uses."""
     out = SchemaComponent("kubernetes")
     for api_version, kinds in KINDS.items():
         group = BUILT_IN[api_version]
@@ -128,7 +128,7 @@ def kubernetes_component(package: Path, shapes: dict[str, Schema]) -> SchemaComp
 
 
 def trainer_components(packages: dict[str, Path]) -> tuple[SchemaComponent, SchemaComponent]:
-    """JobSet and Trainer, which the same package publishes."""
+    """Return JobSet and Trainer, which the same package publishes."""
     jobset, out = SchemaComponent("jobset"), SchemaComponent("trainer")
     jobset.kinds = {"jobset.x-k8s.io/v1alpha2/JobSet": "jobset.v1alpha2.JobSet"}
     for model in MODELS:
@@ -148,7 +148,7 @@ def trainer_components(packages: dict[str, Path]) -> tuple[SchemaComponent, Sche
 
 
 def kueue_component(text: dict[str, Any]) -> SchemaComponent:
-    """Kueue from kueue.yaml."""
+    """Return Kueue from kueue.yaml."""
     out = SchemaComponent("kueue")
     for minor in MINORS["kueue"]:
         version = minor_key(minor)
@@ -166,18 +166,18 @@ def kueue_component(text: dict[str, Any]) -> SchemaComponent:
 
 
 def as_kueue_kind(schema: Schema, api: str, name: str, names: dict[str, str]) -> Schema:
-    """A top-level Kueue definition with the pattern of its name."""
+    """Return a top-level Kueue definition with the pattern of its name."""
     out = as_kind(schema, f"kueue.x-k8s.io/{api}", name)
     shape = names.get(name, "dns-subdomain")
     out["properties"]["metadata"]["properties"] = {"name": {"$ref": f"#/$defs/shape.{shape}"}}
-    # A Cohort without a spec is a root without quota of its own, and Kueue takes it (v0.19.2).
+    # A Cohort without a spec is a root without quota of its own, and Kueue accepts it (v0.19.2).
     if "spec" in out["properties"] and name != "Cohort":
         out["required"] = sorted({*out["required"], "spec"})
     return out
 
 
 def written_component(component: str, text: dict[str, Any]) -> SchemaComponent:
-    """Kinds with a spec that are written by hand: the MPI operator's of mpi.yaml, add-ons' of addons.yaml."""
+    """Return kinds whose spec is written by hand: the MPI operator's in mpi.yaml, add-ons' in addons.yaml."""
     out = SchemaComponent(component, kinds=dict(text["kinds"]))
     for minor in MINORS[component]:
         definitions = {name: deepcopy(shape) for name, shape in text.get("shapes", {}).items()}
@@ -194,7 +194,7 @@ def written_component(component: str, text: dict[str, Any]) -> SchemaComponent:
 
 
 def references(schema: Any) -> set[str]:
-    """The names of the definitions that a schema refers to."""
+    """Return the names of the definitions that a schema refers to."""
     if isinstance(schema, dict):
         found = set().union(*(references(value) for value in schema.values()))
         if isinstance(schema.get("$ref"), str):
@@ -206,7 +206,7 @@ def references(schema: Any) -> set[str]:
 
 
 def everything(components: dict[str, SchemaComponent], component: SchemaComponent, minor: str) -> Definitions:
-    """The component's definitions at a minor, with those of its base under them."""
+    """Return the component's definitions at a minor, in addition to those of its base."""
     out: Definitions = {}
     for name, version in component.base.get(minor, {}).items():
         out |= components[name].versions[version]
@@ -214,7 +214,7 @@ def everything(components: dict[str, SchemaComponent], component: SchemaComponen
 
 
 def needed(components: dict[str, SchemaComponent]) -> dict[tuple[str, str], set[str]]:
-    """By component and minor, the definitions that some kind reaches."""
+    """Return the definitions that some kind reaches, by component and minor."""
     out: dict[tuple[str, str], set[str]] = {}
     for component in components.values():
         for minor in component.versions:
@@ -232,7 +232,7 @@ def needed(components: dict[str, SchemaComponent]) -> dict[tuple[str, str], set[
 
 
 def folded(component: SchemaComponent, keep: dict[tuple[str, str], set[str]]) -> dict[str, Any]:
-    """The content of the component's file: a definition is written where it differs from the minor before."""
+    """Return the content of the component's file: each definition at the minors where it changes."""
     definitions: dict[str, dict[str, Schema | None]] = {}
     minors = sorted(component.versions, key=minor_key)
     for name in sorted(set().union(*(keep[component.name, minor] for minor in minors))):
@@ -251,7 +251,7 @@ def folded(component: SchemaComponent, keep: dict[tuple[str, str], set[str]]) ->
 
 
 def lines(content: dict[str, Any]) -> str:
-    """Compact JSON with one definition a line, so that a change can be read."""
+    """Format compact JSON with one definition per line, so that diffs are readable."""
     head = {key: value for key, value in content.items() if key != "definitions"}
     rows = [json.dumps(head, separators=(",", ":"), sort_keys=True)[:-1] + ',"definitions":{']
     for name, variants in content["definitions"].items():
@@ -262,7 +262,7 @@ def lines(content: dict[str, Any]) -> str:
 
 
 def build(downloads: Path) -> dict[str, str]:
-    """File name -> text, for every schema file."""
+    """Return the text of every schema file by its name."""
     facts = yaml.safe_load((HERE / "constraints.yaml").read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as work:
         packages = unpacked(downloads, Path(work))
@@ -284,7 +284,7 @@ def build(downloads: Path) -> dict[str, str]:
 
 
 def main() -> None:
-    """Write the files beside this script."""
+    """Write the files next to this script."""
     with tempfile.TemporaryDirectory() as scratch:
         downloads = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(scratch)
         for name, text in build(downloads).items():

@@ -1,4 +1,4 @@
-"""Definitions and hand-written facts in, constrained definitions out (constraints.yaml, kueue.yaml).
+"""Adding hand-written facts to definitions (constraints.yaml), or writing definitions (kueue.yaml).
 
 Development only; never imported by gangplan itself.
 """
@@ -17,12 +17,12 @@ STEP = re.compile(r"[^.\[{]+|\[\]|\{\}")
 
 
 def ref(name: str) -> Schema:
-    """A reference to a definition, or to a shape when the name has no dot."""
+    """Return a reference to a definition, or to a shape if the name has no dot."""
     return {"$ref": f"#/$defs/{name if '.' in name else 'shape.' + name}"}
 
 
 class Overlay:
-    """Applies the blocks of constraints.yaml and knows which facts never hit a field."""
+    """Applies the blocks of constraints.yaml and records which facts never matched a field."""
 
     def __init__(self) -> None:
         self.hit: set[tuple[str, str]] = set()
@@ -39,11 +39,11 @@ class Overlay:
                     constrain(node, fact)
 
     def missed(self) -> list[tuple[str, str]]:
-        """Facts about fields that no version has: mistakes of whoever wrote them."""
+        """Return facts about fields that no version has: mistakes in constraints.yaml."""
         return sorted(self.seen - self.hit)
 
     def _node(self, start: Schema | None, path: str, known: Definitions) -> Schema | None:
-        """The schema at `path`, made next to a reference where the path crosses one."""
+        """Return the schema at `path`, created next to a reference if the path crosses one."""
         node, real = start, start
         for step in STEP.findall(path):
             while real is not None and "$ref" in real:
@@ -80,7 +80,7 @@ def constrain(node: Schema, fact: Any) -> None:
 
 
 def written(text: dict[str, Any], version: tuple[int, ...]) -> Schema:
-    """One definition of kueue.yaml for one Kueue minor."""
+    """Return one definition of kueue.yaml for one Kueue minor."""
     out: Schema = {"type": "object", "additionalProperties": False, "properties": {}}
     for field, value in text.items():
         if field == "":
@@ -93,7 +93,7 @@ def written(text: dict[str, Any], version: tuple[int, ...]) -> Schema:
 
 
 def served(option: Any, version: tuple[int, ...]) -> bool:
-    """Whether `since` and `until` of an option, where given, include the version."""
+    """Return whether `since` and `until` of an option, if given, include the version."""
     if not isinstance(option, dict):
         return True
     since, until = option.get("since"), option.get("until")
@@ -101,7 +101,7 @@ def served(option: Any, version: tuple[int, ...]) -> bool:
 
 
 def field_schema(value: Any) -> Schema:
-    """The schema that a value of kueue.yaml means (see its head)."""
+    """Return the schema that a value of kueue.yaml means (explained at the top of that file)."""
     if isinstance(value, str):
         return {"type": value} if value in TYPES else ref(value)
     if isinstance(value, list):

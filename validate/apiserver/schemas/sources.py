@@ -1,7 +1,7 @@
-"""Packages in, definitions out: the published Kubernetes and Trainer schemas brought to one plain form.
+"""The published Kubernetes and Trainer schemas, read from packages and normalised.
 
-Development only; never imported by gangplan itself. In the plain form every object refuses unknown
-fields, nothing is nullable, nothing is described, and definitions are named `group.version.Type`.
+Development only; never imported by gangplan itself. In the normal form every object refuses unknown fields,
+nothing is nullable, nothing has a description, and definitions are named `group.version.Type`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PYDANTIC_NAME = re.compile(r"(?:IoK8sApi(?:machineryPkgApis)?)?([A-Z][a-z]+)(V\d
 
 
 def short_name(published: str) -> str:
-    """`io.k8s.api.core.v1.Pod` and `IoK8sApiCoreV1Pod` -> `core.v1.Pod`."""
+    """Shorten a definition's name: `io.k8s.api.core.v1.Pod` and `IoK8sApiCoreV1Pod` -> `core.v1.Pod`."""
     last = published.rsplit("/", 1)[-1]
     if last.endswith("Quantity"):
         return QUANTITY
@@ -39,7 +39,7 @@ def short_name(published: str) -> str:
 
 
 def plain(schema: Schema) -> Schema:
-    """One schema in the plain form (module docstring)."""
+    """Normalise one schema (see the module docstring)."""
     if "$ref" in schema:
         return {"$ref": f"#/$defs/{short_name(schema['$ref'])}"}
     if "anyOf" in schema:
@@ -63,7 +63,7 @@ def plain(schema: Schema) -> Schema:
 
 
 def kubernetes(package: Path, minor: str) -> Definitions:
-    """Every definition of one Kubernetes minor, from the unpacked kubernetes-validate wheel."""
+    """Return every definition of one Kubernetes minor, from the unpacked kubernetes-validate wheel."""
     folder = package / "kubernetes_validate" / "kubernetes-json-schema" / f"v{minor}.0-local-strict"
     published = json.loads((folder / "_definitions.json").read_text(encoding="utf-8"))["$defs"]
     out: Definitions = {}
@@ -75,7 +75,7 @@ def kubernetes(package: Path, minor: str) -> Definitions:
 
 
 def trainer(package: Path, models: list[str]) -> Definitions:
-    """The definitions behind `models` of an unpacked kubeflow-trainer-api, Kubernetes' own too."""
+    """Return the definitions of `models` in an unpacked kubeflow-trainer-api, Kubernetes' own included."""
     sys.path.insert(0, str(package))
     try:
         module = importlib.import_module("kubeflow_trainer_api.models")
