@@ -1,4 +1,4 @@
-"""A cluster's kustomize component as it is written: its patches, what they are aimed at, their places."""
+"""A cluster's kustomize component as written: its patches, their targets and their places in files."""
 
 from gangplan.component.read import Component, Patch, load_component, no_match
 from gangplan.component.undo import Undone

@@ -1,4 +1,4 @@
-"""The operations of one JSON6902 patch: read, checked, and each known by its place in its file."""
+"""Read and check the operations of a JSON6902 patch, and find where each is written."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from gangplan.records import dataclass
 from gangplan.source import Document, Path
 
 OPS = {"add", "remove", "replace", "move", "copy", "test"}
-#: The annotation that tells the objects of one kustomize build apart.
+#: The annotation that distinguishes the objects of one kustomize build.
 BUILD_MARK = "gangplan.dev/build-index"
 _IDENTITY = ("/apiVersion", "/kind", "/metadata/name", "/metadata/namespace")
-# Whole maps that hold what references, queues and gangplan itself rely on.
+# Whole maps on which references, queues and gangplan itself rely.
 _HOLDING = ("", "/", "/metadata", "/metadata/annotations", "/metadata/labels")
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A document of operations: a file of its own, or the text at `at` of the kustomization `outer`."""
+    """A document of operations: a separate file, or the text at `at` in the kustomization `outer`."""
 
     document: Document
     outer: Document | None = None
@@ -26,18 +26,18 @@ class Text:
     inline: str = ""
 
     def where(self, path: Path) -> Location:
-        """The place of a part of the operations, in the file that people edit."""
+        """Return the place of a part of the operations, in the file that people edit."""
         return self.placed(self.document.where(path))
 
     def placed(self, inner: Location) -> Location:
-        """A place in the text as one in the file."""
+        """Convert a place in the text to a place in the file."""
         if self.outer is None:
             return inner
         return place_in(self.outer, self.at, self.inline, inner)
 
 
 def place_in(outer: Document, at: Path, inline: str, inner: Location) -> Location:
-    """A place in a text that stands in a document, as a place in that document's file."""
+    """Convert a place in a text that is embedded in a document to a place in the document's file."""
     lines = inline.split("\n")
     if not 0 < inner.line <= len(lines):
         return outer.where(at)
@@ -47,7 +47,7 @@ def place_in(outer: Document, at: Path, inline: str, inner: Location) -> Locatio
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation: what it does at which JSON pointer, and the `index` among those of its text."""
+    """An operation: what it does at which JSON pointer, and its `index` in its text."""
 
     op: str
     path: str
@@ -61,11 +61,11 @@ class Operation:
         return written
 
     def where(self) -> Location:
-        """The place of its path."""
+        """Return the place of the operation's path."""
         return self.text.where((self.index, "path"))
 
     def where_written(self, pointer: str) -> Location:
-        """The place of what it writes at a pointer at or below its path; its path if nothing is."""
+        """Return the place of what the operation writes at or below a pointer, else of its path."""
         operation = self.written
         if "value" not in operation:
             return self.where()
@@ -84,7 +84,7 @@ class Operation:
 
 
 def problem_of(value: Any) -> tuple[str, Path]:
-    """What is wrong with the operations of a patch, and where in them; an empty text when they are right."""
+    """Return what is wrong with the operations of a patch, and where; the text is empty if nothing is."""
     if isinstance(value, dict):
         return "this is a strategic merge; on custom resources it replaces whole lists", ()
     if not isinstance(value, list) or not value:
@@ -104,7 +104,7 @@ def problem_of(value: Any) -> tuple[str, Path]:
 
 
 def _wrong(index: int, operation: Any) -> Path:
-    """The part of an operation that is none."""
+    """Return the path of the invalid part of an operation."""
     if not isinstance(operation, dict):
         return (index,)
     if operation.get("op") not in OPS:
@@ -113,7 +113,7 @@ def _wrong(index: int, operation: Any) -> Path:
 
 
 def _forbidden(operation: dict[str, Any]) -> tuple[str, str] | None:
-    """Why an operation would break what others rely on, and the field that says so."""
+    """Return why an operation would break what others rely on, and the field at fault; None if it is safe."""
     op, source = operation["op"], operation.get("from")
     if op in ("copy", "move") and f"{operation['path']}/".startswith(f"{source}/"):
         return f"'{source}' cannot be put into itself", "path"
@@ -127,7 +127,7 @@ def _forbidden(operation: dict[str, Any]) -> tuple[str, str] | None:
                     f"'{path}' cannot be copied: kustomize keeps its own files there while it builds",
                     field,
                 )
-            continue  # only read
+            continue  # it changes nothing
         if path in _IDENTITY:
             return f"{path} is the object's identity, which references rely on", field
         if path in _HOLDING:

@@ -1,7 +1,7 @@
-"""overlays/<cluster>/kustomization.yaml: a Component of JSON6902 patches, read and checked before kustomize sees it.
+"""Read and check a cluster's kustomization.yaml, a Component of JSON6902 patches, before kustomize runs.
 
-Other transformers are refused with their reason: on custom resources they break references or replace
-lists without a word (decision 0005).
+The file is overlays/<cluster>/kustomization.yaml. Other transformers are refused with a reason: on custom
+resources they break references or silently replace lists (decision 0005).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gangplan.source import Document, Path, load, load_file
 OVERLAYS = "overlays"
 API_VERSION, KIND = "kustomize.config.k8s.io/v1alpha1", "Component"
 _KNOWN = {"apiVersion", "kind", "patches"}
-# Operations whose outcome hangs on what stands in the object, beyond the keys on their own path.
+# Operations whose outcome depends on values in the object, not only on the keys along their own path.
 _LOOKING = ("test", "copy", "move")
 _REASONS = {
     "namespace": "it also stamps a namespace on cluster-scoped objects",
@@ -43,10 +43,10 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """One entry of `patches`: what it is aimed at, whether its outcome hangs on values, and its line.
+    """An entry of `patches`: its target, whether its outcome depends on values, and its line.
 
-    `replaced` are the paths that must exist before; `added` those that the patch may bring; `paths` are all.
-    `operations` know where each of them is written.
+    `replaced` are the paths that must already exist, `added` those that the patch may add, and `paths` all of
+    them. `operations` know where each path is written.
     """
 
     target: Target
@@ -56,10 +56,10 @@ class Patch:
     where: Location
     paths: tuple[str, ...] = ()
     operations: tuple[Operation, ...] = ()
-    aimed: Location | None = None  # the place of the name in its target
+    aimed: Location | None = None  # the place of the name in the target
 
     def where_of(self, path: str) -> Location:
-        """The place of the operation with that path."""
+        """Return the place of the operation with this path, else of the patch."""
         return next((one.where() for one in self.operations if one.path == path), self.where)
 
 
@@ -72,9 +72,10 @@ class Component:
     files: dict[str, bytes] = field(default_factory=dict)
 
     def place_of(self, path: Path, body: Body | None = None) -> Location:
-        """What a patch writes at a path of an object or around it, else inside; the file when none can be told.
+        """Return the place of what patches write at a path of an object or around it, else below it.
 
-        With `body`, only patches that are aimed at it count. Of several the last wins, as in kustomize.
+        The fallback is the file. With `body`, only patches whose target matches it count. If several do, the
+        last wins, as in kustomize.
         """
         pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
         patches = [patch for patch in self.patches if body is None or patch.target.matches(body)]
@@ -83,7 +84,7 @@ class Component:
         if around:
             best = max(enumerate(around), key=lambda item: (len(item[1].path), item[0]))[1]
             return best.where_written(pointer)
-        # Of the object as a whole only what is aimed at it can be told.
+        # For an object as a whole (an empty path), only patches that match it are known to be relevant.
         inside = [
             one for one in operations if (pointer or body is not None) and one.path.startswith(f"{pointer}/")
         ]
@@ -91,7 +92,7 @@ class Component:
 
 
 def load_component(root: FilePath, cluster: str) -> tuple[Component, list[Finding]]:
-    """The component of a cluster; a cluster without a kustomization.yaml has an empty one."""
+    """Load the component of a cluster; without a kustomization.yaml it is empty."""
     file = f"{OVERLAYS}/{cluster}/kustomization.yaml"
     if not os.path.lexists(root / file):
         return Component(file), []
@@ -110,7 +111,10 @@ def load_component(root: FilePath, cluster: str) -> tuple[Component, list[Findin
 
 
 def no_match(cluster: str, patch: Patch, jobs: Iterable[str]) -> Finding:
-    """A patch that matches nothing; `jobs` are those with runs on the cluster, whose names end in a hash."""
+    """Return the finding for a patch that matches nothing.
+
+    `jobs` are those with runs on the cluster; the names of runs end in a hash.
+    """
     rule, message = OVERLAY_NO_MATCH, f"the patch matches no object of cluster {cluster}"
     job = patch.target.job_of(jobs)
     if not job or patch.aimed is None:
@@ -204,7 +208,7 @@ def _patch(
 def _text(
     folder: FilePath, document: Document, index: int, files: dict[str, bytes], findings: list[Finding]
 ) -> Text | None:
-    """The operations of a patch, inline or in a file of the same folder."""
+    """Read the operations of a patch, inline or from a file in the same folder."""
     entry, at = document.value["patches"][index], ("patches", index)
     inline, path = entry.get("patch"), entry.get("path")
     text = None
@@ -242,7 +246,7 @@ def _text(
 
 
 def _is_right(text: Text, findings: list[Finding]) -> bool:
-    """Whether the operations can be handed to kustomize; else a finding says why not."""
+    """Return whether kustomize can be given the operations; otherwise add a finding that says why not."""
     problem, place = problem_of(text.document.value)
     if problem:
         help = (

@@ -1,10 +1,11 @@
-"""Which objects a kustomize patch is aimed at: the target's selectors, evaluated as kustomize does.
+"""The target of a kustomize patch: its selectors, evaluated as kustomize evaluates them.
 
-group, version, kind, name and namespace are regular expressions of Go over the whole text (kustomize
+group, version, kind, name and namespace are Go regular expressions that must match the whole text (kustomize
 api/types/selector.go, v5); the two label selectors are Kubernetes selectors.
 
-The name of a run ends in a hash of its content, which patches belong to: while they are applied, eight other
-hexadecimal digits stand there. `<job>-.*` and `<job>-[0-9a-f]{8}` match, those of a rendered file never do.
+The name of a run ends in a hash of its content, and patches are part of that content. While patches are
+applied, eight fixed hexadecimal digits replace the hash: `<job>-.*` and `<job>-[0-9a-f]{8}` match, the names
+of rendered files never do.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from gangplan.objects import Body
 from gangplan.re2 import PatternError, Search, UnknownScriptError, compiled
 from gangplan.records import dataclass
 
-# What stands for the hash of a run while targets are compared.
+# The digits that replace the hash of a run while targets are compared.
 DIGITS = "c9a4e7b1"
 RUN_LABEL = "gangplan.dev/run"
 _HASHED = re.compile(rf"(.+)-[0-9a-f]{{{HASH_LENGTH}}}")
@@ -28,7 +29,7 @@ _TERM = re.compile(
 
 
 class TargetError(ValueError):
-    """The target is not one; `path` is the field inside it."""
+    """An invalid target; `path` is the field inside it."""
 
     def __init__(self, message: str, path: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -37,7 +38,10 @@ class TargetError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Compiled selectors; an absent one matches everything. `name` is the name as it is written."""
+    """Compiled selectors; an absent one matches everything.
+
+    `name` is the name as it is written.
+    """
 
     kind_patterns: tuple[tuple[str, Search], ...]
     name_patterns: tuple[tuple[str, Search], ...]
@@ -51,13 +55,13 @@ class Target:
         return bool(self.name_patterns or self.labels or self.annotations)
 
     def matches_kind(self, body: Body) -> bool:
-        """Whether objects of this kind are selected at all."""
+        """Return whether the target can select objects of this kind."""
         group, _, version = body["apiVersion"].rpartition("/")
         facts = {"group": group, "version": version, "kind": body["kind"]}
         return all(pattern(facts[field]) for field, pattern in self.kind_patterns)
 
     def matches(self, body: Body) -> bool:
-        """Whether the object is selected."""
+        """Return whether the target selects the object."""
         if not self.matches_kind(body):
             return False
         meta = body["metadata"]
@@ -68,7 +72,7 @@ class Target:
         )
 
     def job_of(self, jobs: Iterable[str]) -> str:
-        """The job whose runs are meant by a name that none of them has: the job's own, or one with a hash."""
+        """Return the job meant by a name that matches no run: the job's own name, or that and a hash."""
         written = [
             self.name,
             *(values[0] for label, _, values in self.labels if label == RUN_LABEL and values),
@@ -84,12 +88,12 @@ class Target:
 
 
 def with_digits(name: str) -> str:
-    """The name of a run as targets see it; any other name as it is."""
+    """Return the name of a run as targets see it; any other name is returned as it is."""
     return f"{name[:-HASH_LENGTH]}{DIGITS}" if name.endswith(f"-{PLACEHOLDER}") else name
 
 
 def parse_target(value: Any) -> Target:
-    """The target of a patch. Raises TargetError."""
+    """Parse the target of a patch. Raises TargetError."""
     if not isinstance(value, dict) or not value:
         raise TargetError("the patch has no target; it would have to carry the whole object's name")
     known = {"group", "version", "kind", "name", "namespace", "labelSelector", "annotationSelector"}
@@ -117,7 +121,7 @@ def _pattern(key: str, text: str) -> Search:
 
 
 def _selector(key: str, text: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
-    """Terms of a selector as (label, operator, values)."""
+    """Parse the terms of a selector into (label, operator, values)."""
     terms: list[tuple[str, str, tuple[str, ...]]] = []
     for part in re.split(r",(?![^(]*\))", text):
         if not part.strip():

@@ -1,7 +1,7 @@
-"""A component undone, operation by operation: the one with which a problem comes.
+"""Undo a component operation by operation to find the one that causes a problem.
 
-Each state is what kustomize would build without the last operations; such a state always exists, which an
-object without one operation in the middle need not. Other steps than those of RFC 6902 are kustomize's to
+Each state is what kustomize would build without the last operations. Such a state always exists; an object
+without one operation in the middle need not. Steps that do not follow RFC 6902 are left for kustomize to
 refuse: here they change nothing.
 """
 
@@ -17,12 +17,12 @@ from gangplan.component.read import Component
 from gangplan.findings import Location
 from gangplan.objects import Body, Path
 
-# What is found of objects: whose it is and by which rule, and where in it.
+# What identifies a problem of an object: the object and the rule, and the path inside the object.
 Key = tuple[tuple[Any, ...], Path]
 
 
 class Undone:
-    """The states of objects from all operations of a component back to none, and what is found in each."""
+    """The states of objects from no operation of a component to all of them, and what is found in each."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class Undone:
         generated: Sequence[Body],
         find: Callable[[Sequence[Body]], Iterable[Key]],
     ) -> None:
-        """`find` says what is wrong with the objects in one of their states."""
+        """Store what states are built from; `find` returns what is wrong with objects in a state."""
         self.operations: list[Operation] = []
         self.states: list[list[Body]] = [list(generated)]
         self._component = component
@@ -38,7 +38,7 @@ class Undone:
         self._found: dict[int, Counter[Key]] = {}
 
     def cause(self, key: Key) -> int | None:
-        """The number of the last operation without which there is less of the problem; None for none.
+        """Return the number of the last operation that increases the problem; None if none does.
 
         Operations can move entries of a list, and with them the place of a problem.
         """
@@ -51,17 +51,17 @@ class Undone:
         return None
 
     def finds_before(self, key: Key) -> bool:
-        """Whether the objects have a problem without any operation."""
+        """Return whether the objects have a problem without any operation."""
         return key in self._at(0)
 
     def blamed(self, key: Key, built: Body) -> Location:
-        """The place of the operation that brings a problem of an object; else of one that wrote its field."""
+        """Return the place of the operation that causes a problem, else of one that wrote its field."""
         (index, *_), path = key
         number = self.cause(key)
         return self._component.place_of(path, built) if number is None else self.place(number, index, path)
 
     def place(self, number: int, index: int, path: Path) -> Location:
-        """Where an operation writes a path of an object, or else what it writes."""
+        """Return where an operation writes a path of an object, else the place of its whole value."""
         operation = self.operations[number]
         pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
         is_hit = self.states[number][index] is not self.states[number + 1][index]
@@ -86,7 +86,7 @@ class Undone:
 
 
 def _alike(key: Key, found: Counter[Key]) -> int:
-    """How many problems are the same but for the numbers of list entries."""
+    """Count the problems that are the same except for the indices of list entries."""
     return sum(count for other, count in found.items() if _unnumbered(other) == _unnumbered(key))
 
 
@@ -95,7 +95,7 @@ def _unnumbered(key: Key) -> tuple[Any, ...]:
 
 
 def _applied(body: Body, operation: Operation) -> Body:
-    """The object with one operation more; the same object where the operation does nothing."""
+    """Return the object with one more operation applied; the same object if the operation changes nothing."""
     written = operation.written
     found = deepcopy(body)
     try:

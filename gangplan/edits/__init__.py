@@ -1,4 +1,4 @@
-"""Fields of a YAML file set and removed in its text: what is not named stays as it is, to the byte."""
+"""Set and remove fields in the text of a YAML file: everything else stays the same, byte for byte."""
 
 from gangplan.edits.change import Change, changes_of, path_of
 from gangplan.edits.text import edited, read_value

@@ -1,4 +1,4 @@
-"""Texts of flags in, changes of a file out: `env.SEED=1` sets a field, `timeout-` removes one."""
+"""Parse flags into changes of a file: `env.SEED=1` sets a field, `timeout-` removes one."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from gangplan.errors import UserError
 from gangplan.records import dataclass
 from gangplan.source import Path
 
-# A name, in which a backslash stands before a dot that belongs to it, or an entry of a list.
+# A name, in which a backslash precedes a dot that is part of it, or an entry of a list.
 _STEP = re.compile(r"(?P<name>(?:\\.|[^\\.\[\]])+)|\[(?P<index>[0-9]{1,6})\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change: the field, the flag as it was typed, the text of the new value; None removes the field."""
+    """One change: the field, the flag as typed, and the text of the new value; None removes the field."""
 
     path: Path
     typed: str
@@ -23,7 +23,7 @@ class Change:
 
 
 def changes_of(sets: Iterable[str], unsets: Iterable[str]) -> list[Change]:
-    """The changes that flags ask for, those of --set first. Raises UserError."""
+    """Return the changes that flags ask for, those of --set first. Raises UserError."""
     found = [_set(text) for text in sets]
     found += [Change(path_of(text, f"--unset {text}"), f"--unset {text}", None) for text in unsets]
     _check_apart(found)
@@ -42,7 +42,7 @@ def _set(text: str) -> Change:
 
 
 def path_of(text: str, typed: str) -> Path:
-    r"""`env.SEED`, `command[1]` or `labels.example\.com/team` as a path. Raises UserError."""
+    r"""Parse `env.SEED`, `command[1]` or `labels.example\.com/team` into a path. Raises UserError."""
     path: list[str | int] = []
     at, is_next = 0, True
     while at < len(text):
@@ -62,7 +62,10 @@ def path_of(text: str, typed: str) -> Path:
 
 
 def _check_apart(changes: Sequence[Change]) -> None:
-    """Refuse two changes of one field, or of a field and a part of it: which is meant, nobody can say."""
+    """Refuse two changes of the same field, or of a field and a part of it: they are ambiguous.
+
+    Raises UserError.
+    """
     for index, one in enumerate(changes):
         for other in changes[:index]:
             most = min(len(one.path), len(other.path))

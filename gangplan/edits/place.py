@@ -1,4 +1,4 @@
-"""A stretch of a YAML text replaced, added or taken out in the manner of what stands around it."""
+"""Replace, insert or remove parts of a YAML text in the style of the lines around them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gangplan.source.parser import MappingNode, Node, ScalarNode
 
 
 def replaced(text: str, entry: Entry, new: str) -> str:
-    """The value of an entry replaced by one on one line. A comment behind its key stays."""
+    """Replace the value of an entry by one on a single line; a comment after its key stays."""
     node = entry.node
     is_text = isinstance(node, ScalarNode) and node.style in ("|", ">")
     if not (is_block(node) or is_text or entry.begin == entry.end):
@@ -18,7 +18,7 @@ def replaced(text: str, entry: Entry, new: str) -> str:
     first = between.splitlines()[0] if between.strip() else ""
     comment = f" {first.strip()}" if "#" in first else ""
     end = entry.end
-    if "\n" in text[entry.head : end]:  # a comment behind the last word is one about it
+    if "\n" in text[entry.head : end]:  # a comment after the last word is about the value, so it goes with it
         end = _line_end(text, end)
         end -= len(text[:end]) - len(text[:end].rstrip("\r\n"))
     return f"{text[: entry.head]} {new}{comment}{text[end:]}"
@@ -27,7 +27,10 @@ def replaced(text: str, entry: Entry, new: str) -> str:
 def inserted(
     text: str, node: Node, name: str | None, new: str, outer: Entry | None, order: Sequence[str] = ()
 ) -> str:
-    """One more entry of a mapping (with its name) or a list: behind what `order` has before it, else last."""
+    """Insert an entry into a mapping (with its name) or a list: after what precedes it in `order`, else last.
+
+    Raises ValueError for a file that is empty.
+    """
     there = entries(text, node)
     if not there:
         written = f"[{new}]" if name is None else f"{{{name}: {new}}}"
@@ -48,7 +51,7 @@ def inserted(
 
 
 def _before(there: Sequence[Entry], name: str | None, order: Sequence[str]) -> Entry:
-    """The entry that a new one comes behind."""
+    """Return the entry after which a new one is inserted."""
     sooner = order[: order.index(name)] if name in order else ()
     ranks = {one: rank for rank, one in enumerate(sooner)}
     return max(
@@ -57,7 +60,10 @@ def _before(there: Sequence[Entry], name: str | None, order: Sequence[str]) -> E
 
 
 def dropped(text: str, node: Node, name: str | int, outer: Entry | None) -> str:
-    """An entry taken out, with the comment on its line. Raises ValueError where others would go along."""
+    """Remove an entry with the comment on its line.
+
+    Raises ValueError where other text would be lost, or nothing would be left.
+    """
     there = entries(text, node)
     index = next(at for at, one in enumerate(there) if one.name == name)
     if len(there) == 1:
@@ -81,13 +87,13 @@ def dropped(text: str, node: Node, name: str | int, outer: Entry | None) -> str:
 
 
 def _cut(text: str, start: int, end: int, entry: Entry) -> str:
-    """The text without a stretch, if beside the entry no comment stands in it."""
+    """Return the text without a stretch. Raises ValueError if the stretch has a comment outside the entry."""
     if "#" in text[start : entry.start] + text[entry.end : end]:
         raise ValueError("a comment would go along")
     return text[:start] + text[end:]
 
 
 def _line_end(text: str, at: int) -> int:
-    """Where the next line begins; the end of the text in its last line."""
+    """Return where the next line begins; in the last line, the end of the text."""
     end = text.find("\n", at)
     return len(text) if end < 0 else end + 1

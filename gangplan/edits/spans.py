@@ -1,4 +1,4 @@
-"""Where the parts of a YAML text begin and end, comments and line ends aside."""
+"""Find where the parts of a YAML text begin and end, without comments and line ends."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _ALIAS = re.compile(r"\*[^\s,\[\]{}]+")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A pair of a mapping or an item of a list, by places in the text, which count characters.
+    """A pair of a mapping or an item of a list, by character offsets in the text.
 
-    `start` is where its key or dash begins, `head` where that ends, behind the colon or the dash; `begin` and
+    `start` is where its key or dash begins and `head` where that ends, after the colon or dash; `begin` and
     `end` are those of the value.
     """
 
@@ -28,17 +28,17 @@ class Entry:
 
 
 def entries(text: str, node: Node) -> list[Entry]:
-    """The entries of a mapping or a list, in order."""
+    """Return the entries of a mapping or a list, in order."""
     return list(_pairs(text, node) if isinstance(node, MappingNode) else _items(text, node))
 
 
 def is_block(node: Node) -> bool:
-    """Whether a mapping or a list is written without brackets."""
+    """Return whether a node is a mapping or a list written without brackets."""
     return isinstance(node, MappingNode | SequenceNode) and not node.flow_style
 
 
 def end_of(text: str, node: Node) -> int:
-    """Where a value ends: of one without brackets, its last word, not the comments behind it."""
+    """Return where a value ends; without brackets, after its last word and before any comments."""
     if is_block(node):
         found = entries(text, node)
         return found[-1].end if found else node.start_mark.index
@@ -70,7 +70,10 @@ def _items(text: str, node: Node) -> Iterator[Entry]:
 
 
 def _span(text: str, node: Node, after: int) -> tuple[int, int]:
-    """Where a value begins and ends. The node of an alias is that of its anchor, which stands before."""
+    """Return where a value begins and ends.
+
+    The node of an alias is that of its anchor, which is earlier in the text.
+    """
     if node.start_mark.index < after:
         match = _ALIAS.search(text, after)
         return match.span() if match else (after, after)

@@ -1,4 +1,4 @@
-"""A text and one change in, the text with it out; proved by reading it again."""
+"""Change a field in the text of a YAML file, and prove the result by reading it again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BOM = "\ufeff"
 
 
 def read_value(text: str) -> Any:
-    """The value of one value of YAML on one line, as it would stand between brackets. Raises ValueError."""
+    """Parse one YAML value on a single line, as it would be between brackets. Raises ValueError."""
     document, _ = load(f"[{text}]\n".encode(), "value") if "\n" not in text else (None, None)
     if document is None or not isinstance(document.value, list) or len(document.value) != 1:
         raise ValueError(text)
@@ -27,13 +27,13 @@ def read_value(text: str) -> Any:
 
 
 def edited(text: str, file: str, path: Path, new: str | None, *orders: Sequence[str]) -> str:
-    """The text with the field at `path` set to `new`, one value of YAML on one line; None removes the field.
+    """Return the text with the field at `path` set to `new`, a YAML value on one line; None removes it.
 
-    Of a list or a mapping only entries that differ change. A new field comes behind the one that the order of
-    its level has before it, else behind all others; `orders` are those of the file, of the block in it, ...
+    In a list or a mapping, only entries that differ change. A new field follows the one that precedes it in
+    the order of its level, else it is last; `orders` are those of the file, of the block in it, and so on.
 
-    Raises UserError where the path leads through something else, where nothing is there to remove, and where
-    the text cannot hold the value without a change of something else (anchors, tags).
+    Raises UserError if the file cannot be read, the path leads through something else, there is nothing to
+    remove, or the value cannot be set without changing something else (anchors, tags).
     """
     document, findings = load(text.encode(), file)
     if document is None or not isinstance(document.value, dict):
@@ -57,12 +57,12 @@ def edited(text: str, file: str, path: Path, new: str | None, *orders: Sequence[
 
 
 def _told(value: Any) -> str:
-    """A text that is equal for equal values: 1, 1.0 and true are three."""
+    """Return a text that is equal for equal values only: 1, 1.0 and true are three values."""
     return json.dumps(value, sort_keys=True)
 
 
 def _put(value: Any, path: Path, new: str | None, file: str) -> None:
-    """Make the change in the value of the file. Raises UserError where it cannot be made."""
+    """Make the change in the value of the file. Raises UserError if it cannot be made."""
     for depth, step in enumerate(path):
         here, is_last = path[: depth + 1], depth + 1 == len(path)
         if not isinstance(value, list if isinstance(step, int) else dict):
@@ -101,7 +101,10 @@ def _kind_help(value: Any, path: Path) -> str:
 
 
 def _changed(text: str, path: Path, new: str | None, orders: Sequence[Sequence[str]] = ()) -> str:
-    """The text with the change, if nothing unusual stands there."""
+    """Return the text with the change, unless it is written in an unusual way.
+
+    Raises IndexError, KeyError or ValueError.
+    """
     root: Node = parse_one(text)
     node, entry = root, None
     for depth, step in enumerate(path):
@@ -125,7 +128,7 @@ def _below(text: str, node: Node, step: str | int) -> Entry | None:
 def _added(
     text: str, node: Node, entry: Entry | None, rest: Path, new: str, order: Sequence[str] = ()
 ) -> str:
-    """A field or an entry that is not there yet, below a mapping, a list, or a field without a value."""
+    """Add a new field or entry below a mapping, a list, or a field without a value."""
     written = new
     for step in reversed(rest[1:]):
         written = f"[{written}]" if isinstance(step, int) else f"{{{_key(step)}: {written}}}"
@@ -137,7 +140,7 @@ def _added(
 
 
 def _set(text: str, entry: Entry, path: Path, new: str) -> str:
-    """Another value in the place of one. Of two lists or two mappings, only what differs."""
+    """Replace a value by another; in lists and mappings, only what differs."""
     flow = f"[{new}]"
     before, after = entry.node, parse_one(flow).value[0]
     if isinstance(before, ScalarNode) and isinstance(after, ScalarNode):
@@ -162,7 +165,7 @@ def _set(text: str, entry: Entry, path: Path, new: str) -> str:
 
 
 def _kept(there: list[str], wanted: list[str]) -> int:
-    """Of a list that loses entries: how many at its end stay what they are."""
+    """Return how many entries at the end of a list that gets shorter stay the same."""
     count = 0
     if len(wanted) < len(there):
         while count < len(wanted) and _is_same(there[-1 - count], wanted[-1 - count]):
@@ -171,7 +174,7 @@ def _kept(there: list[str], wanted: list[str]) -> int:
 
 
 def _is_same(one: str, other: str) -> bool:
-    """Whether two values are written alike, or are the same text in other quotes."""
+    """Return whether two values are written alike, or are the same text in different quotes."""
     if one == other:
         return True
     value = _plain(one)
@@ -179,7 +182,7 @@ def _is_same(one: str, other: str) -> bool:
 
 
 def _as_before(old: str, node: ScalarNode, new: str) -> str:
-    """A text in the quotes of the one that was there; the same text stays as it is written."""
+    """Return a text in the quotes of the old one; an equal text stays as it was written."""
     value = read_value(new)
     if not isinstance(value, str):
         return new

@@ -1,7 +1,7 @@
 """Mechanical fixes of files that people write: bytes in, better bytes out, nothing else changed.
 
-`fix_file` fixes one file in memory and proves that the result is no worse, `write` puts it in its place;
-which files are meant is for the command to say.
+`fix_file` fixes one file in memory and proves that the result is no worse; `write` puts it in place. The
+command decides which files are meant.
 """
 
 from gangplan.fixes.file import FixedFile, fix_file

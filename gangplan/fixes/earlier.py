@@ -1,4 +1,4 @@
-"""A digest of the catalog that is replaced goes to `earlier` of its image: runs may still have that build."""
+"""Keep a replaced digest of the catalog in `earlier` of its image: runs may still use that build."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from collections.abc import Sequence
 from gangplan.findings import Fix
 from gangplan.source import Document
 
-# As many as the catalog takes (spec/catalog.py).
+# The most that the catalog takes (spec/catalog.py).
 MOST = 64
 _WHY = "runs that still have that build need it approved"
 _ENTRY = re.compile(r"(\s*)-\s+[\"']?$")
 
 
 def kept_earlier(document: Document, text: str, name: str, digests: Sequence[str]) -> Fix | None:
-    """The fix that adds digests to `earlier` of an image, the newest first; None where there are none to add,
-    or no room for them. `text` is the document's, without a byte order mark. Zeros are no build."""
+    """Return the fix that adds digests to `earlier` of an image, newest first.
+
+    Return None if there are none to add, or no room. `text` is the document's, without a byte order mark. A
+    digest of zeros is not a build.
+    """
     there = document.value["images"][name].get("earlier") or []
     wanted = [one for one in dict.fromkeys(digests) if one not in there and set(one[7:]) != {"0"}]
     if not wanted or len(there) + len(wanted) > MOST:

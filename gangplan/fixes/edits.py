@@ -1,4 +1,4 @@
-"""Fixes applied to the text of a file. What no fix names stays as it is, to the byte."""
+"""Apply fixes to the text of a file. Everything else stays the same, byte for byte."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from collections.abc import Iterable, Sequence
 from gangplan.errors import InternalError
 from gangplan.findings import Fix
 
-# YAML's line breaks, as far as a file that loads can hold them (source.document forbids the others).
+# YAML's line breaks, limited to those that a file that loads can contain (source.document forbids the
+# others).
 _BREAK = re.compile(r"\r\n|\n|\r")
 
 
 def apply(text: str, fixes: Iterable[Fix]) -> str:
-    """The text with every fix made. The same fix twice is one. Raises InternalError when two overlap or one
-    names a place that the text does not have."""
+    """Return the text with every fix applied; equal fixes count as one.
+
+    Raises InternalError when two fixes overlap, or one names a place that the text does not have.
+    """
     starts = _starts(text)
     spans = sorted({(_offset(text, starts, fix), fix.replacement) for fix in fixes})
     out, end = [], 0
@@ -27,13 +30,15 @@ def apply(text: str, fixes: Iterable[Fix]) -> str:
 
 
 def apart(text: str, fixes: Sequence[Fix]) -> tuple[list[Fix], list[Fix]]:
-    """The fixes that touch no other, in order, and those that overlap with another: which of those is meant,
-    nobody can say, so none of them is made."""
+    """Split fixes into those that touch no other, in order, and those that overlap.
+
+    Overlapping fixes are ambiguous, so none of them is applied.
+    """
     starts = _starts(text)
     once = {(_offset(text, starts, fix), fix.replacement): fix for fix in fixes}
     spans = sorted(once)
     clash: set[int] = set()
-    reach, widest = -1, -1  # the furthest end so far, and whose it is
+    reach, widest = -1, -1  # the furthest end so far, and the span that it belongs to
     for index, ((first, last), _) in enumerate(spans):
         if first < reach:
             clash |= {index, widest}
@@ -48,7 +53,7 @@ def _starts(text: str) -> list[int]:
 
 
 def _offset(text: str, starts: list[int], fix: Fix) -> tuple[int, int]:
-    """Where the stretch of a fix begins and ends in the text."""
+    """Return where the text that a fix replaces begins and ends."""
     if not (1 <= fix.line <= fix.end_line <= len(starts)):
         raise InternalError(f"{fix.file} has no line {fix.end_line}")
     first = starts[fix.line - 1] + fix.column - 1

@@ -1,4 +1,4 @@
-"""One file, fixed: every certain fix, again and again until none is left, and proof that it is no worse."""
+"""Fix one file: apply every safe fix, repeat until none is left, and prove that the result is no worse."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from gangplan.source import Document, load
 from gangplan.spec.load import parse
 
 _BOM = b"\xef\xbb\xbf"
-# One fix can uncover another: a key in quotes lets the file load, then its fields are looked at. Three rounds
-# do in practice; the bound only keeps a mistake of ours from going on for ever.
+# One fix can reveal another: once a key is quoted the file loads, and its fields are checked. Three rounds do
+# in practice; the bound only stops a bug of ours from looping forever.
 _ROUNDS = 20
 
-# What else can be fixed in a document that loads, such as images by the catalog.
+# What else can be fixed in a document that loads, such as images named in the catalog.
 More = Callable[[Document], Iterable[Fix]]
 
 
 @dataclass(frozen=True, slots=True)
 class FixedFile:
-    """A file before and after.
+    """A file before and after its fixes.
 
-    `fixes` were made, in the order of the rounds; `refused` were not, because they overlap or would leave the
-    file worse. Lines and columns of a fix are those of the text it was made in.
+    `fixes` were applied, in the order of the rounds; `refused` were not, because they overlap or would leave
+    the file worse. Lines and columns of a fix are those of the text to which it was applied.
     """
 
     file: str
@@ -44,7 +44,7 @@ class FixedFile:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A file as it was read: its findings by how far it got, and its value when it is valid."""
+    """A file as it was read: its findings by how far reading got, and its value when it is valid."""
 
     document: Document | None
     value: BaseModel | None
@@ -52,12 +52,15 @@ class _State:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """Worse is larger: complaints about the YAML weigh more than those about fields, which they hide."""
+        """How bad the file is: findings about YAML outweigh those about fields, which they hide."""
         return (len(self.findings), 0) if self.document is None else (0, len(self.findings))
 
 
 def fix_file(file: str, data: bytes, model: type[BaseModel], more: More | None = None) -> FixedFile:
-    """Fix one file of a format. Never raises on bad input: what cannot be read or fixed stays as it is."""
+    """Fix one file of a format.
+
+    Never raises on bad input: what cannot be read or fixed stays as it is.
+    """
     done: list[Fix] = []
     refused: list[Fix] = []
     state, current = _read(file, data, model), data
@@ -66,7 +69,7 @@ def fix_file(file: str, data: bytes, model: type[BaseModel], more: More | None =
         text = current.removeprefix(_BOM).decode() if wanted else ""
         kept, clashing = apart(text, wanted)
         refused += clashing
-        # Each alone first: of several together one could hide what another breaks.
+        # Each alone first: of several applied together, one could hide what another breaks.
         harmful = [fix for fix in kept if _step(file, current, text, [fix], state, model) is None]
         refused += harmful
         kept = [fix for fix in kept if fix not in harmful]
@@ -84,7 +87,7 @@ def fix_file(file: str, data: bytes, model: type[BaseModel], more: More | None =
 def _step(
     file: str, data: bytes, text: str, fixes: list[Fix], before: _State, model: type[BaseModel]
 ) -> tuple[_State, bytes] | None:
-    """The file with some fixes made; None if it is worse, or no longer says the same."""
+    """Return the file with some fixes applied; None if it is worse, unchanged, or means something else."""
     after = (_BOM if data.startswith(_BOM) else b"") + apply(text, fixes).encode()
     state = _read(file, after, model)
     if state.rank > before.rank or (before.value is not None and state.value != before.value):

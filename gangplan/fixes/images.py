@@ -1,4 +1,4 @@
-"""Images written out, and the catalog's word for them: its name in specs, its digest in patches."""
+"""Replace images that are written out by the catalog's name in specs, or by its digest in patches."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from gangplan.spec.cluster import Cluster
 
 # Where specs and team files name an image.
 _PLACES: tuple[Path, ...] = (("image",), ("defaults", "image"))
-# What may stand before and behind an image: not a part of a longer name.
+# What may not precede and follow an image: parts of a longer name.
 _BEFORE, _BEHIND = r"(?<![\w./:@-])", r"(?![\w.:/@-])"
 
 
 def names(document: Document, catalog: ImageCatalog) -> Iterator[Fix]:
-    """A fix for each image that is written with the tag or digest of an entry: the entry's name.
+    """Yield a fix for each image written with the tag or digest of a catalog entry: its name.
 
-    The name stands for the digest, and the cluster's own mirror is found by it. A tag that the catalog does
-    not have is another image, and a repository alone is any.
+    The name pins the digest, and the cluster's own mirror is found by it. A tag that the catalog does not
+    have is another image, and a repository alone could be any.
     """
     for path in _PLACES:
         written = document.text(path)
@@ -33,7 +33,7 @@ def names(document: Document, catalog: ImageCatalog) -> Iterator[Fix]:
 
 
 def name_of(written: str, catalog: ImageCatalog) -> str | None:
-    """The only entry of the catalog that a reference names exactly; None for none or several."""
+    """Return the only entry of the catalog that a reference names exactly; None for none or several."""
     found = [name for name, image in catalog.images.items() if written in set(_spellings(name, image))]
     return found[0] if len(found) == 1 else None
 
@@ -48,7 +48,7 @@ def _spellings(name: str, image: Image) -> Iterator[str]:
 
 
 def digests(file: str, text: str, cluster: str, facts: Cluster, catalog: ImageCatalog) -> Iterator[Fix]:
-    """A fix for each image with a tag of the catalog in a cluster's patches: the digest in the tag's place.
+    """Yield a fix for each image with a tag of the catalog in a cluster's patches: its digest.
 
     Patches are text inside text, so they are searched as text; comments are left alone.
     """

@@ -1,4 +1,4 @@
-"""A typed file in, amounts that are right but not in the form that Kubernetes keeps, out as fixes."""
+"""Fixes for amounts of a valid file that are not in the form that Kubernetes keeps."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from gangplan.model.quantity import Quantity
 from gangplan.source import Document, Path
 from gangplan.spec.base import Cpu, Memory, ReadBy
 
-# What marks a field as an amount of cores or bytes; a weight is a Quantity too, but written as a number.
+# Marks of a field for an amount of cores or bytes; a weight is a Quantity too, but written as a number.
 _AMOUNTS = frozenset(mark for kind in (Cpu, Memory) for mark in get_args(kind)[1:])
 
 
 def spellings(document: Document, value: BaseModel) -> Iterator[Fix]:
-    """A fix for each amount that Kubernetes would write otherwise: 1000m is 1, 0.5Gi is 512Mi, 1024Mi is 1Gi.
+    """Yield a fix for each amount that Kubernetes would write in another way.
 
-    The canonical form is that of k8s.io/apimachinery (model.quantity); the amount is the same.
+    1000m is 1, 0.5Gi is 512Mi, 1024Mi is 1Gi. The canonical form is that of k8s.io/apimachinery
+    (model.quantity); the amount is the same.
     """
     for path, amount in _amounts(value, ()):
         written, canonical = document.text(path), amount.canonical()
@@ -52,7 +53,7 @@ def _below(value: Any, path: Path, is_amount: bool) -> Iterator[tuple[Path, Quan
 
 
 def _is_amount(annotation: Any) -> bool:
-    """Whether an annotation, or a part of it, is that of cores or bytes."""
+    """Return whether an annotation, or a part of it, is that of cores or bytes."""
     if isinstance(annotation, ReadBy):
         return annotation in _AMOUNTS
     parts = (*getattr(annotation, "__metadata__", ()), *get_args(annotation))

@@ -1,6 +1,7 @@
-"""A spec's text in, the same text with another state or another list of runs that are over out.
+"""Change the state of a spec, its run, or a list such as `retired`, in its text.
 
-Only whole lines of these two fields change. What cannot be changed so is refused: see `with_fields`.
+Only whole lines of these fields change. A file that cannot be changed like this is refused: see
+`with_fields`.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ from typing import Any
 
 from gangplan.source import ManifestError, load_objects
 
-# A field of the file itself, with the lines that belong to it: those that are indented, and items of a list.
+# A top-level field with the lines that belong to it: indented lines and the items of a list.
 _FIELD = r"^{}[ \t]*:.*(?:\n(?:[ \t]+\S.*|-[ \t].*))*\n?"
 
 
 def with_fields(text: str, state: str | None, retired: Sequence[str]) -> str | None:
-    """The text of a spec with this `state` (None: as it is) and these runs in `retired`.
+    """Return the text of a spec with this `state` (None: unchanged) and these runs in `retired`.
 
-    None where the result would not say that and all else as before, as in a file that is one flow mapping.
+    Return None if the result would not contain exactly that with all else unchanged, as in a file that is one
+    flow mapping.
     """
     before = _value(text)
     if before is None:
@@ -37,7 +39,7 @@ def with_fields(text: str, state: str | None, retired: Sequence[str]) -> str | N
 
 
 def with_run(text: str, number: int) -> str | None:
-    """The text of a spec with this `run`; None as in `with_fields`."""
+    """Return the text of a spec with this `run`; None as in `with_fields`."""
     before = _value(text)
     if before is None:
         return None
@@ -46,7 +48,7 @@ def with_run(text: str, number: int) -> str | None:
 
 
 def with_lists(text: str, lists: Mapping[str, Sequence[str]]) -> str | None:
-    """The text of a sweep with these names in its lists; None as in `with_fields`."""
+    """Return the text of a sweep with these names in its lists; None as in `with_fields`."""
     before = _value(text)
     if before is None:
         return None

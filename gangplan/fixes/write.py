@@ -1,4 +1,4 @@
-"""A fixed file into its place: whole or not at all, and only where it belongs to the workspace."""
+"""Put a fixed file in place: whole or not at all, and only if it belongs to the workspace."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gangplan.errors import advice
 from gangplan.fixes.file import FixedFile
 from gangplan.source import MOST_BYTES
 
-# As for render: what belongs to one run of ours, and to no commit.
+# The folder for files that belong to one command and to no commit, as for render.
 _STATE, _ASIDE = ".gangplan", "fix."
 
 
 class Refusal(str):
-    """Why a file was not written, empty where it was; and what helps."""
+    """Why a file was not written, and what helps; empty if it was written."""
 
     __slots__ = ("help",)
 
@@ -31,22 +31,22 @@ class Refusal(str):
 
 
 def read(root: Path, file: str) -> bytes | None:
-    """The bytes of a file that could be fixed; None for one that is missing, a link, or too large."""
+    """Return the bytes of a file that can be fixed; None if missing, unreadable, too large or a link."""
     if _unfit(root, file, for_writing=False):
         return None
     try:
         with open(root / file, "rb") as stream:
             data = stream.read(MOST_BYTES + 1)
     except OSError:
-        return None  # told where the file is read
+        return None  # reported where the workspace reads the file
     return data if len(data) <= MOST_BYTES else None
 
 
 def write(root: Path, fixed: FixedFile) -> Refusal:
-    """Put the new bytes in the file's place. Empty, or the reason why it was not written.
+    """Put the new bytes in the file's place; return an empty refusal, or the reason why it was not written.
 
-    Never follows a link, never leaves the workspace, never overwrites what somebody changed meanwhile; mode
-    and name stay. A reader sees the old file or the new one.
+    Never follows a link, leaves the workspace, or overwrites what was changed meanwhile. Mode and name stay,
+    and a reader sees either the old file or the new one.
     """
     path = root / fixed.file
     reason = _unfit(root, fixed.file)
@@ -75,9 +75,10 @@ def write(root: Path, fixed: FixedFile) -> Refusal:
 
 
 def _folder(root: Path, device: int) -> str | None:
-    """Where new bytes wait for their place: no commit takes along what a killed run leaves there.
+    """Return the folder for temporary files: a commit does not include what a killed command leaves there.
 
-    What earlier runs left there goes. None where a rename would not lead from there to the file.
+    Files left by earlier commands are removed. Return None if a file cannot be renamed from there into its
+    place.
     """
     folder = root / _STATE
     try:
@@ -98,18 +99,18 @@ def _folder(root: Path, device: int) -> str | None:
 
 
 def _hold(handle: int) -> bool:
-    """Mark an open file as one that a run writes, for as long as it does; False where another run did."""
+    """Lock an open file for as long as it is written; return False if another command holds the lock."""
     try:
         import fcntl
 
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (ImportError, OSError):  # not a POSIX system: nobody can tell, and nothing is removed
+    except (ImportError, OSError):  # not a POSIX system: no way to know, so nothing is removed
         return False
     return True
 
 
 def _unfit(root: Path, file: str, for_writing: bool = True) -> Refusal:
-    """Why a file must not be written: outside of the workspace, a link or behind one, no regular file."""
+    """Return why a file must not be touched: outside the workspace, a link or below one, not a plain file."""
     parts = file.split("/")
     if os.path.isabs(file) or ".." in parts or "" in parts:
         return Refusal("it is outside the workspace", "Name a file of the workspace.")

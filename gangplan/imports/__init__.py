@@ -1,1 +1,1 @@
-"""Jobs of other systems in; specs of the user's workspace, what else it must gain, and an account of every field out."""
+"""Import jobs of other systems as specs, with suggestions for other files and an account of every field."""

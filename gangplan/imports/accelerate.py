@@ -1,4 +1,4 @@
-"""`accelerate launch` of a source: left to torchrun, or told about the run by a shell."""
+"""Convert `accelerate launch`: torchrun replaces it, or a shell passes it the facts of the run."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from gangplan.plan.program import program_of
 
 
 def accelerated(command: tuple[str, ...], one: FoundLauncher, options: Sequence[Use]) -> tuple[str, ...]:
-    """accelerate launch is told about the run by a shell, from what Trainer sets; alone with hosts and counts, it is
-    left to torchrun, whose variables its library reads (Accelerate 1.15, commands/launch.py)."""
+    """Return the command of an `accelerate launch`: a shell passes it the counts and address of the run.
+
+    The shell takes them from variables that Trainer sets. If the options are only hosts and counts, the
+    program is left to torchrun, whose variables its library reads (Accelerate 1.15, commands/launch.py).
+    """
     left = [
         use for use in options if use.option.name not in ("multi-gpu", "same-network", "main-process-port")
     ]

@@ -1,7 +1,7 @@
-"""The account of an import: every leaf field of a source, at its line, and what became of it.
+"""The account of an import: every leaf field of a source, its line, and what became of it.
 
-A leaf is a scalar, or an empty mapping or list. Whatever a reader does not mark is asked about at the end, so that
-nothing of a source is lost without a word.
+A leaf is a scalar, or an empty mapping or list. A leaf that no reader marks becomes a question at the end, so
+that nothing of a source is lost silently.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from gangplan.records import dataclass
 from gangplan.source import Document
 
 Path = tuple[str | int, ...]
-# mapped: it is in the spec or in a suggestion; defaulted: the run has it without a word in the spec; dropped: the
-# run does not need it, `why` says so; asked: only a person can say what becomes of it.
+# mapped: it is in the spec or in a suggestion; defaulted: the run has it without a field in the spec;
+# dropped: the run does not need it, `why` gives the reason; asked: a person must decide.
 State = Literal["mapped", "defaulted", "dropped", "asked"]
 STATES: tuple[State, ...] = ("mapped", "defaulted", "dropped", "asked")
 
 _UNKNOWN = "gangplan has no place for it"
 _NULL = "null is as if it were not there"
 _ASKED: tuple[State, str, str] = ("asked", "", _UNKNOWN)
-# Mappings that say nothing where they are empty.
+# Mappings that mean nothing when they are empty.
 _EMPTY = (("annotations",), ("labels",), ("nodeSelector",))
 
 
@@ -45,7 +45,7 @@ class Entry:
 
 
 def path_text(path: Path) -> str:
-    """A path of keys and indexes as people write it."""
+    """Write a path of keys and indices as people do."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -53,7 +53,7 @@ def path_text(path: Path) -> str:
 
 
 class Account:
-    """What is known of the leaves of one source so far. `leaves` gives each its place and value."""
+    """What is known so far about the leaves of one source; `leaves` gives the place and value of each."""
 
     __slots__ = ("_leaves", "_marks", "_root", "file")
 
@@ -65,7 +65,7 @@ class Account:
 
     @classmethod
     def of(cls, document: Document, base: Path = ()) -> Account:
-        """The account of one object of a YAML document: the document itself, or what stands at `base` in it."""
+        """Return the account of one object of a YAML document: the document itself, or its part at `base`."""
         value = document.value
         for part in base:
             value = value[part]
@@ -73,11 +73,11 @@ class Account:
         return cls(document.file, leaves, value)
 
     def root(self) -> Node:
-        """The cursor at the top."""
+        """Return the node at the top."""
         return Node(self, (), self._root)
 
     def part(self, path: Path) -> Account:
-        """An account of its own for an object inside of this one."""
+        """Return a separate account for an object inside this one."""
         value = self._root
         for key in path:
             value = value[key]
@@ -86,7 +86,7 @@ class Account:
         return Account(self.file, leaves, value)
 
     def without(self, key: str) -> Account:
-        """The account of this object but for what is below a key; both know what is said of either."""
+        """Return the account of this object without what is below a key; both share their marks."""
         rest = Account(
             self.file, {leaf: one for leaf, one in self._leaves.items() if leaf[:1] != (key,)}, self._root
         )
@@ -94,28 +94,28 @@ class Account:
         return rest
 
     def below(self, path: Path) -> Iterator[Path]:
-        """The leaves at or below a path."""
+        """Yield the leaves at or below a path."""
         if path in self._leaves:  # nothing is below a leaf
             return iter((path,))
         return (leaf for leaf in self._leaves if leaf[: len(path)] == path)
 
     def mark(self, path: Path, state: State, to: str = "", why: str = "") -> None:
-        """Say what became of the leaves at or below a path that nobody has said anything about."""
+        """Record what became of the unmarked leaves at or below a path."""
         for leaf in self.below(path):
             self._marks.setdefault(leaf, (state, to, why))
 
     def remark(self, path: Path, state: State, to: str = "", why: str = "") -> None:
-        """Say it anew, whatever was said before."""
+        """Record it even for leaves that are already marked."""
         for leaf in self.below(path):
             self._marks[leaf] = (state, to, why)
 
     def where(self, path: Path) -> Location:
-        """The place of the first leaf at or below a path; the file where there is none."""
+        """Return the place of the first leaf at or below a path, else the file."""
         leaf = next(self.below(path), None)
         return self._leaves[leaf][0] if leaf is not None else Location(self.file)
 
     def entries(self) -> tuple[Entry, ...]:
-        """All leaves in their order; those that nobody spoke of are asked about."""
+        """Return all leaves in order; unmarked ones become questions."""
         return tuple(
             Entry(
                 path,
@@ -128,12 +128,12 @@ class Account:
 
 
 def _is_nothing(path: Path, value: Any) -> bool:
-    """Whether nothing is said: null, or a mapping of labels or annotations without any."""
+    """Return whether a leaf means nothing: null, or no annotations, labels or node selector."""
     return value is None or (value == {} and path[-1:] in _EMPTY)
 
 
 class Node:
-    """A place in a source, and the value there (None where there is nothing)."""
+    """A place in a source, and the value there (None if there is nothing)."""
 
     __slots__ = ("account", "path", "value")
 
@@ -141,11 +141,11 @@ class Node:
         self.account, self.path, self.value = account, path, value
 
     def __bool__(self) -> bool:
-        """Whether something stands here: null counts as absent, as it does for Kubernetes."""
+        """Return whether there is a value: null counts as absent, as it does for Kubernetes."""
         return self.value is not None
 
     def __getitem__(self, key: str | int) -> Node:
-        """What stands at a key or an index; an absent node where nothing does, or where this is neither."""
+        """Return the node at a key or an index; an absent node if there is nothing."""
         value = None
         if isinstance(self.value, dict) and isinstance(key, str):
             value = self.value.get(key)
@@ -154,7 +154,7 @@ class Node:
         return Node(self.account, (*self.path, key), value)
 
     def at(self, *keys: str | int) -> Node:
-        """What stands at the end of several keys."""
+        """Return the node at the end of several keys."""
         node = self
         for key in keys:
             node = node[key]
@@ -171,21 +171,21 @@ class Node:
         return path_text(self.path)
 
     def items(self) -> Iterator[Node]:
-        """The entries of a list; none where it is no list."""
+        """Yield the entries of a list; none if this is not a list."""
         return (self[index] for index in range(len(self.value))) if isinstance(self.value, list) else iter(())
 
     def fields(self) -> Iterator[tuple[str, Node]]:
-        """The fields of a mapping; none where it is no mapping."""
+        """Yield the fields of a mapping; none if this is not a mapping."""
         return ((key, self[key]) for key in self.value) if isinstance(self.value, dict) else iter(())
 
     def text(self) -> str:
-        """A scalar as text, with truth values as YAML writes them; empty where there is none."""
+        """Return a scalar as text, with booleans as YAML writes them; empty for anything else."""
         if isinstance(self.value, bool):
             return str(self.value).lower()
         return "" if self.value is None or isinstance(self.value, dict | list) else str(self.value)
 
     def number(self) -> int | None:
-        """A whole number, also one written as text; None for anything else."""
+        """Return an integer, also if it is written as text; None for anything else."""
         if isinstance(self.value, bool | dict | list):
             return None
         try:
@@ -194,27 +194,27 @@ class Node:
             return None
 
     def texts(self) -> tuple[str, ...]:
-        """The entries of a list of scalars; a single scalar is a list of one."""
+        """Return the entries of a list of scalars; a single scalar is a list of one."""
         if isinstance(self.value, list):
             return tuple(one.text() for one in self.items())
         return (self.text(),) if self.value is not None and not isinstance(self.value, dict) else ()
 
     def mapped(self, to: str) -> Node:
-        """It went to this field."""
+        """Mark it as mapped to this field."""
         self.account.mark(self.path, "mapped", to)
         return self
 
     def same(self, why: str) -> Node:
-        """The run has it by itself."""
+        """Mark it as something that every run has by default."""
         self.account.mark(self.path, "defaulted", "", why)
         return self
 
     def dropped(self, why: str) -> Node:
-        """The run does not need it."""
+        """Mark it as something that the run does not need."""
         self.account.mark(self.path, "dropped", "", why)
         return self
 
     def asked(self, why: str) -> Node:
-        """A person must say what becomes of it."""
+        """Mark it as something that a person must decide."""
         self.account.mark(self.path, "asked", "", why)
         return self

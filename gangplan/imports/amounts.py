@@ -1,4 +1,4 @@
-"""Amounts of other systems as a spec writes them."""
+"""Convert amounts of other systems to those of a spec."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _BYTES_A_STEP = 1024
 
 
 def is_fabric(resource: str) -> bool:
-    """Whether an extended resource is a device of the fabric."""
+    """Return whether an extended resource is a device of the fabric."""
     return resource.startswith(_FABRICS) or (
         "nvidia.com/" in resource and any(one in resource for one in ("rdma", "sriov", "roce", "hostdev"))
     )
 
 
 def cpu_value(text: str) -> int | float | str | None:
-    """Cores: whole ones as a number; None for what is no amount, or nothing."""
+    """Return cores, whole ones as a number; None for what is not an amount, or not positive."""
     try:
         amount = parse(text)
     except QuantityError:
@@ -43,7 +43,10 @@ def cpu_value(text: str) -> int | float | str | None:
 
 
 def memory_value(text: str) -> str | None:
-    """Memory with its unit; plain bytes in the largest unit that holds them exactly. None for what is no amount."""
+    """Return memory with its unit, in the largest binary unit that holds it exactly.
+
+    Return None for what is not an amount, or less than 1 KiB.
+    """
     try:
         amount = parse(text)
     except QuantityError:
@@ -60,7 +63,7 @@ def memory_value(text: str) -> str | None:
 
 
 def _decimal(count: int) -> str:
-    """Bytes that are no multiple of 1024: in decimal units, else rounded up to a whole Ki."""
+    """Return bytes that are not a multiple of 1024 in a decimal unit, else rounded up to whole Ki."""
     for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
         if count % size == 0:
             return f"{count // size}{unit}"

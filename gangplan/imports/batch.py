@@ -1,4 +1,4 @@
-"""Many sources at once: drafts, the files that they need, what the whole of gangplan says, and each beside its run."""
+"""Import many sources at once: draft specs, changes of other files, findings, and comparisons with runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from gangplan.workspace import SPECS
 
 @dataclass(slots=True)
 class Imported:
-    """One source and its draft. `runs` are its equivalence by cluster."""
+    """A source and its draft spec; `runs` are comparisons with its rendered runs, by cluster."""
 
     draft: Draft
     source: SourceObject
@@ -40,13 +40,13 @@ class Imported:
 
     @property
     def is_right(self) -> bool:
-        """Whether its spec has no error, in the workspace as it would be."""
+        """Whether its spec has no errors in the workspace as it would become."""
         return not any(one.is_error for one in self.findings)
 
 
 @dataclass(slots=True)
 class Batch:
-    """What an import came to. `before` and `after` are the texts of files that suggestions change."""
+    """The outcome of an import; `before` and `after` are the contents of files that suggestions change."""
 
     imported: list[Imported] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
@@ -56,12 +56,15 @@ class Batch:
 
     @property
     def everything(self) -> list[Finding]:
-        """All findings in their order."""
+        """All findings in order."""
         return in_order([*self.findings, *(one for each in self.imported for one in each.findings)])
 
 
 def read_batch(kind: Kind, named: Sequence[Path], home: Home, filled: Mapping[str, str]) -> Batch:
-    """The drafts of everything that is named; nothing is judged yet. Raises UserError for what is not there."""
+    """Draft a spec for each source that is named, without checking it yet.
+
+    Raises UserError for what does not exist.
+    """
     batch = Batch()
     files = files_of(named, kind.suffixes)
     found, batch.findings = kind.find(files, filled)
@@ -98,7 +101,7 @@ def read_batch(kind: Kind, named: Sequence[Path], home: Home, filled: Mapping[st
 
 
 def _claims(others: Sequence[OtherObject]) -> dict[str, tuple[str, ...]]:
-    """Access modes of the claims that came with a source."""
+    """Return the access modes of the claims that came with a source."""
     found: dict[str, tuple[str, ...]] = {}
     for one in others:
         metadata, spec = one.value.get("metadata"), one.value.get("spec")
@@ -136,12 +139,12 @@ def _text(draft: Draft, source: SourceObject) -> str:
 
 
 def _together(imported: Sequence[Imported]) -> list[Suggestion]:
-    """All suggestions, each once; of images with one name the first one counts."""
+    """Return all suggestions, each once; if several images have one name, the first counts."""
     found: list[Suggestion] = []
     for one in imported:
         for suggestion in one.draft.suggestions:
             same = [kept for kept in found if (kept.file, kept.path) == (suggestion.file, suggestion.path)]
-            for kept in same:  # a pool has room for the largest job
+            for kept in same:  # a pool must have room for the largest job
                 if suggestion.path[:1] == ("nodePools",) and isinstance(kept.value, dict):
                     kept.value["count"] = max(kept.value["count"], suggestion.value["count"])
             is_list = isinstance(suggestion.value, tuple)
@@ -151,7 +154,7 @@ def _together(imported: Sequence[Imported]) -> list[Suggestion]:
 
 
 def judge(batch: Batch, root: Path) -> None:
-    """What gangplan says about the specs in a copy of the workspace that has the suggestions, and their runs."""
+    """Check the specs, and render their runs, in a copy of the workspace that has the suggestions."""
     names = {one.file for one in batch.suggestions}
     batch.before = {name: (root / name).read_bytes() if (root / name).is_file() else None for name in names}
     batch.after, left = applied(batch.before, batch.suggestions)
@@ -186,7 +189,7 @@ def _told(batch: Batch, result: Result) -> None:
     for run in result.runs:
         one = by_file[run.unit.job.source]
         text = result.texts.get(run.path)
-        if text is not None and run.cluster not in one.runs:  # of a sweep, the first trial
+        if text is not None and run.cluster not in one.runs:  # for a sweep, the first trial
             trial = run.unit.job.trial
             one.runs[run.cluster] = compared(one.draft, load_objects(text), trial.values if trial else ())
     for one in batch.imported:

@@ -1,4 +1,4 @@
-"""The command of a source, without what a run has anyway: hosts, counts and the meeting point of its workers."""
+"""Convert the command of a source, without hosts, counts and rendezvous options: every run has those."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gangplan.records import dataclass
 
 BINDINGS = ("none", "core", "socket", "numa")
 MAPPINGS = ("slot", "core", "socket", "numa", "node")
-# Roles of options that say what only the run knows (gangplan.plan.launchers.table).
+# Roles of options for facts that only the run knows (gangplan.plan.launchers.table).
 _OF_THE_RUN = frozenset(
     {
         "count",
@@ -42,11 +42,11 @@ _EXPANSION = re.compile(r"\$(\$|\(([A-Za-z_][A-Za-z0-9_]*)\))")
 
 @dataclass(slots=True)
 class Converted:
-    """The command as a spec has it, and what else its launcher said.
+    """The command for a spec, and what else its launcher specified.
 
-    `ranks` and `per_worker` are counts that it stated; `flags`, `bind_to` and `map_by` go to `mpi`. `is_once` tells
-    that nothing in it starts ranks, so that it ran once where it stood. `losses` are its words that the run does
-    not need, each with the reason; `questions` what changes its meaning.
+    `ranks` and `per_worker` are counts that it gave; `flags`, `bind_to` and `map_by` go to `mpi`. `is_once`
+    is set if nothing in it starts ranks, so that it ran once in its pod. `losses` are words that the run does
+    not need, each with the reason; `questions` are about what changes its meaning.
     """
 
     command: tuple[str, ...]
@@ -65,9 +65,9 @@ class Converted:
 
 
 def converted(words: Sequence[str], family: Mpi | None, env: Mapping[str, str]) -> Converted:
-    """The command of the pod that starts the ranks. `env` are the static variables of its container.
+    """Convert the command of the pod that starts the ranks; `env` are the static variables of its container.
 
-    Raises UnreadableError for a script that no shell would read.
+    Raises UnreadableError for a script that no shell would accept.
     """
     found = Converted(expanded(words, env))
     found.command, dropped = simplified(found.command)
@@ -102,7 +102,7 @@ def converted(words: Sequence[str], family: Mpi | None, env: Mapping[str, str]) 
         found.command = accelerated(found.command, one, _left(one))
     else:
         edits = [Edit(use.at, use.end) for use in one.reading.uses if _goes(use)]
-        if kind == "horovod":  # which never counts by itself
+        if kind == "horovod":  # Horovod never counts by itself
             edits.append(Edit(one.start.at + 1, one.start.at + 1, ("-np", "{ranks}")))
         found.command = _tidied(corrected(found.command, one, edits) or found.command)
         found.losses += [(use.spelled, _why(use)) for use in one.reading.uses if _goes(use)]
@@ -110,8 +110,11 @@ def converted(words: Sequence[str], family: Mpi | None, env: Mapping[str, str]) 
 
 
 def expanded(words: Sequence[str], env: Mapping[str, str]) -> tuple[str, ...]:
-    """`$(NAME)` of static variables as the kubelet expands it (k8s.io/kubernetes third_party/forked/golang/expansion,
-    v1.34): `$$` is one dollar sign, and a name that is not set stays as it is."""
+    """Expand `$(NAME)` of static variables like the kubelet; a name that is not set stays as it is.
+
+    `$$(` becomes `$(`, so that it is not expanded; any other `$$` stays (k8s.io/kubernetes
+    third_party/forked/golang/expansion, v1.34).
+    """
 
     def value(found: re.Match[str]) -> str:
         if found[1] == "$":
@@ -122,12 +125,12 @@ def expanded(words: Sequence[str], env: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _tidied(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The command without lines of a script on which nothing is left but their continuation."""
+    """Return the command without script lines on which only a line continuation is left."""
     return tuple(word if "<<" in word else _EMPTY_LINE.sub("", word) for word in words)
 
 
 def _several(found: Converted, launchers: Sequence[FoundLauncher], env: Mapping[str, str]) -> Converted:
-    """A script with several launches: it stays, and the first one says how many ranks there are."""
+    """Convert a script with several launches: it stays, and the first launch gives the number of ranks."""
     counts: list[int | None] = []
     for one in reversed(launchers):
         found.ranks = found.per_worker = None
@@ -161,7 +164,7 @@ def _several(found: Converted, launchers: Sequence[FoundLauncher], env: Mapping[
 
 
 def _told(found: Converted, one: FoundLauncher, env: Mapping[str, str]) -> None:
-    """Counts that the launcher states, as far as they are known before the run."""
+    """Record counts that the launcher states, if they are known before the run."""
     for use in one.reading.uses:
         role, value = use.option.role, _value(use.value, env)
         number = int(value) if value.isdigit() else None
@@ -186,7 +189,7 @@ def _told(found: Converted, one: FoundLauncher, env: Mapping[str, str]) -> None:
 
 
 def _value(text: str, env: Mapping[str, str]) -> str:
-    """A count with a variable of the container in it, or its default: `${NP:-4}`."""
+    """Return a count with a variable of the container, or its default, filled in: `${NP:-4}`."""
     return _VALUE.sub(lambda found: env.get(found[1] or found[2]) or found[3] or found[0], text)
 
 
@@ -195,14 +198,17 @@ def _is_of_the_run(use: Use) -> bool:
 
 
 def _goes(use: Use) -> bool:
-    """Whether a script that stays is better without an option: the run knows it, or it would break the way to it."""
+    """Return whether to remove an option from a script that stays.
+
+    The run knows its value, or it would break the connection to workers.
+    """
     return _is_of_the_run(use) or (
         use.option.role == "parameter" and _breaks(use.value.partition("=")[0], use)
     )
 
 
 def _left(one: FoundLauncher) -> list[Use]:
-    """Options that decide more than what the run knows, and than how the program is found."""
+    """Return the options that do more than state facts of the run or how the program is found."""
     return [
         use
         for use in one.reading.uses
@@ -221,7 +227,7 @@ def _why(use: Use) -> str:
 
 
 def _unwrapped(found: Converted, one: FoundLauncher) -> None:
-    """A launcher of MPI that gangplan can start itself: the program stays, its options become fields."""
+    """Convert an MPI launcher that gangplan can start itself: keep the program, turn options into fields."""
     for name, value in one.peeled.sets:
         found.env[name] = value
     for use in one.reading.uses:
@@ -245,7 +251,7 @@ def _unwrapped(found: Converted, one: FoundLauncher) -> None:
 
 
 def _variable(found: Converted, use: Use) -> None:
-    """`-x NAME=VALUE` sets a variable; a name alone is carried, as the run carries all of the spec."""
+    """Convert `-x NAME=VALUE` to a variable; drop a name alone, as a run passes on all of its variables."""
     name, equals, value = use.value.partition("=")
     if not equals and len(use.values) > 1:  # Hydra's -genv NAME VALUE
         equals, value = "=", use.values[1]

@@ -1,4 +1,4 @@
-"""Comments of a source, for the fields of a spec that its values become."""
+"""Carry the comments of a source over to the fields of a spec that its values become."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gangplan.imports.account import Node, Path
 from gangplan.source import Document
 
 _BEHIND = re.compile(r"\s#\s?(.*)$")
-# Comments that are about the file and not about what it says.
+# Comments about the file rather than its content.
 _FORMAL = re.compile(
     r"copyright|licen[cs]e|spdx|yaml-language-server|^[-=#\s]*$|warranties|you may not use|obtain a copy",
     re.IGNORECASE,
@@ -27,20 +27,20 @@ class Comments:
         self._document, self._base = document, base
 
     def below(self, path: Path) -> Comments:
-        """The comments of an object inside of this one."""
+        """Return the comments of an object inside this one."""
         other = Comments("", self._document, (*self._base, *path))
         other._lines = self._lines
         return other
 
     def head(self) -> list[str]:
-        """What is said before the first field, without what is about the file."""
+        """Return the comments before the first field, without those about the file."""
         if self._document is None or self._base:
             return []
         first = self._document.where((next(iter(self._document.value), ""),), key=True).line or 1
         return self._above(first - 1)
 
     def of(self, node: Node) -> list[str]:
-        """What is said above the line of a value's field, and behind it."""
+        """Return the comments above the line of a value's field, and after the value."""
         if self._document is None or not node.path:
             return []
         path = (*self._base, *node.path)
@@ -54,7 +54,7 @@ class Comments:
         return found
 
     def _above(self, at: int) -> list[str]:
-        """The comment lines right above the line at an index."""
+        """Return the comment lines directly above the line at an index."""
         begin = at
         while begin > 0 and self._lines[begin - 1].lstrip().startswith("#"):
             begin -= 1
@@ -65,7 +65,7 @@ class Comments:
 
 
 def commented(text: str, head: list[str], of_fields: Mapping[str, list[str]]) -> str:
-    """The text of a spec with comments above its fields, each said once."""
+    """Return the text of a spec with comments above its fields, each comment once."""
     told: set[str] = set()
     lines = []
     for line in text.splitlines():

@@ -1,4 +1,4 @@
-"""Containers before and beside the one that trains, as `setup` and `sidecars` of the spec."""
+"""Map init containers and sidecars to `setup` and `sidecars` of the spec."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SHELL_MOUNT = (
 
 
 def map_containers(draft: Draft, role: Role) -> None:
-    """The init containers and sidecars of a role. A launcher without ranks has none."""
+    """Map the init containers and sidecars of a role; those of a launcher without ranks become questions."""
     for field, containers in (("setup", role.pod.setup), ("sidecars", role.pod.sidecars)):
         for container in containers:
             if container.node["name"].value in draft.of_fabric:
@@ -94,7 +94,7 @@ def _env(draft: Draft, container: ContainerOf, field: str) -> dict[str, Any]:
 
 
 def in_program(draft: Draft, role: Role, container: ContainerOf) -> None:
-    """What a container mounts: it sees what the program of a role does, and nothing else."""
+    """Account for the mounts of a container, which sees exactly what the program of its role mounts."""
     of_program = {(mount.name, mount.path.rstrip("/")) for mount in role.pod.main.mounts}
     for mount in container.mounts:
         if (mount.name, mount.path.rstrip("/")) in of_program:

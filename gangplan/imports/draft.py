@@ -1,4 +1,4 @@
-"""A spec while it is made of a source: its values, what the workspace must gain for it, and what is to be asked."""
+"""A draft spec: its values, what the workspace must gain for it, and questions for a person."""
 
 from __future__ import annotations
 
@@ -25,14 +25,17 @@ ORIGIN_LABEL = "migrated-from"
 
 @cache
 def offers(field: str, of: type[Any] = TrainingJob) -> bool:
-    """Whether a file format has a field, by its name in the file."""
+    """Return whether a file format has a field, by its name in the file."""
     return any((one.alias or name) == field for name, one in of.model_fields.items())
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the command line says about what sources leave open: the image by its name in the catalog, a command, a
-    digest by repository, and whether the licence of a commercial MPI is accepted."""
+    """What the command line says about questions that sources leave open.
+
+    It may name an image of the catalog, a command, a digest by repository, and whether the licence of a
+    commercial MPI is accepted.
+    """
 
     image: str = ""
     command: str = ""
@@ -42,7 +45,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where specs go: the workspace, the team and the clusters where its runs go."""
+    """Where specs and their runs go: the workspace, the team and its clusters."""
 
     workspace: Workspace
     team: str
@@ -53,12 +56,12 @@ class Home:
 
     @property
     def of_team(self) -> Team:
-        """The team's file. The team exists: the command has looked."""
+        """The team's file; the command has checked that the team exists."""
         return self.workspace.teams[self.team].spec
 
     @property
     def clusters(self) -> dict[str, Cluster]:
-        """The clusters that specs of the team run on by themselves, else all that admit it."""
+        """The clusters on which specs of the team run by default, else all that admit it."""
         named = self.of_team.clusters
         found = {
             name: one.spec for name, one in self.workspace.clusters.items() if self.team in one.spec.teams
@@ -68,7 +71,7 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What only a person can say, at its place in the source."""
+    """A question that only a person can answer, and its place in the source."""
 
     where: Location
     message: str
@@ -77,9 +80,12 @@ class Question:
 
 @dataclass(slots=True)
 class Draft:
-    """The spec in the making. `origins` say for each of its fields which node of the source it comes from, `of_fabric`
-    which containers belong to the fabric of the nodes. `rdma` are devices of a fabric by resource, and `host_paths`
-    mounts of folders of the node: what becomes of both is decided once all of the pods is known."""
+    """A draft spec, in the making.
+
+    `origins` gives the node of the source for each field, and `of_fabric` the containers that belong to the
+    fabric of nodes. `rdma` are devices of a fabric by resource, and `host_paths` mounts of folders of the
+    node: what becomes of both is decided once all pods are known.
+    """
 
     work: Workload
     home: Home
@@ -96,9 +102,9 @@ class Draft:
     refusals: list[Finding] = field(default_factory=list)
 
     def put(self, path: str, value: Any, node: Node | None = None) -> bool:
-        """Give a field (`mpi.bindTo`, or `env` with a key: `env/NAME`) its value; False where it has another.
+        """Set a field (`mpi.bindTo`, or `env` with a key: `env/NAME`); return False if it has another value.
 
-        The node is marked as mapped, or asked about where the roles of a source differ.
+        The node is marked as mapped, or becomes a question if the roles of a source differ.
         """
         top, _, key = path.partition("/")
         block = self.values
@@ -121,7 +127,7 @@ class Draft:
         return True
 
     def ask(self, node: Node, message: str, help: str = "") -> None:
-        """Ask about what stands at a node: it is in the account and among the findings."""
+        """Ask about the value at a node, in the account and among the findings."""
         node.account.mark(node.path, "asked", "", message)
         self.questions.append(Question(node.where, f"{node.name}: {message}", help))
 
@@ -143,7 +149,7 @@ class Draft:
         node: Node | None,
         is_open: bool = False,
     ) -> None:
-        """What a file of the workspace must gain; once, also where several jobs need it."""
+        """Suggest what a file of the workspace must gain; once, even if it is suggested several times."""
         where = node.where if node is not None else Location(self.work.account.file)
         one = Suggestion(file, path, value, why, where, is_open)
         if not any((kept.file, kept.path, kept.value) == (file, path, value) for kept in self.suggestions):
@@ -151,15 +157,15 @@ class Draft:
 
     @property
     def team_file(self) -> str:
-        """The team's own file."""
+        """The path of the team's own file."""
         return f"specs/{self.home.team}/team.yaml"
 
     @property
     def file(self) -> str:
-        """The spec's file."""
+        """The path of the spec."""
         return f"specs/{self.home.team}/{self.name}.yaml"
 
     def ordered(self) -> dict[str, Any]:
-        """The values in the order of the format."""
+        """Return the values in the order of the format."""
         order = [one.alias or name for name, one in TrainingJob.model_fields.items()]
         return {name: self.values[name] for name in order if name in self.values}

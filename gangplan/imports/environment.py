@@ -1,4 +1,4 @@
-"""Variables of a source's containers as fields of the spec."""
+"""Map variables of a source's containers to fields of the spec."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gangplan.plan.reserved import is_reserved
 from gangplan.spec.base import ENV_NAME
 from gangplan.spec.pods import CONFIG_KEY, POD_FIELD, POD_RESOURCE
 
-# What a variable of a spec may come from besides secrets, and how that is written.
+# Sources of a variable other than secrets, and how a spec writes each.
 _SOURCES = {"field": POD_FIELD, "configMap": CONFIG_KEY, "resource": POD_RESOURCE}
 
 # Names of Secrets and ConfigMaps (RFC 1123 subdomain; k8s.io/apimachinery validation.NameIsDNSSubdomain).
@@ -22,7 +22,7 @@ _OBJECT = r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 
 
 def map_env(draft: Draft, role: Role) -> None:
-    """The variables of a role's container. A run gives all of its ranks the same."""
+    """Map the variables of a role's container; all ranks of a run have the same ones."""
     for one in role.pod.main.env:
         if "metadata." in one.reference:
             found = of_a_run(draft, role, one)
@@ -62,7 +62,10 @@ def _variable(draft: Draft, one: EnvValue) -> None:
 
 
 def source_of(draft: Draft, one: EnvValue) -> str | dict[str, str] | None:
-    """The value of a variable as a spec writes it; None for one that has no place in a list of plain variables."""
+    """Return the value of a variable as a spec writes it.
+
+    Return None for what `env` of setup and sidecars cannot take: a bad name, a long value, another source.
+    """
     if not re.fullmatch(ENV_NAME, one.name) or len(one.value or "") > 32768:
         return None
     if one.source == "":
@@ -99,7 +102,7 @@ def _secret(draft: Draft, one: EnvValue, node: Node) -> None:
 
 
 def list_in_team(draft: Draft, field: str, name: str, node: Node) -> None:
-    """The team's file lists what its runs may refer to. A name that no object can have is asked about."""
+    """Suggest a name for the team's list of what its runs may refer to; ask about an invalid name."""
     if not re.fullmatch(_OBJECT, name) or len(name) > 253:
         node.account.remark(node.path, "asked", "", f"'{name}' is not a name that an object can have")
         return

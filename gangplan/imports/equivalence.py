@@ -1,4 +1,4 @@
-"""A source beside the run that was rendered from its spec: what is the same, what differs, and why."""
+"""Compare a source with the run that was rendered from its spec: what is the same, what differs, and why."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AREAS = (
 )
 
 
-# What a difference comes from where the account has the field mapped.
+# Why a fact differs although the account has its field as mapped.
 _OTHERWISE = {
     "ranks": "all workers of a run start the same number of ranks",
     "command": "the launcher of a run is given options of the run, too",
@@ -38,7 +38,7 @@ _OTHERWISE = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One fact of the source, of the run, or of both; an absent one is None."""
+    """A fact of the source, of the run, or of both; an absent value is None."""
 
     area: str
     what: str
@@ -50,30 +50,33 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Equivalence:
-    """All facts side by side. `percent` is the share of the source's facts that the run has just so."""
+    """All facts compared; `percent` is the share of the source's facts that are the same in the run."""
 
     rows: tuple[Row, ...]
 
     @property
     def percent(self) -> int:
-        """From 0 to 100, rounded down: 100 means that nothing of the source differs."""
+        """The percentage, rounded down: 100 means that nothing of the source differs."""
         of_source = [row for row in self.rows if row.source is not None]
         same = sum(row.is_same for row in of_source)
         return 100 * same // len(of_source) if of_source else 100
 
     @property
     def differences(self) -> list[Row]:
-        """Facts of the source that the run has otherwise, or not at all."""
+        """Facts of the source that are different in the run, or absent."""
         return [row for row in self.rows if row.source is not None and not row.is_same]
 
     @property
     def added(self) -> list[Row]:
-        """Facts of the run alone."""
+        """Facts of the run only."""
         return [row for row in self.rows if row.source is None]
 
 
 def compared(draft: Draft, objects: list[Body], setting: Sequence[tuple[str, str]] = ()) -> Equivalence:
-    """The source of a draft beside the objects of its run; `setting` are the values of parameters, for a trial."""
+    """Compare the source of a draft with the objects of its run.
+
+    `setting` are the values of parameters, for a trial.
+    """
     source, run = shape_of_source(draft), shape_of_run(objects)
     for key, fact in source.facts.items():
         source.facts[key] = Fact(*key, with_setting(fact.value, setting), fact.node)
@@ -89,7 +92,7 @@ def _row(draft: Draft, source: Shape, run: Shape, key: tuple[str, str]) -> Row:
 
 
 def _why(draft: Draft, fact: Fact) -> str:
-    """The reason that the account gives for what stands there."""
+    """Return the reason that the account gives for a fact."""
     if fact.area == "command" and draft.command_why:
         return draft.command_why
     if fact.node is None:

@@ -1,4 +1,4 @@
-"""Access to the node that a source's pods have, and the fabric of a cluster that gives the same."""
+"""Find the access to nodes that a source's pods have, and a fabric of a cluster that gives the same."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OF_GKE = ("networking.gke.io/", "devices.gke.io/")
 # Daemons of GPUDirect by a part of their container's name (container-engine-accelerators, gpudirect-tcpx and -tcpxo).
 _DAEMONS = {"tcpxo": "gke-tcpxo", "fastrak": "gke-tcpxo", "tcpx": "gke-tcpx"}
 _INFINIBAND = "/dev/infiniband"
-# Below these a driver of the fabric is, and no data.
+# Folders with drivers of the fabric rather than data.
 _DRIVERS = (
     _INFINIBAND,
     "/home/kubernetes/bin",
@@ -39,7 +39,7 @@ _CAPABILITY = re.compile(r"(?:CAP_)?([A-Z][A-Z_]*[A-Z])")
 
 @dataclass(slots=True)
 class Wanted:
-    """What the containers that train have of their nodes, each with its places in the source."""
+    """Access to nodes that the containers that train have, each with its places in the source."""
 
     network: list[Node] = field(default_factory=list)
     other: list[Node] = field(default_factory=list)  # hostIPC, hostPID
@@ -51,7 +51,7 @@ class Wanted:
 
     @classmethod
     def of(cls, draft: Draft) -> Wanted:
-        """What the roles of a draft have."""
+        """Collect the access that the roles of a draft have."""
         found = cls(paths=list(draft.host_paths))
         for role in draft.work.roles:
             pod = role.pod
@@ -72,21 +72,21 @@ class Wanted:
 
     @property
     def is_of_fabric(self) -> bool:
-        """Whether anything tells of a fabric: drivers of the node, networks of the pod, or a daemon."""
+        """Whether anything indicates a fabric: drivers of the node, networks of the pod, or a daemon."""
         return bool(self.drivers or self.annotations or self.daemons)
 
     @property
     def drivers(self) -> list[MountOf]:
-        """Folders of the node with a driver in them."""
+        """Mounts of folders of the node that contain a driver."""
         return [one for one in self.paths if one.volume and one.volume.reference.startswith(_DRIVERS)]
 
     @property
     def place(self) -> Node | None:
-        """The first place of any."""
+        """The first place of any access."""
         return next(iter(self.nodes()), None)
 
     def nodes(self) -> Iterator[Node]:
-        """Every place."""
+        """Yield every place."""
         yield from (*self.network, *self.other, *self.privileged, *self.capabilities)
         yield from (node for _, node in self.annotations)
         for mount in self.paths:
@@ -97,7 +97,7 @@ class Wanted:
             yield from _of_daemon(one)
 
     def given_by(self, fabric: Fabric) -> Iterator[Node]:
-        """The places of what a fabric gives."""
+        """Yield the places of what a fabric gives."""
         yield from self.network if fabric.host_network else ()
         yield from self.privileged if fabric.privileged else ()
         yield from (
@@ -116,7 +116,7 @@ class Wanted:
 
 
 def _of_daemon(container: ContainerOf) -> Iterator[Node]:
-    """A daemon of the fabric, and the folders of the node that it mounts."""
+    """Yield a daemon of the fabric, and the folders of the node that it mounts."""
     yield container.node
     for mount in container.mounts:
         if mount.volume is not None and mount.volume.kind == "hostPath":
@@ -124,7 +124,7 @@ def _of_daemon(container: ContainerOf) -> Iterator[Node]:
 
 
 def capability(node: Node) -> str:
-    """The name of a capability without the beginning that the kernel's headers give it."""
+    """Return the name of a capability without the prefix of the kernel's headers."""
     found = _CAPABILITY.fullmatch(node.text())
     return found[1] if found else ""
 
@@ -132,8 +132,11 @@ def capability(node: Node) -> str:
 def fabric_of(
     draft: Draft, wanted: Wanted, cluster: Cluster, pool: NodePool
 ) -> tuple[str, dict[str, Any]] | None:
-    """A fabric that gives what the source has, with its name; None where nothing tells of a fabric, where the
-    namespace may not have it, or where several workers would share a node's network."""
+    """Return the name and values of a fabric that gives what the source has.
+
+    Return None if nothing indicates a fabric, the namespace may not have it, or several workers would share a
+    node's network.
+    """
     preset = _preset(draft, wanted)
     if not preset and not (draft.rdma or wanted.is_of_fabric):
         return None
@@ -162,12 +165,14 @@ def fabric_of(
 
 
 def _access(wanted: Wanted, below: Fabric, cluster: Cluster) -> dict[str, Any] | None:
-    """Network, rights and folders of the node beyond those of a preset; None where the nodes' addresses are needed
-    and not known."""
+    """Return network, rights and folders of the node that a preset does not give.
+
+    Return None if the nodes' addresses are needed and not known.
+    """
     value: dict[str, Any] = {}
     if wanted.network or below.host_network:
         addresses = [one.node_addresses for one in cluster.fabrics.values() if one.node_addresses]
-        if not addresses:  # nothing tells in which range nodes are, and launchers have to reach them
+        if not addresses:  # the range of node addresses is unknown, and launchers have to reach them
             return None
         value |= {"hostNetwork": True, "nodeAddresses": list(addresses[0])}
     if wanted.privileged and not below.privileged:
@@ -190,7 +195,7 @@ def _folder(mount: MountOf) -> dict[str, Any]:
 
 
 def _preset(draft: Draft, wanted: Wanted) -> str:
-    """The preset of the cloud that the source was written for; empty for none."""
+    """Return the preset of the cloud for which the source was written; empty for none."""
     if _EFA in draft.rdma:
         return "aws-efa"
     for one in wanted.daemons:
@@ -214,8 +219,10 @@ def _label(mount: MountOf) -> str:
 
 
 def networks_of(draft: Draft) -> tuple[list[str], list[Node]]:
-    """The networks that pods attach to by Multus, each once, and where they stand (k8snetworkplumbingwg
-    multus-cni, docs/how-to-use.md: names with commas, or a list of objects)."""
+    """Return the networks that pods attach to by Multus, each once, and their places.
+
+    They are names with commas, or a list of objects (k8snetworkplumbingwg multus-cni, docs/how-to-use.md).
+    """
     found: list[str] = []
     places: list[Node] = []
     for role in draft.work.roles:

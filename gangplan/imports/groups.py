@@ -1,4 +1,4 @@
-"""Which of a source's groups of pods train, which only start the ranks, and how: read from their commands."""
+"""Decide from their commands which groups of a source's pods train, which only start the ranks, and how."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from gangplan.records import dataclass
 _BY_MPI = ("mpi", "horovod", "deepspeed")
 _BY_TORCH = ("torch", "accelerate")
 _SERVER = "sshd"
-# What a pod is told that is one rank of torch, or one process of JAX, without a launcher.
+# Variables of a pod that is one rank of torch, or one process of JAX, without a launcher.
 _RANK = frozenset({"RANK", "WORLD_SIZE"})
 _JAX = "JAX_COORDINATOR_ADDRESS"
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Pods of one name; `node` is where all of it stands."""
+    """Pods of one name; `node` is the place of the whole group."""
 
     name: str
     count: int
@@ -33,7 +33,10 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """How the ranks start, by which framework, which groups train (a launcher first, the largest last), and others."""
+    """How ranks start, the framework, the groups that train, and others `aside`.
+
+    Of the groups that train, a launcher is first and the largest last.
+    """
 
     start: Start
     framework: Framework | None
@@ -42,7 +45,7 @@ class Grouped:
 
 
 def grouped(groups: Sequence[Group], lead: str = "") -> Grouped:
-    """The roles of groups; `lead` names the one that starts MPI's ranks where the source says so."""
+    """Group pods into roles; `lead` names the group that starts the MPI ranks, if the source says so."""
     starters = [one for one in groups if one.name == lead] or [
         one for one in groups if launcher_of(one.pod.main) in _BY_MPI
     ]
@@ -61,7 +64,7 @@ def grouped(groups: Sequence[Group], lead: str = "") -> Grouped:
 
 
 def launcher_of(container: ContainerOf) -> str:
-    """The kind of the launcher that a container starts; empty without one, or for a script that cannot be read."""
+    """Return the kind of launcher that a container starts; empty without one or a readable script."""
     try:
         found = find(container.command, None)
     except UnreadableError:
@@ -85,7 +88,7 @@ def _start(container: ContainerOf) -> tuple[Start, Framework | None]:
 
 
 def _is_alike(one: Group, other: Group) -> bool:
-    """Whether two groups run the same program: they are ranks of one."""
+    """Return whether two groups run the same program, and so are ranks of one."""
     return bool(one.pod.main.command) and _program(one.pod.main) == _program(other.pod.main)
 
 

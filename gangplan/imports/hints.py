@@ -1,4 +1,4 @@
-"""What a source says of machines and queues in names of its own, against the pools of the team's clusters."""
+"""Match a source's own names of machines and queues with the pools of the team's clusters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST_GRACE_S, _SHORTEST_GRACE_S = 3600, 30
 
 
 def settle_start(work: Workload, home: Home) -> None:
-    """How ranks start where the source leaves it open: as the image that is named for it starts them."""
+    """Settle how ranks start if the source leaves it open: as the image that the user names starts them."""
     catalog = home.workspace.catalog
     entry = catalog.images.get(home.answers.image) if catalog else None
     if entry is not None and entry.mpi is not None and not work.mpi:
@@ -26,7 +26,7 @@ def settle_start(work: Workload, home: Home) -> None:
 
 
 def map_hints(draft: Draft) -> None:
-    """Pools, GPU models, machine types and grace periods; then claims."""
+    """Map pools, GPU models, machine types and grace periods; then claims."""
     for hint in draft.work.hints:
         _HANDLERS[hint.kind](draft, hint)
     for name, (entry, node) in draft.work.new_claims.items():
@@ -37,7 +37,7 @@ def map_hints(draft: Draft) -> None:
 
 
 def _pools(draft: Draft) -> dict[str, str]:
-    """Pools of the team's clusters, and the model of the GPUs in each."""
+    """Return the pools of the team's clusters, and the GPU model of each."""
     return {
         name: (pool.gpu.model or "") if pool.gpu else ""
         for one in draft.home.clusters.values()
@@ -46,7 +46,7 @@ def _pools(draft: Draft) -> dict[str, str]:
 
 
 def _pool(draft: Draft, hint: Hint) -> None:
-    """A partition of a scheduler: the pool of its name, where there is one."""
+    """Map a scheduler's partition to the pool of the same name, if there is one."""
     if hint.text in _pools(draft):
         draft.put("placement.nodePool", hint.text, hint.node)
     else:
@@ -54,7 +54,7 @@ def _pool(draft: Draft, hint: Hint) -> None:
 
 
 def _model(draft: Draft, hint: Hint) -> None:
-    """A kind of GPU by any of its names."""
+    """Map a GPU model, under any of its names."""
     found = model_of(hint.text, set(_pools(draft).values()))
     if found:
         _put_model(draft, found, hint.node)
@@ -70,7 +70,7 @@ def _put_model(draft: Draft, model: str, node: Node) -> None:
 
 
 def model_of(text: str, offered: set[str]) -> str:
-    """The model of that name that a cluster has: its own name, or one that means it; empty without one."""
+    """Return the model that a cluster offers under that name or a synonym; empty without one."""
     words = re.split(r"[^a-z0-9]+", text.lower())
     if text.lower() in offered:
         return text.lower()
@@ -82,7 +82,7 @@ def model_of(text: str, offered: set[str]) -> str:
 
 
 def _machine(draft: Draft, hint: Hint) -> None:
-    """A machine type of a cloud: the model of its GPUs chooses the pool; its size is the pool's to say."""
+    """Map a machine type of a cloud: the model of its GPUs chooses the pool, which has its own size."""
     machine = INSTANCES.get(hint.text.lower())
     if machine is None:
         hint.node.asked(f"gangplan does not know the machine type {hint.text}; choose gpus, cpu and memory")

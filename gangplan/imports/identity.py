@@ -1,4 +1,4 @@
-"""What a job is called: its name, description, labels and annotations."""
+"""Map what identifies a job: its name, description, labels and annotations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gangplan.imports.draft import ORIGIN_LABEL, PREFIX, Draft
 from gangplan.model import syncing
 from gangplan.resolve.limits import RESERVED_LABELS, RESERVED_PLAIN
 
-# A run's name has the job's, a dash and eight digits, and pods of MPI leave 44 characters (gangplan.plan.names).
+# The name of a run is the job's, a dash and eight digits; MPI pods leave 44 characters (gangplan.plan.names).
 _LONGEST = 35
 _MOST_LABELS = 15
 _OF_METADATA = {
@@ -29,13 +29,13 @@ _OF_METADATA = {
 
 
 def name_of(text: str) -> str:
-    """`migrated-` and the source's name, as a name that a job may have."""
+    """Return `migrated-` and the source's name, as a valid name of a job."""
     bare = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "job"
     return f"{PREFIX}{bare}"[:_LONGEST].rstrip("-")
 
 
 def map_identity(draft: Draft) -> None:
-    """Name, description and labels."""
+    """Map name, description and labels."""
     work = draft.work
     root = work.account.root()
     file = PurePosixPath(work.account.file).name

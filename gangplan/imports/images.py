@@ -1,4 +1,4 @@
-"""The image of a source as an entry of the catalog: the one that is there, or one that the catalog must gain."""
+"""Find the catalog entry of a source's image, or suggest one that the catalog must gain."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ from gangplan.workspace import CATALOG
 # What Docker puts before a name without a registry (distribution/reference v0.6, normalize.go).
 _DOCKER, _LIBRARY = "docker.io", "library"
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-# No image has this digest: it keeps the place of the one to be looked up.
+# A placeholder that no image has, until the digest is looked up.
 NO_DIGEST = "sha256:" + "0" * 64
-# The MPI that is taken for the image's where the source names only its family, newest first that gangplan starts.
+# The MPI version assumed if the source names only the family: the newest that gangplan starts.
 _VERSIONS = {"OpenMPI": "4.1.8", "IntelMPI": "2021.13", "MPICH": "4.3.2"}
 _FROM_TAG = re.compile(r"(?:openmpi|ompi|open-mpi|impi|intelmpi|mpich)[-_v]?([0-9]+(?:\.[0-9]+){1,2})")
 _DEFAULT_USER = 1000
 
 
 def split_reference(image: str) -> tuple[str, str, str]:
-    """Repository with its registry, tag and digest of an image as Docker reads it; tag and digest may be empty."""
+    """Split an image as Docker does into its repository with the registry, its tag and its digest.
+
+    Tag and digest may be empty.
+    """
     rest, _, digest = image.partition("@")
     name, colon, tag = rest.rpartition(":")
     if not colon or "/" in tag:
@@ -36,7 +39,7 @@ def split_reference(image: str) -> tuple[str, str, str]:
 
 
 def map_image(draft: Draft, image: str, node: Node | None, pod: PodOf | None, framework: str) -> None:
-    """Name the image of the run, and suggest its entry where the catalog has none."""
+    """Name the image of the run, and suggest an entry if the catalog has none."""
     if draft.home.answers.image:
         draft.put("image", draft.home.answers.image)
         if node is not None:
@@ -58,7 +61,7 @@ def map_image(draft: Draft, image: str, node: Node | None, pod: PodOf | None, fr
 
 
 def name_of_image(draft: Draft, image: str, node: Node) -> str:
-    """The catalog's name of an image that trains nothing; an entry that it must gain where it has none."""
+    """Return the catalog's name of an image that does not train; without an entry, suggest one."""
     parts = split_reference(image)
     name = _known(draft, *parts)
     if name is None:
@@ -69,7 +72,7 @@ def name_of_image(draft: Draft, image: str, node: Node) -> str:
 
 
 def _known(draft: Draft, repository: str, tag: str, digest: str) -> str | None:
-    """The entry that is this image: the same repository, and digest or tag where the source has one."""
+    """Return the entry of an image: the same repository, and the digest or tag if the source has one."""
     catalog = draft.home.workspace.catalog
     for name, entry in (catalog.images if catalog else {}).items():
         places = {
@@ -120,7 +123,7 @@ def _suggested(
 
 
 def _trust(draft: Draft, repository: str, node: Node | None) -> None:
-    """A cluster that lists its registries must list this one too, unless a mirror stands in."""
+    """Suggest the registry to each cluster that lists registries without it, unless a mirror replaces it."""
     for cluster, spec in draft.home.clusters.items():
         if not is_trusted(mirrored(repository, spec), spec.registries):
             path = f"overlays/{cluster}/cluster.yaml"
@@ -129,7 +132,7 @@ def _trust(draft: Draft, repository: str, node: Node | None) -> None:
 
 
 def _name(repository: str, tag: str, taken: set[str]) -> str:
-    """A name for the catalog: that of the repository, with the tag where it is taken."""
+    """Return a name for the catalog: that of the repository, with the tag if it is taken."""
     last = repository.rpartition("/")[2]
     for text in (last, f"{last}-{tag}" if tag else f"{last}-2"):
         name = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:63].strip("-")
@@ -153,7 +156,7 @@ def _mpi(draft: Draft, tag: str, node: Node | None) -> dict[str, str]:
 
 
 def _fill(draft: Draft, entry: dict[str, Any], pod: PodOf) -> None:
-    """User and SSH server of the image, as far as the pod says them."""
+    """Fill in the user and SSH server of the image, as far as the pod specifies them."""
     user = _of(pod, "runAsUser")
     group = _of(pod, "runAsGroup") or _of(pod, "fsGroup")
     uid = user.number() if user is not None else None
@@ -175,7 +178,7 @@ def _fill(draft: Draft, entry: dict[str, Any], pod: PodOf) -> None:
 
 
 def _of(pod: PodOf, name: str) -> Node | None:
-    """A field of the security context: the container's, else the pod's."""
+    """Return a field of the security context: the container's, else the pod's."""
     for context in (pod.main.node["securityContext"], pod.node["securityContext"]):
         if context[name]:
             return context[name]

@@ -1,4 +1,4 @@
-"""Inline CSI volumes of a source: volumes of the cluster's file, which the platform has or must gain."""
+"""Map inline CSI volumes of a source to volumes that the cluster's file lists or must gain."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gangplan.spec.pods import PodVolume
 
 
 def map_inline(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> None:
-    """The volume that a cluster lists for this driver and these attributes; else one that each must gain."""
+    """Map a volume to one that all clusters list for its driver and attributes; else suggest it."""
     source = volume.node["csi"]
     driver = source["driver"].text()
     attributes = {name: node.text() for name, node in source["volumeAttributes"].fields()}
@@ -41,7 +41,7 @@ def map_inline(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> Non
 
 
 def _known(draft: Draft, driver: str, attributes: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """A volume that all clusters list alike, and what the spec says otherwise; empty where there is none."""
+    """Return a volume that all clusters list alike, and the attributes for the spec; empty without one."""
     for name, kind in next(iter(draft.home.clusters.values())).volumes.items():
         own = {key: value for key, value in attributes.items() if kind.attributes.get(key) != value}
         if all(
@@ -62,7 +62,7 @@ def _fits(
 
 
 def _named(draft: Draft, volume: str) -> str:
-    """A name for the cluster's file, which no volume there has."""
+    """Return a name for the cluster's file that no volume there has."""
     base = re.sub(r"[^a-z0-9]+", "-", volume.lower()).strip("-")
     base = base if re.match(r"[a-z]", base) else f"volume-{base}".strip("-")
     taken = {name for one in draft.home.clusters.values() for name in one.volumes}
@@ -72,7 +72,7 @@ def _named(draft: Draft, volume: str) -> str:
 
 
 def _entry(volume: VolumeOf, driver: str, attributes: dict[str, str]) -> dict[str, Any]:
-    """What the cluster's file must gain."""
+    """Return the entry that the cluster's file must gain."""
     source = volume.node["csi"]
     entry: dict[str, Any] = {"driver": driver}
     if attributes:

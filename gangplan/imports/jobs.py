@@ -1,4 +1,4 @@
-"""What JobSets and Jobs say of a whole workload beside its pods (JobSet v0.12, batch/v1 of Kubernetes 1.34)."""
+"""Map what JobSets and Jobs specify outside their pods (JobSet v0.12, batch/v1 of Kubernetes 1.34)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gangplan.imports.workload import Setting, Workload
 _WHOLE = "a failed worker fails the run; retries restart it as a whole"
 _OF_THE_RUN = "Trainer and JobSet set it for the pods of a run"
 _TOPOLOGY = "alpha.jobset.sigs.k8s.io/exclusive-topology"
-# Which list of exitCodes a rule that fails a Job is, by its operator.
+# The list of exitCodes for a rule that fails a Job, by its operator.
 _FIELDS = {"In": "fail", "NotIn": "retry"}
 
 
 def jobset_policy(spec: Node, work: Workload) -> None:
-    """The spec of a JobSet, but its jobs."""
+    """Map the spec of a JobSet, except its jobs."""
     network = spec["network"]
     if network["enableDNSHostnames"].value is False:
         network["enableDNSHostnames"].asked("pods of a run have names in DNS")
@@ -40,7 +40,7 @@ def jobset_policy(spec: Node, work: Workload) -> None:
 
 
 def jobset_metadata(metadata: Node, work: Workload) -> None:
-    """Annotations of a JobSet that say where its pods go; the rest is for `map_identity`."""
+    """Map annotations of a JobSet about where its pods go; `map_identity` does the rest."""
     for key, node in metadata["annotations"].fields():
         if key == _TOPOLOGY:
             work.questions.append(
@@ -56,7 +56,7 @@ def jobset_metadata(metadata: Node, work: Workload) -> None:
 
 
 def job_policy(spec: Node, work: Workload) -> None:
-    """The spec of a Job, but its pods."""
+    """Map the spec of a Job, except its pods."""
     for name in ("parallelism", "completions"):
         spec[name].mapped("workers")
     if spec["completionMode"].value == "Indexed":
@@ -81,7 +81,7 @@ def job_policy(spec: Node, work: Workload) -> None:
 
 
 def _rule(rule: Node, work: Workload) -> None:
-    """A rule about failed pods: exit codes that fail the whole, or disruptions that do not count."""
+    """Map a rule about failed pods: exit codes that fail the whole job, or disruptions that do not count."""
     codes = rule["onExitCodes"]
     action, operator = rule["action"].text(), codes["operator"].text()
     values = list(_codes(codes["values"]))

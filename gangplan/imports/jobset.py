@@ -1,4 +1,4 @@
-"""JobSet: jobset.x-k8s.io/v1alpha2 (JobSet v0.5 to v0.12)."""
+"""Read a JobSet: jobset.x-k8s.io/v1alpha2 (JobSet v0.5 to v0.12)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gangplan.imports.workload import Setting, SourceError, Step, Workload
 
 
 def read_jobset(account: Account, others: Sequence[OtherObject] = ()) -> Workload:
-    """The workload of a JobSet. Raises SourceError for one without a pod."""
+    """Return the workload of a JobSet. Raises SourceError for one without a pod."""
     root = account.root()
     spec = root["spec"]
     name = root.at("metadata", "name").text() or root.at("metadata", "generateName").text()
@@ -45,7 +45,7 @@ def read_jobset(account: Account, others: Sequence[OtherObject] = ()) -> Workloa
 
 
 def _ordered(spec: Node, groups: list[Group]) -> tuple[list[Group], tuple[Step, ...]]:
-    """The groups that run at the same time, and steps that must be complete before the last of them starts."""
+    """Return the groups that run at the same time, and the steps that end before the last of them starts."""
     jobs = {one["name"].text(): one for one in spec["replicatedJobs"].items()}
     if not any(one["dependsOn"] for one in jobs.values()):
         return groups, ()
@@ -56,7 +56,7 @@ def _ordered(spec: Node, groups: list[Group]) -> tuple[list[Group], tuple[Step, 
 
 
 def _group(job: Node) -> Group | None:
-    """The pods of one replicated job; None where there are none."""
+    """Return the pods of a replicated job; None if there are none."""
     template = job["template"]["spec"]
     pod = pod_of(template["template"])
     replicas, parallelism = job["replicas"].number(), template["parallelism"].number()
@@ -68,7 +68,7 @@ def _group(job: Node) -> Group | None:
 
 
 def _several(work: Workload, groups: Sequence[Group]) -> None:
-    """Several jobs of one template: a run has one, whose pods are numbered through."""
+    """Ask about jobs of one template: a run has a single job, whose pods are numbered consecutively."""
     for group in groups:
         replicas = group.node["replicas"].number()
         if replicas and replicas > 1 and group.name in [role.name for role in work.roles]:
@@ -81,7 +81,7 @@ def _several(work: Workload, groups: Sequence[Group]) -> None:
 
 
 def _job(job: Node, work: Workload) -> None:
-    """A replicated job whose pods are workers or launcher."""
+    """Map a replicated job whose pods are workers or the launcher."""
     job["replicas"].mapped("workers")
     for field in ("name", "groupName"):
         job[field].dropped("Trainer names the jobs of a run")

@@ -1,4 +1,4 @@
-"""The kinds of sources: which objects each takes, and what reads them."""
+"""The kinds of sources: the objects that each takes, and the function that reads them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ Finder = Callable[[Sequence[Path], Mapping[str, str]], tuple[list[SourceObject],
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of source. `takes` says which objects of a file it is about; `read` may raise ValueError."""
+    """A kind of source.
+
+    `takes` returns whether an object of a file is of the kind; `read` may raise ValueError.
+    """
 
     name: str
     label: str
@@ -50,20 +53,20 @@ class Kind:
     def find(
         self, files: Sequence[Path], filled: Mapping[str, str]
     ) -> tuple[list[SourceObject], list[Finding]]:
-        """The sources of the kind in files."""
+        """Return the sources of the kind in files."""
         if self.finder is not None:
             return self.finder(files, filled)
         return objects_of(files, self.takes, filled)
 
     def place(self, path: Path) -> Location:
-        """A file as a place."""
+        """Return the location of a whole file."""
         return Location(path.as_posix())
 
 
 def _script(
     name: str, label: str, read: Callable[[Account, Sequence[OtherObject]], Workload], find: Finder
 ) -> Kind:
-    """A kind of batch script, whose variables are the shell's."""
+    """Return a kind of batch script, whose variables are the shell's."""
     return Kind(name, label, lambda value: True, read, SUFFIXES, False, find)
 
 
@@ -75,7 +78,7 @@ def _of(kind: str, *groups: str) -> Callable[[Mapping[str, Any]], bool]:
 
 
 def _job(kind: JobKind) -> Kind:
-    """A kind of the training operator."""
+    """Return a kind of the training operator."""
     return Kind(kind.label.lower(), kind.label, _of(kind.label, "kubeflow.org"), partial(read_job, kind))
 
 

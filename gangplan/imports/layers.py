@@ -1,4 +1,4 @@
-"""A pod of a runtime as a TrainJob changes it: what `trainer` says, and patches of its template."""
+"""Apply a TrainJob's changes to a pod of its runtime: its `trainer`, and patches of the template."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KUEUE = "kueue.x-k8s.io/manager"
 
 
 class LayeredNode(Node):
-    """A place whose fields stand elsewhere in part: a container of a runtime as a TrainJob changes it."""
+    """A node some of whose fields are elsewhere: a container of a runtime, as a TrainJob changes it."""
 
     __slots__ = ("_over",)
 
@@ -22,13 +22,16 @@ class LayeredNode(Node):
         self._over = over
 
     def __getitem__(self, key: str | int) -> Node:
-        """The field of the upper layer where it has one."""
+        """Return the field of the upper layer if it has one."""
         return self._over.get(str(key)) or super().__getitem__(key)
 
 
 def changed(pod: PodOf, trainer: Node, starts: bool, works: bool) -> PodOf:
-    """A pod of the runtime with what `trainer` says: image and command where the program starts, resources at nodes
-    (Trainer v2.3.0, plugins/jobset/builder.go)."""
+    """Return a pod of the runtime with the values of `trainer`.
+
+    Image, command and variables apply where the program starts, resources where the ranks run (Trainer
+    v2.3.0, plugins/jobset/builder.go).
+    """
     main, over = pod.main, {}
     for name in ("image", "command", "args") if starts else ():
         if trainer[name]:
@@ -58,7 +61,10 @@ def changed(pod: PodOf, trainer: Node, starts: bool, works: bool) -> PodOf:
 
 
 def patched(pod: PodOf, spec: Node, name: str) -> PodOf:
-    """The pod with the TrainJob's patches for a job: `podTemplateOverrides` up to v2.1, `runtimePatches` since."""
+    """Return the pod with the TrainJob's patches for a job.
+
+    They are `podTemplateOverrides` up to v2.1, `runtimePatches` since.
+    """
     for patch in spec["podTemplateOverrides"].items():
         targets = [one["name"] for one in patch["targetJobs"].items()]
         if name in [one.text() for one in targets]:
@@ -79,7 +85,7 @@ def patched(pod: PodOf, spec: Node, name: str) -> PodOf:
 
 
 def _over(pod: PodOf, template: Node) -> PodOf:
-    """A pod with one patch of its template over it."""
+    """Return a pod with one patch of its template applied."""
     spec = template["spec"]
     for _, node in template["metadata"]["labels"].fields():
         node.dropped("labels of pods belong to the controllers; labels: in the spec adds more")

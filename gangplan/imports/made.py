@@ -1,5 +1,4 @@
-"""Pods that a source describes in words of its own: a tree as Kubernetes would have it, whose leaves know where they
-come from."""
+"""A tree of a pod that a source describes in another format; its leaves know where they come from."""
 
 from __future__ import annotations
 
@@ -9,22 +8,22 @@ from typing import Any
 from gangplan.imports.account import Account, Node, Path
 from gangplan.records import dataclass
 
-# No source has a leaf there: what is at this place changes nothing in an account.
+# No source has a leaf here: marking this path changes nothing in an account.
 NOWHERE: Path = ("",)
-# The key by which a mapping of a tree says where it comes from itself.
+# The key under which a mapping of the tree keeps its own origin.
 SELF = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A value as a pod would have it, and the node of the source that says it; None for what nothing says."""
+    """A value as a pod would have it, and its node in the source; None if it is not from the source."""
 
     value: Any
     node: Node | None = None
 
 
 class Made(Node):
-    """A node of such a tree: mappings, lists and origins. What is marked here is marked in the source."""
+    """A node of such a tree of mappings, lists and origins. Marking it marks the source."""
 
     __slots__ = ("_tree",)
 
@@ -48,7 +47,7 @@ class Made(Node):
         return Made(self.account, inner) if inner is not None else Node(self.account, NOWHERE, None)
 
     def fields(self) -> Iterator[tuple[str, Node]]:
-        """The fields of a mapping; none where it is no mapping."""
+        """Yield the fields of a mapping; none if this is not a mapping."""
         return ((key, self[key]) for key in self.value) if isinstance(self.value, dict) else iter(())
 
 
@@ -64,7 +63,7 @@ def _path(tree: Any) -> Path:
 
 
 def _owner(account: Account, tree: Any) -> Account:
-    """The account of the file that says it: a job may be made of several."""
+    """Return the account of the file that has the value: a job may consist of several files."""
     origin = _origin(tree)
     return origin.node.account if origin is not None and origin.node is not None else account
 

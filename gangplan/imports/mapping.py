@@ -1,4 +1,4 @@
-"""One workload of another system becomes one draft of a spec."""
+"""Map a workload of another system to a draft spec."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _LONGEST_SWEEP = 26
 
 
 def draft_of(work: Workload, home: Home) -> Draft:
-    """The draft of a workload, with its account complete but for what nobody knows."""
+    """Return the draft spec of a workload; its account covers all that gangplan knows."""
     settle_start(work, home)
     draft = Draft(work, home, name_of(work.name))
-    if work.trials is not None:  # each trial's own part of its name takes the rest of what a pod may have
+    if work.trials is not None:  # a trial's part of the name takes the rest of what a pod may have
         draft.name = draft.name[:_LONGEST_SWEEP].rstrip("-")
     command = _command(draft)
     map_identity(draft)
@@ -46,7 +46,7 @@ def draft_of(work: Workload, home: Home) -> Draft:
     map_ranks(draft, command)
     _image(draft, command)
     _launch(draft, command)
-    for role in work.roles:  # MPI's launcher hands its variables on
+    for role in work.roles:  # an MPI launcher passes its variables on
         map_env(draft, role)
         map_volumes(draft, role)
     map_placement(draft, work.workers.pod)
@@ -70,7 +70,7 @@ def draft_of(work: Workload, home: Home) -> Draft:
 
 
 def _command(draft: Draft) -> Converted:
-    """The command of the pod that starts the ranks, without what the run knows."""
+    """Return the command of the pod that starts the ranks, without what the run knows."""
     work = draft.work
     lead = work.lead.pod.main
     node = lead.node["command"] or lead.node["args"] or lead.node
@@ -106,7 +106,7 @@ def _command(draft: Draft) -> Converted:
 
 
 def _words(draft: Draft, lead: ContainerOf, node: Node) -> tuple[str, ...]:
-    """What the pod starts: what the answers say, else its command; nothing where only its image knows."""
+    """Return what the pod starts: the user's command, else its own; empty if only the image knows it."""
     words = lead.command
     if draft.home.answers.command:
         words = draft.given_command = ("bash", "-c", draft.home.answers.command)
@@ -128,7 +128,7 @@ def _words(draft: Draft, lead: ContainerOf, node: Node) -> tuple[str, ...]:
 
 
 def _other_command(draft: Draft, role: Role, lead: ContainerOf) -> None:
-    """The command of a role beside the one whose command the run has."""
+    """Map the command of a role other than the one whose command the run has."""
     main = role.pod.main
     is_same = main.command == lead.command or _program(main) == _program(lead)
     for node in (main.node["command"], main.node["args"]):
@@ -149,7 +149,7 @@ def _other_command(draft: Draft, role: Role, lead: ContainerOf) -> None:
 
 
 def _program(container: ContainerOf) -> tuple[str, ...]:
-    """The command without what only the run knows, such as the number of the pod."""
+    """Return the command without what only the run knows, such as the number of the pod."""
     try:
         return converted(container.command, None, {}).command
     except UnreadableError:
@@ -157,7 +157,7 @@ def _program(container: ContainerOf) -> tuple[str, ...]:
 
 
 def map_ranks(draft: Draft, command: Converted) -> None:
-    """Workers and ranks per worker."""
+    """Set workers and ranks per worker."""
     work = draft.work
     roles = [role for role in work.roles if role is not work.launcher or work.runs_on_launcher]
     workers = sum(role.count for role in roles)
@@ -179,7 +179,7 @@ def map_ranks(draft: Draft, command: Converted) -> None:
 
 
 def _has_launcher(words: tuple[str, ...]) -> bool:
-    """Whether a script stays that starts the ranks itself."""
+    """Return whether a script starts the ranks itself."""
     try:
         return bool(find(words, None))
     except UnreadableError:
@@ -187,7 +187,10 @@ def _has_launcher(words: tuple[str, ...]) -> bool:
 
 
 def _elastic(draft: Draft, command: Converted, workers: int) -> None:
-    """The range of workers, where the source has one: a run of torch starts with its workers, and may lose some."""
+    """Set the range of workers, if the source has one.
+
+    A run of torch starts with all of its workers, and may lose some.
+    """
     stated = draft.work.elastic
     span = stated.span if stated else command.elastic
     if span is None:
@@ -209,7 +212,7 @@ def _elastic(draft: Draft, command: Converted, workers: int) -> None:
 
 
 def _slots(draft: Draft, command: Converted, workers: int, usual: int) -> int:
-    """Ranks per worker, from what the launcher states, else from what its controller was told."""
+    """Return the ranks per worker: what the launcher states, else what its controller does."""
     work = draft.work
     stated = work.settings.get("slots")
     told = int(stated.value) if stated else None
@@ -235,7 +238,7 @@ def _slots(draft: Draft, command: Converted, workers: int, usual: int) -> int:
 
 
 def _image(draft: Draft, command: Converted) -> None:
-    """The image of the pods that train, and how it starts ranks."""
+    """Set the image of the pods that train, and how it starts ranks."""
     work, pod = draft.work, draft.work.workers.pod
     framework = work.framework or command.framework or work.start
     if framework not in get_args(Framework):
@@ -274,7 +277,7 @@ def _image(draft: Draft, command: Converted) -> None:
 
 
 def _launch(draft: Draft, command: Converted) -> None:
-    """What the launcher said beside the program, and whether it runs ranks."""
+    """Set what the launcher specified besides the program, and whether it runs ranks."""
     work = draft.work
     if work.runs_on_launcher:
         draft.put("launcher.runsRanks", True)

@@ -1,8 +1,8 @@
-"""A strategic merge of kustomize as operations of JSON6902 that do the same to one object.
+"""Convert a strategic merge of kustomize to JSON6902 operations with the same effect on one object.
 
-What gangplan renders are custom resources and kinds whose lists kustomize replaces as a whole, so a strategic merge is
-a merge of mappings (RFC 7386) with kustomize's directives (kyaml v0.20, yaml/merge2 and yaml/walk). Lists that merge
-by a key are those of `KEYED`.
+gangplan renders custom resources and kinds whose lists kustomize replaces as a whole, so a strategic merge is
+a merge of mappings (RFC 7386) with kustomize's directives (kyaml v0.20, yaml/merge2 and yaml/walk). The lists
+that merge by a key are in `KEYED`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Operation = dict[str, Any]
 
 
 class UnclearMergeError(ValueError):
-    """A merge whose outcome is not that of mappings alone; `path` is the field inside the patch."""
+    """A merge that is not a plain merge of mappings; `path` is the field inside the patch."""
 
     def __init__(self, message: str, path: tuple[str, ...]) -> None:
         super().__init__(message)
@@ -27,7 +27,7 @@ class UnclearMergeError(ValueError):
 
 
 def operations(base: Mapping[str, Any], patch: Mapping[str, Any]) -> list[Operation]:
-    """What makes of the object what the merge makes of it. Raises UnclearMergeError."""
+    """Return the operations that have the effect of the merge on the object. Raises UnclearMergeError."""
     kind = str(base.get("kind", ""))
     meta = {
         key: value for key, value in patch.get("metadata", {}).items() if key not in ("name", "namespace")
@@ -51,14 +51,14 @@ def _merged(base: Any, patch: Mapping[str, Any], path: tuple[str, ...], kind: st
 
 
 def _field(base: Any, path: tuple[str, ...], value: Any, kind: str) -> Iterator[Operation]:
-    """One field of a mapping that is there."""
+    """Yield the operations for one field of an existing mapping."""
     key = path[-1]
     has = key in base
     directive = value.get(DIRECTIVE) if isinstance(value, dict) else None
     if has and value is not None and isinstance(base[key], dict) != isinstance(value, dict):
         raise UnclearMergeError("the object has another kind of value there", path)
     if has and isinstance(base[key], str) and isinstance(value, bool | int | float):
-        # kyaml keeps the style of the old text, so that a number becomes a text where that was quoted
+        # kyaml keeps the style of the old text: a number becomes a string if that was quoted
         raise UnclearMergeError("the object has a text there, so quote this one", path)
     if value is None or directive == "delete":
         if has:
@@ -72,7 +72,7 @@ def _field(base: Any, path: tuple[str, ...], value: Any, kind: str) -> Iterator[
 
 
 def _plain(value: Any, path: tuple[str, ...]) -> Any:
-    """A value that nothing is merged with: without directives and nulls of mappings."""
+    """Return a value that is not merged with another, without directives and null fields."""
     if isinstance(value, dict):
         for key in value:
             if key.startswith(_OPEN):
@@ -95,5 +95,5 @@ def _goes(value: Any) -> bool:
 
 
 def pointer(path: tuple[str, ...]) -> str:
-    """A JSON pointer (RFC 6901)."""
+    """Return a JSON pointer (RFC 6901)."""
     return "".join(f"/{key.replace('~', '~0').replace('/', '~1')}" for key in path)

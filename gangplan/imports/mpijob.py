@@ -1,4 +1,7 @@
-"""MPIJob: kubeflow.org/v2beta1 (mpi-operator v0.8) and kubeflow.org/v1 (training-operator v1.9, mpi-operator v0.2)."""
+"""Read an MPIJob of kubeflow.org/v2beta1 or kubeflow.org/v1.
+
+v2beta1 is as in mpi-operator v0.8, v1 as in training-operator v1.9 and mpi-operator v0.2.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from gangplan.imports.workload import Role, Setting, SourceError, Workload
 
 FAMILIES = {"OpenMPI": "OpenMPI", "Intel": "IntelMPI", "MPICH": "MPICH"}
 _BY_THE_RUN = "gangplan starts workers first, and the launcher once all are ready"
-# mpi-operator v0.8, mpi_job_controller.go: what it sets in launchers and workers.
+# Variables that the controller sets in launchers and workers (mpi-operator v0.8, mpi_job_controller.go).
 SETS = frozenset(
     {
         "OMPI_MCA_orte_keep_fqdn_hostnames",
@@ -31,7 +34,7 @@ SETS = frozenset(
 
 
 def read_mpijob(account: Account, others: Sequence[OtherObject] = ()) -> Workload:
-    """The workload of an MPIJob. Raises ValueError for one without a launcher's pod."""
+    """Return the workload of an MPIJob. Raises ValueError for one without a launcher pod."""
     root = account.root()
     spec = root["spec"]
     replicas = spec["mpiReplicaSpecs"]
@@ -81,14 +84,14 @@ def read_mpijob(account: Account, others: Sequence[OtherObject] = ()) -> Workloa
 
 
 def _roles(lead: PodOf, workers: PodOf | None, count: int) -> tuple[Role, ...]:
-    """Launcher and workers; a launcher alone trains by itself."""
+    """Return launcher and workers; a launcher without workers trains by itself."""
     if workers is None or count == 0:
         return (Role("launcher", 1, lead),)
     return (Role("launcher", 1, lead, 0), Role("worker", count, workers))
 
 
 def _older(spec: Node, settings: dict[str, Setting]) -> None:
-    """Fields of kubeflow.org/v1 and v1alpha2 beside runPolicy (mpi-operator v0.2, v1 types)."""
+    """Map fields outside runPolicy of kubeflow.org/v1 and v1alpha2 (mpi-operator v0.2, v1 types)."""
     for name in ("cleanPodPolicy", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"):
         node = spec[name]
         if name in ("cleanPodPolicy", "ttlSecondsAfterFinished"):

@@ -1,4 +1,4 @@
-"""Folders of NFS servers that pods mount by themselves: volumes of the team that the platform makes, and their claims."""
+"""Map NFS folders that pods mount directly to volumes of the team, made by the platform, and their claims."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import re
 from gangplan.imports.draft import Draft
 from gangplan.imports.pods import MountOf, VolumeOf
 
-# Kubernetes wants a capacity, which NFS does not look at (k8s.io/api/core/v1 PersistentVolumeSpec).
+# Kubernetes requires a capacity, which NFS ignores (k8s.io/api/core/v1 PersistentVolumeSpec).
 SIZE = "1Ti"
 
 
 def map_nfs(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> None:
-    """`persistentVolumes` of the team on each cluster, which a claim of the team shows to its runs."""
+    """Map a folder to `persistentVolumes` of the team on each cluster, and to a claim that its runs mount."""
     source = volume.node["nfs"]
     server, folder = source["server"].text(), source["path"].text()
     name = _name(draft, volume.name, server, folder)
@@ -43,7 +43,7 @@ def map_nfs(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> None:
 
 
 def _name(draft: Draft, volume: str, server: str, folder: str) -> str:
-    """The team's volume that is this folder already; else a name from the source's, which no claim has."""
+    """Return the name of the team's volume for this folder; else a name from the source that no claim has."""
     for spec in draft.home.clusters.values():
         for name, one in spec.teams[draft.home.team].persistent_volumes.items():
             if one.nfs is not None and (one.nfs.server, one.nfs.path) == (server, folder):

@@ -1,4 +1,4 @@
-"""Files that hold no source of the kind that was asked for: what they hold instead, and who reads that."""
+"""Explain files without a source of the requested kind: what they contain, and which command imports that."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from gangplan.imports.kinds import KINDS, Kind
 from gangplan.imports.sources import objects_of
 
-# Kinds of jobs that no run can be, and what to do about them.
+# Kinds of jobs that cannot be runs, and what to do instead.
 _ELSEWHERE = {
     "RayJob": "A run has no Ray cluster; import what its entrypoint starts as a spec of your own.",
     "RayCluster": "A run has no Ray cluster; import what its programs start as a spec of your own.",
@@ -21,7 +21,7 @@ _ELSEWHERE = {
 
 
 def none_of(kind: Kind, files: Sequence[Path]) -> tuple[str, str]:
-    """The message and the help for files without a source of a kind: they name other jobs that the files hold."""
+    """Return the message and help for files without a source of a kind; they name other jobs in the files."""
     message, help = f"there is no {kind.label} in it", "Name another kind, or other files."
     if kind.finder is not None:
         return message, help

@@ -1,4 +1,4 @@
-"""Patches of a team's own kustomize overlay, as patches of a cluster's overlay in gangplan."""
+"""Convert patches of a team's own kustomize overlay to patches of a cluster's overlay in gangplan."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KUSTOMIZATIONS = ("Kustomization", "Component")
 
 @dataclass(frozen=True, slots=True)
 class MergePatch:
-    """One strategic merge: its value, where it begins, and the target beside it where there is one."""
+    """A strategic merge: its value, where it begins, and its explicit target if it has one."""
 
     value: Mapping[str, Any]
     where: Location
@@ -29,7 +29,7 @@ class MergePatch:
 
     @property
     def name(self) -> str:
-        """What it is about, for people."""
+        """What the patch is about, for people."""
         meta = self.value.get("metadata")
         name = meta.get("name", "") if isinstance(meta, dict) else ""
         return f"{self.value.get('kind', 'patch')} {name}".strip()
@@ -37,21 +37,21 @@ class MergePatch:
 
 @dataclass(frozen=True, slots=True)
 class ConvertedPatch:
-    """An entry of `patches` of the cluster's kustomization, and what it was."""
+    """An entry of `patches` of the cluster's kustomization, and its source."""
 
     target: dict[str, str]
     operations: tuple[Operation, ...]
     source: MergePatch
 
     def text(self) -> str:
-        """The entry as YAML."""
+        """Return the entry as YAML."""
         lines = [f"- target: {flow(self.target)}", "  patch: |-"]
         lines += [f"    - {flow(one)}" for one in self.operations]
         return "".join(f"{line}\n" for line in lines)
 
 
 def read_patches(files: Iterable[Path]) -> tuple[list[MergePatch], list[Finding]]:
-    """The strategic merges in files: documents of their own, and those that kustomizations name or hold."""
+    """Read the strategic merges in files: as documents, and in or named by kustomizations."""
     found: list[MergePatch] = []
     findings: list[Finding] = []
     named: set[Path] = set()
@@ -87,7 +87,7 @@ def _documents(path: Path) -> tuple[list[Document], list[Finding]]:
 def _of_kustomization(
     document: Document, folder: Path, named: set[Path]
 ) -> Iterator[tuple[MergePatch | None, Finding | None]]:
-    """The patches of a kustomization: texts, and files beside it."""
+    """Yield the patches of a kustomization: inline texts, and files that it names."""
     entries = [
         ((key, at), one) for key in ("patches", "patchesStrategicMerge") for at, one in _listed(document, key)
     ]
@@ -121,7 +121,7 @@ def _listed(document: Document, key: str) -> Iterator[tuple[int, Any]]:
 def converted(
     patches: Sequence[MergePatch], objects: Sequence[Body], cluster: str
 ) -> tuple[list[ConvertedPatch], list[Finding]]:
-    """The patches for objects as they are rendered; what none of them can be is a finding."""
+    """Convert patches to fit rendered objects; report those that cannot be converted."""
     found: list[ConvertedPatch] = []
     findings: list[Finding] = []
     for patch in patches:
@@ -156,7 +156,10 @@ def converted(
 
 
 def _matching(patch: MergePatch, objects: Sequence[Body]) -> list[Body]:
-    """The objects that a patch is for: by its target, else by kind and name, where a job's name means its runs."""
+    """Return the objects that a patch selects: by its target, else by kind and name.
+
+    The name of a job selects its runs.
+    """
     if patch.target is not None:
         target: Target = parse_target(dict(patch.target))
         return [one for one in objects if target.matches(one)]
@@ -173,7 +176,7 @@ def _matching(patch: MergePatch, objects: Sequence[Body]) -> list[Body]:
 
 
 def _of(patch: MergePatch, matching: Sequence[Body]) -> Iterator[ConvertedPatch]:
-    """One entry where the operations are the same for all, else one for each job or object."""
+    """Yield one entry if the operations are the same for all objects, else one for each job or object."""
     each = [(one, tuple(operations(one, patch.value))) for one in matching]
     each = [(one, made) for one, made in each if made]
     if patch.target is not None and len({repr(made) for _, made in each}) == 1 and len(each) == len(matching):
@@ -199,7 +202,10 @@ def _target(body: Body) -> dict[str, str]:
 
 
 def kustomization(before: str | None, patches: Sequence[ConvertedPatch]) -> str | None:
-    """The cluster's kustomization with the patches behind its own; None where it is written so that they have no place."""
+    """Return the cluster's kustomization with the patches after its own.
+
+    Return None if they cannot be appended to the file as it is written.
+    """
     added = "".join(one.text() for one in patches)
     if before is None:
         return f"apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n{added}"
@@ -222,7 +228,7 @@ def _entry(one: ConvertedPatch) -> dict[str, Any]:
 
 
 def _lead(document: Document, text: str) -> str:
-    """The blanks before the entries of `patches`."""
+    """Return the indentation of the entries of `patches`."""
     if not document.value.get("patches"):
         return ""
     line = text.splitlines()[(document.where(("patches", 0)).line or 1) - 1]

@@ -1,4 +1,4 @@
-"""Where a source's pods go: node selectors, tolerations and affinities against the pools of the team's clusters."""
+"""Map node selectors, tolerations and affinities to the pools of the team's clusters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from gangplan.imports.workload import Role
 from gangplan.spec.machines import GPU_MODELS, INSTANCES
 from gangplan.spec.nodes import NodePool
 
-# Labels that say the type of a machine or of its GPU: Kubernetes' own, GKE's, NVIDIA's GPU feature discovery, EKS Karpenter's.
+# Labels for the type of a machine or its GPU: of Kubernetes, GKE, NVIDIA's GPU feature discovery, EKS
+# Karpenter.
 _MACHINE = (
     "node.kubernetes.io/instance-type",
     "beta.kubernetes.io/instance-type",
@@ -34,7 +35,7 @@ _OS = {"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "linux"}
 
 
 def map_placement(draft: Draft, pod: PodOf) -> None:
-    """The pool of the run, from what the source says of nodes."""
+    """Choose the pool of the run, from the source's constraints on nodes."""
     left = {}
     for part in (pod.node, *pod.more):
         for key, node in part["nodeSelector"].fields():
@@ -56,7 +57,7 @@ def map_placement(draft: Draft, pod: PodOf) -> None:
 
 
 def _apart(draft: Draft, node: Node) -> None:
-    """Pods that keep off each other's nodes."""
+    """Map pods that avoid each other's nodes to `placement.spread`."""
     terms = [
         *node["requiredDuringSchedulingIgnoredDuringExecution"].items(),
         *(one["podAffinityTerm"] for one in node["preferredDuringSchedulingIgnoredDuringExecution"].items()),
@@ -66,7 +67,7 @@ def _apart(draft: Draft, node: Node) -> None:
 
 
 def _pool(draft: Draft, left: dict[str, Node]) -> None:
-    """The pool that has these labels; else the model of its GPUs."""
+    """Choose the pool that has these labels; else the model of its GPUs."""
     pools = {name: pool for one in draft.home.clusters.values() for name, pool in one.node_pools.items()}
     wanted = {key: node.text() for key, node in left.items()}
     fitting = [name for name, pool in pools.items() if _has(pool, wanted)]
@@ -97,7 +98,7 @@ def _model(key: str, value: str) -> str:
 
 
 def _tolerations(draft: Draft, tolerations: Node) -> None:
-    """Pods of a run tolerate the taints of their pool, and no others."""
+    """Account for tolerations: pods of a run tolerate the taints of their pool, and no others."""
     taints = {
         taint.key
         for one in draft.home.clusters.values()
@@ -113,7 +114,7 @@ def _tolerations(draft: Draft, tolerations: Node) -> None:
 
 
 def placed_aside(draft: Draft, role: Role) -> None:
-    """Where pods go that are not the workers: a launcher anywhere; all that train go where the workers go."""
+    """Account for the placement of other pods: launchers go anywhere, all others with the workers."""
     node, workers = role.pod.node, draft.work.workers.pod.node
     if role is draft.work.launcher:
         for name in ("nodeSelector", "affinity", "tolerations"):

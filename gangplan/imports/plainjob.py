@@ -1,4 +1,4 @@
-"""Job: batch/v1 of Kubernetes (v1.34), whose pods train on their own or know each other by their numbers."""
+"""Read a Job (batch/v1 of Kubernetes v1.34) whose pods train alone or know each other by their numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from gangplan.imports.workload import Setting, SourceError, Workload
 
 
 def read_plain_job(account: Account, others: Sequence[OtherObject] = ()) -> Workload:
-    """The workload of a Job. Raises SourceError for one without a container, or whose pods come one after the other."""
+    """Return the workload of a Job.
+
+    Raises SourceError for one without a container or pods, or whose pods run one after another.
+    """
     root = account.root()
     spec = root["spec"]
     name = root.at("metadata", "name").text() or root.at("metadata", "generateName").text()

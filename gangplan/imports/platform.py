@@ -1,4 +1,4 @@
-"""What only the platform can give a source's pods: devices of nodes, fabrics and access to the node, as suggestions."""
+"""Suggest what only the platform can give to pods: devices of nodes, fabrics and access to the node."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from gangplan.spec.cluster import Cluster
 from gangplan.spec.fabrics import Fabric
 from gangplan.spec.nodes import NodePool, by_resource, field_of
 
-# What stands for a day that a person has to choose; it is no day, so that a file with it is refused.
+# A placeholder for a day that a person has to choose; it is invalid, so that a file with it is refused.
 OPEN_DAY = "YYYY-MM-DD"
 
 
 def map_platform(draft: Draft) -> None:
-    """Devices, disk and huge pages that pools must offer, then the fabric; what nothing gives is asked about."""
+    """Map devices, disk and huge pages to pools that must offer them, then the fabric; ask about the rest."""
     made = {name: found for name, one in draft.home.clusters.items() if (found := new_pool(draft, name, one))}
     chosen = made | {
         name: found
@@ -36,14 +36,17 @@ def map_platform(draft: Draft) -> None:
 
 
 def _pinned(draft: Draft, made: Mapping[str, tuple[str, NodePool]]) -> None:
-    """Name the new pool in the spec: Kueue fills pools in their order, and an earlier one has quota but no room."""
+    """Name the new pool in the spec: Kueue fills pools in order, and an earlier one has quota but no room."""
     names = {name for name, _ in made.values()}
     if len(names) == 1 and made.keys() == draft.home.clusters.keys():
         draft.put("placement.nodePool", names.pop())
 
 
 def _pool(draft: Draft, cluster: Cluster) -> tuple[str, NodePool] | None:
-    """The pool that the run would go to: the one that it names, else the first with enough GPUs, else with none."""
+    """Return the pool for the run: the one that it names, else the best fit with enough GPUs.
+
+    Without GPUs, pools without GPUs are preferred.
+    """
     gpus = draft.values.get("gpus", 0)
     stated = draft.values.get("placement", {}).get("nodePool")
     model = draft.values.get("gpu", {}).get("model")
@@ -69,7 +72,7 @@ def _pool(draft: Draft, cluster: Cluster) -> tuple[str, NodePool] | None:
 
 
 def _others(values: Mapping[str, Any]) -> dict[str, Quantity]:
-    """Disk, huge pages and devices of a worker, by resource."""
+    """Return disk, huge pages and devices of a worker, by resource."""
     scratch = values.get("scratch")
     disk = parse(values["disk"]).value() if "disk" in values else 0
     if isinstance(scratch, dict) and scratch.get("medium") == "disk":
@@ -79,13 +82,13 @@ def _others(values: Mapping[str, Any]) -> dict[str, Quantity]:
 
 
 def _share(draft: Draft, pool: NodePool) -> int:
-    """Workers that a node has room for, by its GPUs."""
+    """Return how many workers fit on a node, by its GPUs."""
     gpus = draft.values.get("gpus", 0)
     return max(1, pool.gpu.count // gpus) if gpus and pool.gpu else 1
 
 
 def _offered(draft: Draft, cluster: str, name: str, pool: NodePool) -> None:
-    """A pool that states none of what a worker needs gets as much as its workers need, which is asked about."""
+    """Suggest resources that workers need for a pool that states none of them, and ask about the amounts."""
     for resource, amount in _others(draft.values).items():
         if resource in pool.offered:
             continue
@@ -103,7 +106,7 @@ def _offered(draft: Draft, cluster: str, name: str, pool: NodePool) -> None:
 
 
 def _rdma(draft: Draft, chosen: Mapping[str, tuple[str, NodePool]]) -> None:
-    """RDMA devices: as many as the source asks for where a pool has them, or can be told to."""
+    """Map RDMA devices: as many as the source requests, if a pool has them or can be extended."""
     for number, (resource, (count, nodes)) in enumerate(draft.rdma.items()):
         pools = [pool for one in draft.home.clusters.values() for pool in one.node_pools.values()]
         has = any(rail.resource == resource for pool in pools for rail in pool.rails)
@@ -147,7 +150,7 @@ def _without(draft: Draft, resource: str, count: int | None, nodes: list[Node], 
 
 
 def _fabric(draft: Draft, chosen: Mapping[str, tuple[str, NodePool]]) -> None:
-    """What the pods get of their nodes beside devices: of the pool's fabric, or of one that the cluster must gain."""
+    """Map access to nodes, other than devices, to the pool's fabric or to one that the cluster must gain."""
     wanted = Wanted.of(draft)
     is_given = False
     for cluster, (name, pool) in chosen.items():
@@ -179,10 +182,10 @@ def _fabric(draft: Draft, chosen: Mapping[str, tuple[str, NodePool]]) -> None:
 
 
 def _raise_level(draft: Draft, wanted: Wanted, cluster: str) -> None:
-    """What the namespace has to admit for a fabric; until when it may is no question that a source answers.
+    """Suggest the level that the namespace needs for a fabric; a person has to choose until when it applies.
 
-    Host namespaces, folders of the node, privileged containers and capabilities of a fabric are beyond `baseline`
-    (Kubernetes v1.34, Pod Security Standards).
+    Host namespaces, folders of the node, privileged containers and capabilities of a fabric are beyond
+    `baseline` (Kubernetes v1.34, Pod Security Standards).
     """
     grant = draft.home.clusters[cluster].teams[draft.home.team].pod_security
     access = [*wanted.network, *wanted.other, *wanted.privileged, *wanted.capabilities]
@@ -203,7 +206,7 @@ def _raise_level(draft: Draft, wanted: Wanted, cluster: str) -> None:
 
 
 def _given(draft: Draft, wanted: Wanted, fabric: Fabric, name: str) -> bool:
-    """Mark what a fabric gives; whether it gives anything that the source has."""
+    """Mark what a fabric gives; return whether it gives anything that the source has."""
     nodes = list(wanted.given_by(fabric))
     for node in nodes:
         node.account.remark(node.path, "mapped", f"fabrics.{name}")
@@ -212,7 +215,7 @@ def _given(draft: Draft, wanted: Wanted, fabric: Fabric, name: str) -> bool:
 
 
 def _left(draft: Draft, wanted: Wanted) -> None:
-    """What no fabric gives, asked about once for all of the pods."""
+    """Ask about what no fabric gives, once for all pods."""
     left = [node for node in wanted.nodes() if not _is_mapped(node)]
     for node in left:
         node.account.mark(node.path, "asked", "", ASKED)

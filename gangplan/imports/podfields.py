@@ -1,4 +1,4 @@
-"""The rest of a source's pods: security, names, probes, init containers; each field with what becomes of it."""
+"""Map the remaining fields of a source's pods: security, names, probes, annotations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gangplan.model.profiles import DEFAULT_GRACE_S
 from gangplan.spec.fabrics import NETWORKS
 
 _SERVICE_ACCOUNT = "training"
-# Fields of a pod and a container by what becomes of them; those with a value that a run has anyway come first.
+# Fields of a pod or a container by what becomes of them; first, those with a value that a run has anyway.
 _SAME: dict[str, tuple[tuple[Any, ...], str]] = {
     "automountServiceAccountToken": ((False,), "runs have no token of the API server"),
     "enableServiceLinks": ((False,), "runs have no service links"),
@@ -69,7 +69,7 @@ _ASKED = {
 
 
 def map_pod_fields(draft: Draft, role: Role) -> None:
-    """Everything of a pod that its own part of the mapping has not taken."""
+    """Map every field of a pod that no other part of the mapping has taken."""
     pod = role.pod
     parts = (pod.node, *pod.more)
     for part in parts:
@@ -131,7 +131,7 @@ def _identity() -> str:
 
 
 def _security(draft: Draft, context: Node) -> None:
-    """Who the program runs as: the image's entry in the catalog says it for all runs."""
+    """Map the user of the program; for runs, the image's entry in the catalog sets it."""
     for name, node in context.fields():
         value = node.value
         if name in ("runAsUser", "runAsGroup", "fsGroup"):
@@ -164,7 +164,7 @@ def _security(draft: Draft, context: Node) -> None:
 
 
 def _is_rendered(container: ContainerOf) -> bool:
-    """Whether gangplan wrote a container: its command is the launch script."""
+    """Return whether gangplan rendered a container: its command is the launch script."""
     words = container.node["command"].texts()
     return bool(words) and words[-1] in OWN_SCRIPTS
 
@@ -209,7 +209,10 @@ def _metadata(draft: Draft, metadata: Node) -> None:
 
 
 def _topology(draft: Draft, key: str, node: Node) -> bool:
-    """Closeness that Kueue is asked for (kueue v0.19, docs/concepts/topology_aware_scheduling), by a level's name."""
+    """Map a topology request for Kueue to a level by name; return False without one.
+
+    Source: kueue v0.19, docs/concepts/topology_aware_scheduling.
+    """
     kind = _TOPOLOGIES.get(key)
     levels = [level for one in draft.home.clusters.values() for level in one.topology]
     name = next((level.name for level in levels if level.label == node.text()), "")

@@ -1,4 +1,4 @@
-"""Variables that read a label or annotation of their pod: pods of a run have the run's own, and no others."""
+"""Map variables that read a label or annotation of their pod: pods of a run have only the run's own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gangplan.imports.workload import Role
 from gangplan.model.frameworks import NUMBER
 
 _READ = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
-# Labels by which controllers number their pods: the training operator v1, JobSet and Volcano.
+# Labels with which controllers number their pods: the training operator v1, JobSet and Volcano.
 _INDEX = frozenset(
     str.split(
         "training.kubeflow.org/replica-index replica-index pytorch-replica-index mpi-job-role-index volcano.sh/task-index"
@@ -23,12 +23,12 @@ _JOB = frozenset(
     )
 )
 _RUN = "metadata.labels['gangplan.dev/run']"
-# What pods of a run have as well.
+# Labels that pods of a run have as well.
 _KEPT = ("batch.kubernetes.io/", "gangplan.dev/", "jobset.sigs.k8s.io/job-", "jobset.sigs.k8s.io/global-")
 
 
 def of_a_run(draft: Draft, role: Role, one: EnvValue) -> EnvValue | None:
-    """The variable as pods of a run can have it; None where it was asked about or is a plain value now."""
+    """Return the variable as pods of a run can have it; None if it became a question or a plain value."""
     found = _READ.fullmatch(one.reference) if one.source == "field" else None
     if found is None or found[2].startswith(_KEPT):
         return one

@@ -1,4 +1,4 @@
-"""A pod template as an import needs it: its containers, volumes and placement, each value with its place."""
+"""The parts of a pod template that an import needs, each value with its place."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from gangplan.imports.account import Node
 from gangplan.records import dataclass
 
-# Kinds of volumes by the field that holds them, and the field that names what is mounted (core/v1, Kubernetes 1.34).
+# Kinds of volumes by their field, and the field that names what is mounted (core/v1, Kubernetes 1.34).
 _REFERENCES = {
     "persistentVolumeClaim": "claimName",
     "secret": "secretName",
@@ -21,13 +21,13 @@ _REFERENCES = {
     "downwardAPI": "",
 }
 
-# By what the shell of a container that gangplan rendered is followed, before the command itself.
+# The word before the command itself, in the shell of a container that gangplan rendered.
 OWN_SCRIPTS = ("gangplan-launch", "gangplan-worker")
 
 
 @dataclass(frozen=True, slots=True)
 class EnvValue:
-    """A variable: its `value`, or where it comes from (`secret`, `configMap`, `field`, `resource`) and of what."""
+    """A variable: its `value`, or `source` (`secret`, `configMap`, `field`, `resource`) and `reference`."""
 
     name: str
     node: Node
@@ -36,13 +36,13 @@ class EnvValue:
     reference: str = ""
 
     def shown(self) -> str:
-        """What it is, for people and for comparisons."""
+        """Return the value or the source, for people and for comparisons."""
         return f"{self.source} {self.reference}" if self.source else self.value or ""
 
 
 @dataclass(frozen=True, slots=True)
 class VolumeOf:
-    """A volume of a pod: its kind as Kubernetes names the field, and what it refers to."""
+    """A volume of a pod: its kind, as Kubernetes names the field, and what it refers to."""
 
     name: str
     kind: str
@@ -52,7 +52,7 @@ class VolumeOf:
 
 @dataclass(frozen=True, slots=True)
 class MountOf:
-    """A volume in a container."""
+    """A volume mounted in a container."""
 
     path: str
     volume: VolumeOf | None
@@ -64,7 +64,11 @@ class MountOf:
 
 @dataclass(frozen=True, slots=True)
 class ContainerOf:
-    """A container. `command` holds its command and arguments; `has_entrypoint` tells that the image's own begins them."""
+    """A container.
+
+    `command` is its command and arguments; `has_entrypoint` is set if they are passed to the image's own
+    entrypoint.
+    """
 
     name: str
     image: str
@@ -80,9 +84,9 @@ class ContainerOf:
 
 @dataclass(frozen=True, slots=True)
 class PodOf:
-    """A pod: the container that trains, those before and beside it, and the rest by its nodes.
+    """A pod: the container that trains, init containers, sidecars, and nodes for the rest.
 
-    `more` are further parts of its spec that stand elsewhere, such as patches.
+    `more` are further parts of its spec that are elsewhere, such as patches.
     """
 
     main: ContainerOf
@@ -95,14 +99,14 @@ class PodOf:
 
     @property
     def host_network(self) -> bool:
-        """Whether it is in the network of its node."""
+        """Whether it uses the network of its node."""
         return self.node["hostNetwork"].value is True
 
 
 def pod_of(template: Node, main: str = "", absent_image: str = "") -> PodOf | None:
-    """The pod of a template (`metadata`, `spec`); None where it has no container.
+    """Return the pod of a template (`metadata`, `spec`); None without a container.
 
-    `main` names the container that trains; without such a one it is the first.
+    `main` names the container that trains; without one of that name, it is the first.
     """
     spec = template["spec"]
     volumes = tuple(volume_of(one) for one in spec["volumes"].items())
@@ -124,7 +128,7 @@ def pod_of(template: Node, main: str = "", absent_image: str = "") -> PodOf | No
 
 
 def volume_of(node: Node) -> VolumeOf:
-    """A volume of a pod."""
+    """Return a volume of a pod."""
     for kind, name in _REFERENCES.items():
         if isinstance(node.value, dict) and kind in node.value:
             return VolumeOf(node["name"].text(), kind, node[kind][name].text() if name else "", node)
@@ -154,7 +158,7 @@ def _container(node: Node, volumes: Mapping[str, VolumeOf], absent_image: str) -
 
 
 def mount_of(node: Node, volumes: Mapping[str, VolumeOf]) -> MountOf:
-    """A volume in a container."""
+    """Return a volume mounted in a container."""
     name = node["name"].text()
     return MountOf(
         node["mountPath"].text(),
@@ -167,7 +171,7 @@ def mount_of(node: Node, volumes: Mapping[str, VolumeOf]) -> MountOf:
 
 
 def env_of(node: Node) -> EnvValue:
-    """A variable of a container."""
+    """Return a variable of a container."""
     name, source = node["name"].text(), node["valueFrom"]
     if not source:
         return EnvValue(name, node, node["value"].text())
@@ -182,7 +186,7 @@ def env_of(node: Node) -> EnvValue:
 
 
 def amounts(resources: Node) -> dict[str, str]:
-    """What a container may use, by resource: its limit, else its request."""
+    """Return what a container may use, by resource: its limit, else its request."""
     found = {name: value.text() for name, value in resources["requests"].fields()}
     found.update({name: value.text() for name, value in resources["limits"].fields()})
     return found

@@ -1,4 +1,4 @@
-"""The policies of a whole job that Kubeflow's operators have in common (`runPolicy`)."""
+"""Map the policies that jobs of Kubeflow's operators have in common (`runPolicy`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ POD_GROUP = "Kueue admits a run as a whole, in its team's queue"
 
 
 def run_policy(policy: Node, settings: dict[str, Setting]) -> None:
-    """RunPolicy of mpi-operator v0.8 (v2beta1) and training-operator v1.9 (kubeflow.org/v1)."""
+    """Map RunPolicy of mpi-operator v0.8 (v2beta1) and training-operator v1.9 (kubeflow.org/v1)."""
     deadline = policy["activeDeadlineSeconds"]
     if (seconds := deadline.number()) is not None:
         settings["timeout"] = Setting(seconds, deadline)
@@ -27,7 +27,7 @@ def run_policy(policy: Node, settings: dict[str, Setting]) -> None:
 
 
 def suspend(node: Node) -> None:
-    """Whether a job waits: a run waits until its queue admits it."""
+    """Account for `suspend` of a job: a run waits until its queue admits it."""
     if node.value is True:
         node.dropped("Kueue suspends and admits runs; state: stopped keeps one from running")
     else:
@@ -35,7 +35,7 @@ def suspend(node: Node) -> None:
 
 
 def pod_restarts(node: Node) -> None:
-    """The restart policy of a replica."""
+    """Account for the restart policy of a replica."""
     if node.text() == "Never":
         node.same("pods of a run are not restarted one by one")
     else:

@@ -1,4 +1,4 @@
-"""Workers that are larger than any node of a cluster: the pool that it must gain for them."""
+"""Suggest a pool for workers that are larger than any node of a cluster."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from gangplan.spec.cluster import Cluster
 from gangplan.spec.machines import GPU_MODELS
 from gangplan.spec.nodes import NodePool
 
-# What a node has beside a worker, for a launcher, sidecars and daemons.
+# What a node has in addition to a worker, for a launcher, sidecars and daemons.
 _MORE_CPU, _MORE_MEMORY = 4, 16 << 30
-# A label that keeps pods of other pools off, where the source selects its nodes by none.
+# A label that keeps pods of other pools away, for sources that select nodes by no label.
 POOL_LABEL = "node.example.com/pool"
 OF_EVERY_NODE = frozenset(
     {"kubernetes.io/os", "kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/arch"}
 )
-_OF_GPU = "gpu"  # the model of GPUs that a source does not name
+_OF_GPU = "gpu"  # the model if the source does not name one
 
 
 def has_room(draft: Draft, pool: NodePool) -> bool:
-    """Whether a node has the cores and the memory of a worker."""
+    """Return whether a node has the cores and memory of a worker."""
     cpu, memory = draft.values.get("cpu"), draft.values.get("memory")
     return (cpu is None or parse(str(cpu)).nano <= pool.cpu.nano) and (
         memory is None or parse(str(memory)).value() <= pool.memory.value()
@@ -32,8 +32,11 @@ def has_room(draft: Draft, pool: NodePool) -> bool:
 
 
 def new_pool(draft: Draft, cluster: str, spec: Cluster) -> tuple[str, NodePool] | None:
-    """The pool that a cluster must gain where none of its nodes has room for a worker; None where one has, where the
-    source names a pool of the cluster, or where the platform gives the team only pools by name (`quota`)."""
+    """Suggest a pool if no node of a cluster has room for a worker, and return its name and values.
+
+    Return None if a node has room, the source names a pool of the cluster, or the platform gives the team
+    only pools by name (`quota`).
+    """
     gpus = draft.values.get("gpus", 0)
     chosen = draft.values.get("gpu", {})
     is_named = "nodePool" in draft.values.get("placement", {}) or "mig" in chosen
@@ -71,7 +74,7 @@ def new_pool(draft: Draft, cluster: str, spec: Cluster) -> tuple[str, NodePool] 
 
 
 def _labels(draft: Draft) -> dict[str, str]:
-    """The labels that the source selects nodes by."""
+    """Return the labels by which the source selects nodes."""
     found = {}
     for key, node in draft.work.workers.pod.node["nodeSelector"].fields():
         if key not in OF_EVERY_NODE:
@@ -81,10 +84,11 @@ def _labels(draft: Draft) -> dict[str, str]:
 
 
 def _told_apart(draft: Draft, spec: Cluster, file: str, node: Node | None) -> str:
-    """The key of a label that every pool has, each with its own value; pools without it are to gain it.
+    """Return the key of a label that every pool has with its own value; suggest it to pools without it.
 
-    Kueue compares a pod's selector with a flavor on the keys that the flavor has (v0.15 to v0.19, flavorassigner.go,
-    flavorSelector), so a pool without the key would take the pod by its quota, and has no room for it.
+    Kueue compares a pod's selector with a flavor by the keys that the flavor has (v0.15 to v0.19,
+    flavorassigner.go, flavorSelector), so a pool without the key would take the pod by its quota, and has no
+    room for it.
     """
     counts = Counter(key for pool in spec.node_pools.values() for key in pool.labels)
     key = counts.most_common(1)[0][0] if counts else POOL_LABEL
@@ -99,7 +103,7 @@ def _told_apart(draft: Draft, spec: Cluster, file: str, node: Node | None) -> st
 
 
 def _model(draft: Draft) -> str:
-    """The GPUs by what the source says of its nodes, in any of its labels."""
+    """Return the GPU model found in any label by which the source selects nodes, else a placeholder."""
     for entry in draft.work.account.entries():
         if {"nodeSelector", "affinity"} & {str(part) for part in entry.path} and isinstance(entry.value, str):
             bare = entry.value.lower()

@@ -1,4 +1,4 @@
-"""Sources that cannot become specs, with the places that say why."""
+"""Sources that cannot become specs, with their reasons."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gangplan.findings import Finding
 
 
 class RefusedError(ValueError):
-    """A source that is refused. `findings` are the reasons, each at its place."""
+    """A source that is refused; `findings` are the reasons, each at its place."""
 
     def __init__(self, findings: Sequence[Finding]) -> None:
         super().__init__(findings[0].message if findings else "it cannot be imported")

@@ -1,4 +1,4 @@
-"""What an import came to, as text, data and Markdown."""
+"""Report the outcome of an import as text, data and Markdown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST = 120
 
 
 def text_report(batch: Batch, with_account: bool, is_applied: bool) -> str:
-    """For people: each source, how much of it its run has just so, what differs; then the suggestions."""
+    """Return the report for people: each source, how far its run matches, differences; then suggestions."""
     lines: list[str] = []
     for one in batch.imported:
         lines += _one(one, with_account)
@@ -54,7 +54,7 @@ def _shown(value: str | None) -> str:
 
 
 def document(batch: Batch) -> dict[str, Any]:
-    """The same as data, in the shape that gangplan.report.import_schema states."""
+    """Return the report as data, in the form of gangplan.report.import_schema."""
     return {
         "version": VERSION,
         "command": "import",
@@ -118,7 +118,7 @@ def _row(row: Row) -> dict[str, Any]:
 
 
 def markdown_report(batch: Batch) -> str:
-    """The same for a pull request: a table of sources, and of each what differs."""
+    """Return the report for a pull request: a table of sources, and the differences of each."""
     lines = ["## Imported jobs", "", "| source | spec | same | asked |", "|---|---|---|---|"]
     for one in batch.imported:
         asked = sum(entry.state == "asked" for entry in one.draft.work.entries())

@@ -1,4 +1,4 @@
-"""Resources of a source's pods as fields of the spec."""
+"""Map resources of a source's pods to fields of the spec."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NVIDIA = "nvidia.com/"
 
 
 def map_resources(draft: Draft, role: Role) -> None:
-    """CPU, memory, GPUs and devices of a role: a launcher has the first two, in a block of its own."""
+    """Map CPU, memory, GPUs and devices of a role; a launcher has a block with CPU and memory only."""
     container = role.pod.main
     is_launcher = role is draft.work.launcher and not draft.work.runs_on_launcher
     for name, amount in container.resources.items():
@@ -40,7 +40,7 @@ def map_resources(draft: Draft, role: Role) -> None:
 
 
 def _nodes(container: ContainerOf, name: str) -> list[Node]:
-    """Where an amount stands: the limit, which decides, then the request."""
+    """Return the places of an amount: the limit, which decides, then the request."""
     both = (container.resources_node[kind][name] for kind in ("limits", "requests"))
     return [node for node in both if node]
 
@@ -51,7 +51,7 @@ def _each(nodes: list[Node], how: str, why: str) -> None:
 
 
 def _amount(draft: Draft, path: str, value: int | float | str | None, nodes: list[Node]) -> None:
-    """One amount; where request and limit differ the limit counts, because the program could use so much."""
+    """Map an amount; if request and limit differ, the limit counts, as a program may use that much."""
     if value is None:
         for node in nodes:
             draft.ask(node, f"'{node.text()}' is no amount that a spec can state", f"Write {path}: yourself.")
@@ -98,7 +98,7 @@ def _device(draft: Draft, name: str, amount: str, nodes: list[Node]) -> None:
 
 
 def _is_gpu(draft: Draft, name: str) -> bool:
-    """Whether a resource is what `gpus` means: NVIDIA's, or what a pool of the team's clusters calls its GPUs."""
+    """Return whether a resource is GPUs: one of NVIDIA, or one that a pool of the clusters uses."""
     pools = [pool for one in draft.home.clusters.values() for pool in one.node_pools.values()]
     offered = {pool.gpu.resource for pool in pools if pool.gpu}
     is_nvidias = name.startswith(_NVIDIA) and (name in GPUS or _model_in(name) != "")
@@ -106,12 +106,12 @@ def _is_gpu(draft: Draft, name: str) -> bool:
 
 
 def _model_in(name: str) -> str:
-    """The model that a resource of NVIDIA's is named by, where its plugin was told to: nvidia.com/h200."""
+    """Return the model in the name of an NVIDIA resource, if its plugin uses such names: nvidia.com/h200."""
     return GPU_MODELS.get(name.removeprefix(_NVIDIA).lower(), "") if name.startswith(_NVIDIA) else ""
 
 
 def _model_of(draft: Draft, name: str) -> str:
-    """The same, where a pool has it."""
+    """Return that model if a pool has it."""
     model = _model_in(name)
     pools = [pool for one in draft.home.clusters.values() for pool in one.node_pools.values()]
     return model if any(pool.gpu and pool.gpu.model == model for pool in pools) else ""

@@ -1,4 +1,4 @@
-"""Pods of another shape beside the workers, as `roles` of the spec."""
+"""Map pods that differ from the workers to `roles` of the spec."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _NAME = r"[a-z]([-a-z0-9]*[a-z0-9])?"
 _LONGEST, _MOST = 20, 6
 # Names of the jobs of a runtime (Trainer v2.3.0, constants.go); initializers are steps before the ranks.
 _TAKEN = ("node", "launcher", "worker", "workers", "dataset-initializer", "model-initializer")
-# Names of pods have 63 characters: of the job, eight digits, the role, two numbers and five letters.
+# A pod name has 63 characters: the job's name, eight digits, the role, two numbers and five letters.
 _ROOM = 41
-# What TensorFlow calls its tasks beside workers (gangplan.spec.job: roles); a TFJob's master is its chief.
+# TensorFlow's tasks other than workers (gangplan.spec.job: roles); a TFJob's master is its chief.
 _OF_TENSORFLOW = ("chief", "ps", "evaluator")
 _GPU = "nvidia.com/gpu"
 
 
 def map_roles(draft: Draft, framework: str) -> None:
-    """The roles beside the ranks; a framework that has workers alone leaves them to a person."""
+    """Map roles other than the ranks; ask about them if the framework has only workers."""
     for role in draft.work.aside:
         name = "chief" if role.name == "master" and framework == "tensorflow" else role.name
         name = f"{name}-pods" if name in _TAKEN[:4] else name
@@ -96,7 +96,7 @@ def _amounts(role: Role, entry: dict[str, Any]) -> None:
 
 
 def _env(draft: Draft, role: Role, entry: dict[str, Any]) -> None:
-    """Variables that differ from the job's: the rest is theirs too."""
+    """Map the variables that differ from the job's; a role has all others, too."""
     of_job = draft.values.get("env", {})
     for one in role.pod.main.env:
         value = source_of(draft, one)

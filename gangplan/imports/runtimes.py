@@ -1,4 +1,7 @@
-"""Runtimes that TrainJobs refer to and that did not come with them: Trainer's own, or what a command tells."""
+"""Guess runtimes that TrainJobs refer to but that are not among the sources.
+
+They are Trainer's own, or follow from the command or the name.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Sequence
 from gangplan.plan.launchers import UnreadableError, find
 from gangplan.records import dataclass
 
-# kubeflow/trainer v2.3.0, manifests/base/runtimes/*.yaml: the policy and the image of each by its name.
+# kubeflow/trainer v2.3.0, manifests/base/runtimes/*.yaml: policy and image by name.
 _TRAINERS_OWN = {
     "torch-distributed": ("torch", "pytorch/pytorch:2.13.0-cuda13.0-cudnn9-runtime"),
     "jax-distributed": ("jax", "nvcr.io/nvidia/jax:25.10-py3"),
@@ -28,7 +31,7 @@ _BY_NAME = {
 
 @dataclass(frozen=True, slots=True)
 class KnownRuntime:
-    """What is taken for a runtime: how its ranks start, the image where the TrainJob names none, and the question."""
+    """What a runtime is assumed to be: how its ranks start, the default image, and the question to ask."""
 
     kind: str
     image: str
@@ -37,7 +40,7 @@ class KnownRuntime:
 
 
 def known_runtime(name: str, command: Sequence[str], image: str) -> KnownRuntime | None:
-    """What a runtime by this name is; None where neither its name nor the TrainJob tells."""
+    """Return what a runtime of this name is; None if neither its name nor the TrainJob gives that away."""
     help = f"Name its file, too, where it says more: kubectl get clustertrainingruntime {name} -o yaml > runtime.yaml."
     if name in _TRAINERS_OWN:
         kind, own = _TRAINERS_OWN[name]
@@ -53,7 +56,7 @@ def known_runtime(name: str, command: Sequence[str], image: str) -> KnownRuntime
 
 
 def _told(command: Sequence[str]) -> str:
-    """How the ranks of a command start."""
+    """Return how the ranks of a command start."""
     try:
         found = find(command, None)
     except UnreadableError:

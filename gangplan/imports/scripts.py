@@ -1,4 +1,4 @@
-"""Shell scripts in commands, read and never run: one that only prepares a launch becomes the launch itself."""
+"""Read shell scripts in commands, without running them, and reduce those that only prepare a launch."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from gangplan.plan.launchers import FoundLauncher, Use, find, script_at
 from gangplan.plan.launchers.shell import Command, UnreadableError, Word, commands
 
-# What a script needs a shell for: compound commands, redirections, pipes, patterns, jobs in the background.
+# What needs a shell: compound commands, redirections, pipes, patterns, background jobs.
 _COMPOUND = re.compile(
     r"(?:^|[;&|\s(])(?:if|for|while|until|case|select|function)\s|\(\)|<|>|\|(?!\|)|&(?![&>])"
 )
 _PATTERN = re.compile(r"[*?\[\]~{}]")
-# Commands that prepare what a run has: servers for SSH, lists of hosts, the time until workers answer.
+# Commands that prepare what every run has: SSH servers, lists of hosts, the time until workers answer.
 _SERVER = re.compile(
     r"mkdir (-p )?/(var/)?run/sshd|(\S*/)?sshd( .*)?|service sshd? (start|restart)|(\S*/)?ssh-keygen .*|set [-+].*|sleep [0-9]+[sm]?|:"
 )
 _HOSTS = re.compile(r"/etc/volcano/|/etc/mpi/|VC_\w+_HOSTS|hostfile", re.IGNORECASE)
-# Options of torch's launcher and DeepSpeed's about the meeting of workers, which change nothing else.
+# Options of torch's launcher and DeepSpeed's for the rendezvous of workers, which change nothing else.
 _MEETING = frozenset({"master-port", "master_port", "rdzv-id", "rdzv_id"})
 _ROLES = frozenset(
     {"count", "per-host", "hosts", "hostfile", "workers", "rendezvous", "standalone", "elastic"}
@@ -26,10 +26,10 @@ _ROLES = frozenset(
 
 
 def simplified(words: Sequence[str]) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
-    """The command without a shell where it needs none, and what it said that a run has anyway.
+    """Return the command without a shell if it needs none, and what is dropped because a run has it anyway.
 
-    A script stays where its shell decides anything: a branch, a loop, a redirection, a value known at run time only.
-    Raises UnreadableError for a script that no shell would read.
+    A script stays if its shell decides anything: a branch, a loop, a redirection, a value known only at run
+    time. Raises UnreadableError for a script that no shell would accept.
     """
     words = tuple(words)
     at = script_at(words, 0)
@@ -63,7 +63,7 @@ def simplified(words: Sequence[str]) -> tuple[tuple[str, ...], list[tuple[str, s
 
 
 def _uses(launchers: Sequence[FoundLauncher]) -> list[tuple[int, int]]:
-    """Where a launcher's words stand that the run knows better."""
+    """Return where a launcher's words are for which the run has better values."""
     return [(use.at, use.end) for one in launchers for use in one.reading.uses if _knows_better(use)]
 
 
@@ -72,14 +72,14 @@ def _knows_better(use: Use) -> bool:
 
 
 def is_meeting(use: Use) -> bool:
-    """Whether an option is about where workers meet, and nothing else: also the question who is its host."""
+    """Return whether an option is only about the rendezvous of workers, including which of them hosts it."""
     return use.option.name in _MEETING or (
         use.option.name in ("rdzv-conf", "rdzv_conf") and use.value.startswith("is_host")
     )
 
 
 def _prepares(command: Command) -> bool:
-    """Whether a command only prepares the start of ranks."""
+    """Return whether a command only prepares the start of ranks."""
     line = " ".join(command.texts)
     if not command.words:
         return all(_HOSTS.search(one.text) for one in command.sets)
@@ -90,7 +90,7 @@ def _prepares(command: Command) -> bool:
 
 
 def _plain(text: str, found: Sequence[Command]) -> str:
-    """The script outside of quotes and substitutions of the words that prepare; only its own marks are left."""
+    """Return the script with its words masked, so that only operators are left."""
     for command in found:
         for word in (*command.sets, *command.words):
             text = text[: word.begin] + "w" * (word.end - word.begin) + text[word.end :]
@@ -98,7 +98,7 @@ def _plain(text: str, found: Sequence[Command]) -> str:
 
 
 def _is_pattern(text: str, word: Word) -> bool:
-    """Whether a word has a character that a shell expands and nobody quoted."""
+    """Return whether a word has an unquoted character that a shell expands."""
     raw = text[word.begin : word.end]
     return not any(mark in raw for mark in "'\"\\") and _PATTERN.search(raw) is not None
 

@@ -1,4 +1,4 @@
-"""What a job amounts to on a cluster, read of a source and of a rendered run alike: pods, ranks, environment, volumes."""
+"""The facts of a job on a cluster, for a source or a rendered run: pods, ranks, environment, volumes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB, role_of
 from gangplan.objects import Body
 from gangplan.records import dataclass
 
-# Variables that the run carries to the ranks of a script's own launchers, which the source's scheduler carries too.
+# Variables that a run passes to ranks of a script's own launchers, as the source's scheduler does.
 _CARRIED = re.compile(
     r"\b(mpirun|mpiexec)((?: -x [A-Za-z_]\w*(?![\w=]))+| -genvlist [\w,]+| -envlist [\w,]+)"
 )
@@ -26,7 +26,7 @@ _SHELL_OF_STEP = "gangplan-step"
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing that is so: its area, what it is about, its value, and the node of the source that says it."""
+    """A fact: its area, what it is about, its value, and its node in the source."""
 
     area: str
     what: str
@@ -41,12 +41,12 @@ class Shape:
     facts: dict[tuple[str, str], Fact] = field(default_factory=dict)
 
     def add(self, area: str, what: str, value: object, node: Node | None = None) -> None:
-        """State a fact; the first one of its kind stays."""
+        """Add a fact; the first one of its kind stays."""
         self.facts.setdefault((area, what), Fact(area, what, str(value), node))
 
 
 def shape_of_source(draft: Draft) -> Shape:
-    """The source as its own controller would run it."""
+    """Return the facts of the source, as its own controller would run it."""
     work, shape = draft.work, Shape()
     groups: dict[str, list[Role]] = {}
     for role in work.roles:
@@ -86,13 +86,13 @@ def shape_of_source(draft: Draft) -> Shape:
 def _resources(shape: Shape, name: str, pod: PodOf) -> None:
     for resource, amount in pod.main.resources.items():
         if amount.strip() in ("0", ""):
-            continue  # as if it were not there
+            continue  # as if it were absent
         node = pod.main.resources_node["limits"][resource] or pod.main.resources_node["requests"][resource]
         shape.add("devices" if "/" in resource else "resources", f"{resource} of a {name}", amount, node)
 
 
 def shape_of_run(objects: Sequence[Body]) -> Shape:
-    """A rendered run: its MPIJob, or its TrainJob and the TrainingRuntime that it refers to."""
+    """Return the facts of a rendered run: its MPIJob, or its TrainJob with its TrainingRuntime."""
     shape = Shape()
     if mpi_job := next((one for one in objects if one["kind"] == MPIJOB.kind), None):
         return _of_mpi_job(shape, mpi_job["spec"])
@@ -139,12 +139,12 @@ def _of_mpi_job(shape: Shape, spec: Mapping[str, Any]) -> Shape:
 
 
 def _replicas(entry: Mapping[str, Any]) -> int:
-    """The pods of a role beside the workers."""
+    """Return the number of pods of a role other than the workers."""
     return int(entry.get("replicas", 1)) * int(entry["template"]["spec"].get("parallelism", 1))
 
 
 def _argv(container: Mapping[str, Any]) -> tuple[str, ...]:
-    """The command that the user knows: behind the run's own shell."""
+    """Return the command that the user knows, without the run's own shell."""
     words = tuple(map(str, (*container.get("command", ()), *container.get("args", ()))))
     own = next((index for index, word in enumerate(words) if word in OWN_SCRIPTS), -1)
     return words[own + 1 :]
@@ -193,7 +193,7 @@ def _volume(volume: Mapping[str, Any]) -> str:
 
 
 def program_text(words: Sequence[str], env: Mapping[str, str]) -> str:
-    """The program that ranks run, whatever starts it: two commands are the same if their programs are."""
+    """Return the program that ranks run, without what starts it: commands with equal programs are equal."""
     if not words:
         return "(the image's entrypoint)"
     for family in ("OpenMPI5", "MPICH"):
@@ -207,7 +207,7 @@ def program_text(words: Sequence[str], env: Mapping[str, str]) -> str:
 
 
 def _bare(words: Sequence[str]) -> Iterator[str]:
-    """A program of Python is the same, whatever finds the interpreter."""
+    """Yield a program's words; a Python program is the same whichever way the interpreter is found."""
     rest = list(words)
     if rest and rest[0].rpartition("/")[2] == "torchrun":
         rest = rest[1:]

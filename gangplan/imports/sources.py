@@ -1,4 +1,4 @@
-"""Files and folders in; the objects of one kind in them out, each with its account and comments."""
+"""Find objects of one kind in files and folders, each with its account and comments."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _LIMITS = FileLimits(max_bytes=4 << 20, max_depth=64, max_entries=200_000)
 _MOST_FILES = 5000
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::?-([^{}]*))?\}|\$([A-Z_][A-Z0-9_]*)")
 _HELM = re.compile(r"\{\{.*?\}\}")
-# What a reader of a published manifest is to write over: <account>, REPLACE_WITH_YOUR_CLAIM, CHANGE_ME.
+# What a reader of a published manifest has to replace: <account>, REPLACE_WITH_YOUR_CLAIM, CHANGE_ME.
 _BLANK = re.compile(r"<([A-Za-z][A-Za-z0-9_ .-]*)>|\b((?:REPLACE_WITH|YOUR)_[A-Z0-9_]+|CHANGE_?ME)\b")
-# What jobs refer to that usually has a file of its own.
+# Objects that jobs refer to and that usually have a separate file.
 _SHARED = frozenset({*RUNTIMES, "PersistentVolumeClaim"})
-# Below these, a dollar sign is a shell's or the kubelet's.
+# Fields below which a dollar sign belongs to a shell or the kubelet.
 _FREE = frozenset(
     {"command", "args", "annotations", "data", "env", "Environment", "HyperParameters", "entry_point"}
 )
@@ -35,20 +35,23 @@ _FREE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class OtherObject:
-    """An object that came with a source, of any kind."""
+    """An object of any kind that came with a source."""
 
     value: Mapping[str, Any]
     document: Document
     base: tuple[str | int, ...]
 
     def account(self) -> Account:
-        """An account of its own, for a source that is made of several objects."""
+        """Return a separate account, for a source that consists of several objects."""
         return Account.of(self.document, self.base)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceObject:
-    """One object of a source. `others` are all objects of its file, then runtimes and claims of the other files."""
+    """An object of a source.
+
+    `others` are all objects of its file, then runtimes and claims of the other files.
+    """
 
     account: Account
     value: Mapping[str, Any]
@@ -57,7 +60,7 @@ class SourceObject:
 
 
 def files_of(named: Sequence[Path], suffixes: Sequence[str] = _YAML) -> list[Path]:
-    """The files that are named, and those in folders that are. Raises UserError for what is not there."""
+    """Return files that are named, and files in named folders. Raises UserError for what does not exist."""
     found: list[Path] = []
     for path in named:
         if path.is_dir():
@@ -79,9 +82,10 @@ def _is_hidden(path: Path, folder: Path) -> bool:
 def objects_of(
     files: Sequence[Path], takes: Callable[[Mapping[str, Any]], bool], filled: Mapping[str, str]
 ) -> tuple[list[SourceObject], list[Finding]]:
-    """The objects that the reader takes, in the order of the files. `filled` are the values of `--set`.
+    """Return the objects that the reader takes, in the order of the files.
 
-    A file that is no YAML is reported; files without an object of the kind are passed over.
+    `filled` are the values of `--set`. A file that is not YAML is reported; files without an object of the
+    kind are skipped.
     """
     found: list[SourceObject] = []
     findings: list[Finding] = []
@@ -96,7 +100,7 @@ def objects_of(
             continue
         text = fill(data.decode("utf-8", "surrogateescape"), filled)
         if path.suffix.lower() == ".json":
-            text = text.replace("\t", " ")  # YAML allows none there; strings of JSON have none
+            text = text.replace("\t", " ")  # YAML allows no tabs there, and strings of JSON have none
         documents, wrong = load_several(text.encode("utf-8", "surrogateescape"), path.as_posix(), _LIMITS)
         findings += wrong
         every = [one for document in documents for one in _inside(document, ())]
@@ -114,7 +118,7 @@ def objects_of(
 def _inside(
     document: Document, base: tuple[str | int, ...]
 ) -> Iterator[tuple[Document, tuple[str | int, ...], Any]]:
-    """The object of a document, or those of a List in it."""
+    """Yield the object of a document, or those of a List in it."""
     value = document.value
     for part in base:
         value = value[part]
@@ -129,8 +133,7 @@ def _inside(
 
 
 def fill(text: str, filled: Mapping[str, str]) -> str:
-    """The text with `${NAME}` and `$NAME` of the given names filled in, as envsubst does, and with blanks such as
-    `<NAME>`."""
+    """Fill in `${NAME}` and `$NAME` of the given names, as envsubst does, and blanks such as `<NAME>`."""
     if not filled:
         return text
     text = _VARIABLE.sub(lambda found: filled.get(found[1] or found[3], found[0]), text)
@@ -138,8 +141,10 @@ def fill(text: str, filled: Mapping[str, str]) -> str:
 
 
 def templates(account: Account, has_image: bool = False) -> Iterator[Finding]:
-    """Values that are still to be filled in, outside of what a shell or the kubelet expands; with `has_image`, not
-    those of images, because another one is named."""
+    """Yield findings for values that are still to be filled in, unless a shell or the kubelet expands them.
+
+    With `has_image`, images are skipped, because the user names another one.
+    """
     for entry in account.entries():
         is_image = entry.path[-1:] == ("image",)
         if is_image and has_image:

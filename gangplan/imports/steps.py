@@ -1,4 +1,4 @@
-"""What a source does before its workers start: Trainer's initializers, and jobs that the workers depend on."""
+"""Map what a source does before workers start: Trainer's initializers, and jobs that workers depend on."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from gangplan.resolve.roles import TAKEN
 from gangplan.resolve.tenant import default_class
 from gangplan.workspace import CATALOG
 
-# Where Trainer's initializers write to, and the volume that their pods and the workers share (Trainer v2.1 to v2.3,
-# pkg/initializers/utils/utils.py, plugins/jobset/constants).
+# Where Trainer's initializers write, and the volume that their pods share with the workers (Trainer v2.1 to
+# v2.3, pkg/initializers/utils/utils.py, plugins/jobset/constants).
 WORKSPACE, VOLUME = "/workspace", "initializer"
-# The variable that their token of Hugging Face is in: all keys of the secret become variables.
+# The variable with their token of Hugging Face: all keys of the secret become variables.
 TOKEN = "ACCESS_TOKEN"
 _NAME, _MOST = r"[a-z]([-a-z0-9]{0,18}[a-z0-9])?", 4
 _HUB = re.compile(r"hf://([A-Za-z0-9][-A-Za-z0-9_.]*/[A-Za-z0-9][-A-Za-z0-9_.]*)")
@@ -30,7 +30,7 @@ _OWN = "a run makes the pods of its steps"
 
 
 def steps_before(jobs: Mapping[str, Node], leads: tuple[str, ...]) -> list[str]:
-    """The replicated jobs that must be complete before any of `leads` starts, in the order of the source."""
+    """Return the replicated jobs that must be complete before any of `leads` starts, in order."""
     found, left = set[str](), list(leads)
     while left:
         job = jobs.get(left.pop())
@@ -43,7 +43,7 @@ def steps_before(jobs: Mapping[str, Node], leads: tuple[str, ...]) -> list[str]:
 
 
 def step_of_job(job: Node) -> Step | None:
-    """A replicated job of one pod as a step; None for several pods, or for none."""
+    """Return a replicated job of one pod as a step; None for several pods, or none."""
     template = job["template"]["spec"]
     pod = pod_of(template["template"])
     counts = [job["replicas"], template["parallelism"], template["completions"]]
@@ -53,7 +53,7 @@ def step_of_job(job: Node) -> Step | None:
 
 
 def map_steps(draft: Draft) -> None:
-    """The steps of the spec: what is fetched to a claim, and commands, in the order of the source."""
+    """Set the steps of the spec, in the order of the source: fetches to a claim, and commands."""
     for step in draft.work.before:
         entry = _fetched(draft, step) if step.fetches else _command(draft, step)
         if entry is None:
@@ -69,7 +69,7 @@ def map_steps(draft: Draft) -> None:
 
 
 def _fetched(draft: Draft, step: Step) -> dict[str, Any] | None:
-    """An initializer of Trainer: what it fetches to which folder, with which token."""
+    """Return the step for an initializer of Trainer: what it fetches to which folder, with which token."""
     settings = step.settings
     uri = (
         settings["storageUri"]
@@ -101,7 +101,7 @@ def _fetched(draft: Draft, step: Step) -> dict[str, Any] | None:
 
 
 def _workspace(draft: Draft, step: Step) -> str:
-    """The folder of the claim that takes the place of the source's volume."""
+    """Return the folder of the claim that replaces the source's volume."""
     data: dict[str, str] = draft.values.get("data", {})
     main = draft.work.workers.pod.main
     mount = next((one for one in main.mounts if one.name == VOLUME), None)
@@ -112,7 +112,7 @@ def _workspace(draft: Draft, step: Step) -> str:
         draft.put(f"data/{name}", path)
         entry: dict[str, Any] = {"accessModes": ["ReadWriteMany"]}
         if all(map(default_class, draft.home.clusters.values())):
-            entry["size"] = size  # otherwise it has to be there: a claim of gangplan's needs a class
+            entry["size"] = size  # otherwise it must exist: a claim that gangplan creates needs a class
         why = "what is fetched before the workers start, for all runs that use the same"
         draft.suggest(draft.team_file, ("claims", name), entry, why, step.node)
         draft.wonder(
@@ -134,7 +134,7 @@ def _token(draft: Draft, step: Step, entry: dict[str, Any]) -> None:
 
 
 def _offered(draft: Draft, node: Node) -> None:
-    """Clusters that let nobody reach Hugging Face: by which addresses is not the source's to say."""
+    """Ask about clusters without access to Hugging Face, whose addresses no source states."""
     for name, cluster in draft.home.clusters.items():
         if not {"huggingface", "internet"} & set(cluster.egress) and cluster.proxy is None:
             draft.wonder(
@@ -145,7 +145,7 @@ def _offered(draft: Draft, node: Node) -> None:
 
 
 def _bucket(draft: Draft, step: Step, text: str, node: Node) -> str:
-    """The connection of the team for a bucket, with the path in it; one that it must gain where it has none."""
+    """Return the team's connection for a bucket, with the path in it; without one, suggest it."""
     parts = urlsplit(text)
     bucket, path = parts.netloc, parts.path.strip("/")
     for name, one in draft.home.of_team.connections.items():
@@ -173,7 +173,7 @@ def _bucket(draft: Draft, step: Step, text: str, node: Node) -> str:
 
 
 def _image(draft: Draft, kind: str, node: Node) -> dict[str, str]:
-    """An image of the catalog that can fetch; else the job's, whose entry has to say that it can."""
+    """Return an image of the catalog that can fetch; else the job's, whose entry must say that it can."""
     catalog = draft.home.workspace.catalog
     able = [name for name, one in (catalog.images if catalog else {}).items() if kind in one.fetches]
     own = str(draft.values.get("image", ""))
@@ -196,7 +196,7 @@ def _image(draft: Draft, kind: str, node: Node) -> dict[str, str]:
 
 
 def _command(draft: Draft, step: Step) -> dict[str, Any] | None:
-    """Another job before the workers: its command in a pod of its own."""
+    """Return the step for another job before the workers: its command in a separate pod."""
     assert step.pod is not None  # only initializers come without a pod
     main = step.pod.main
     if main.has_entrypoint or not main.command:

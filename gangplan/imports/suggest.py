@@ -1,4 +1,7 @@
-"""What a workspace must gain before imported specs are right, as changes of its files that keep every other byte."""
+"""Suggest what a workspace must gain before imported specs are valid, and change its files for it.
+
+Changes keep every other byte of a file.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,11 @@ from gangplan.starter.values import flow
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """One change: in `file`, the mapping entry at `path` gets this value; a list at `path` gains the entries of a
-    tuple. `where` is the place in the source that needs it. One that `is_open` holds something that a person decides:
-    it is shown, and never written."""
+    """A change of a file: a value for the entry at `path`, or a tuple of new entries for the list there.
+
+    `where` is the place in the source that needs it. If it `is_open`, it contains something that a person has
+    to decide: it is shown, and never written.
+    """
 
     file: str
     path: tuple[str, ...]
@@ -31,7 +36,7 @@ class Suggestion:
         return "team" if self.file.startswith("specs/") else "platform"
 
     def text(self) -> str:
-        """The change as YAML from the top of its file."""
+        """Return the change as YAML, from the top level of its file."""
         value: Any = list(self.value) if isinstance(self.value, tuple) else self.value
         for name in reversed(self.path[1:]):
             value = {name: value}
@@ -41,7 +46,10 @@ class Suggestion:
 def applied(
     files: Mapping[str, bytes | None], suggestions: Iterable[Suggestion]
 ) -> tuple[dict[str, bytes], list[Suggestion]]:
-    """The texts of changed files by path, and the suggestions that have no place in them; None is an absent file."""
+    """Return the contents of changed files by path, and the suggestions that could not be applied.
+
+    A file that is None does not exist.
+    """
     texts: dict[str, bytes] = {}
     left: list[Suggestion] = []
     for one in suggestions:
@@ -57,9 +65,9 @@ def applied(
 
 
 def with_value(data: bytes | None, one: Suggestion) -> bytes | None:
-    """The file with the suggestion in it; None where it is written so that the suggestion has no place of its own.
+    """Return the file with the suggestion applied; None if it cannot be inserted as the file is written.
 
-    What is proved: the file then says what it said, and the suggestion, and nothing else.
+    The result is checked: the file contains what it did before, and the suggestion, and nothing else.
     """
     if data is None:
         return _new(one)
@@ -80,7 +88,7 @@ def with_value(data: bytes | None, one: Suggestion) -> bytes | None:
 
 
 def _new(one: Suggestion) -> bytes | None:
-    """A catalog is made where there is none; other files have to be there."""
+    """Return a new catalog with the suggestion; None for any other file, which must already exist."""
     if one.file != "images/catalog.yaml":
         return None
     from pathlib import Path
@@ -89,7 +97,7 @@ def _new(one: Suggestion) -> bytes | None:
 
 
 def _changed(value: dict[str, Any], path: tuple[str, ...], added: Any) -> dict[str, Any] | None:
-    """The file's value as it should be; None where something else stands in the way."""
+    """Return the value that the file should have; None if another value is in the way."""
     head, *rest = path
     inner = value.get(head)
     if rest:
@@ -108,7 +116,7 @@ def _changed(value: dict[str, Any], path: tuple[str, ...], added: Any) -> dict[s
 
 
 def _appended(text: str, document: Document, one: Suggestion, wanted: Any) -> str | None:
-    """Entries behind those of a list of a block, each on a line of its own."""
+    """Append entries to a block list, each on a separate line."""
     have: Any = document.value
     for name in one.path:
         have = have.get(name) if isinstance(have, dict) else None
@@ -125,7 +133,7 @@ def _appended(text: str, document: Document, one: Suggestion, wanted: Any) -> st
 
 
 def _inserted(text: str, document: Document, one: Suggestion, wanted: Any) -> str | None:
-    """The entry behind the last one of the deepest mapping on its way that is there, written as a block."""
+    """Insert the entry as a block after the last one of the deepest existing mapping on its path."""
     have: Any = document.value
     depth = 0
     while depth < len(one.path) - 1 and isinstance(have.get(one.path[depth]), dict) and have[one.path[depth]]:
@@ -150,7 +158,7 @@ def _inserted(text: str, document: Document, one: Suggestion, wanted: Any) -> st
 
 
 def _below_null(text: str, document: Document, one: Suggestion, depth: int) -> str | None:
-    """The entry below a field that was left empty."""
+    """Insert the entry below a field that was left empty."""
     key = document.where(one.path[: depth + 1], key=True)
     lines = text.splitlines(keepends=True)
     at, lead = key.line or 1, " " * ((key.column or 1) + 1)
@@ -165,8 +173,10 @@ def _below_null(text: str, document: Document, one: Suggestion, depth: int) -> s
 
 
 def _end(lines: list[str], first: int, indent: int) -> int:
-    """The number of lines up to the end of the block that begins at a line, with its indent; comments and blank
-    lines behind it belong to what follows."""
+    """Return the number of lines up to the end of the block that begins at a line, with its indent.
+
+    Comments and blank lines after it belong to what follows.
+    """
     at = end = first
     while at < len(lines):
         line = lines[at]
@@ -180,7 +190,7 @@ def _end(lines: list[str], first: int, indent: int) -> int:
 
 
 def _rewritten(text: str, document: Document, one: Suggestion, wanted: Any) -> str | None:
-    """The value on one line at the top of the way, in flow style, written anew; only where no comment is inside."""
+    """Rewrite the flow value that is highest on the path and on one line, in flow style."""
     for depth in range(len(one.path), 0, -1):
         way = one.path[:depth]
         value, have = wanted, document.value
@@ -201,7 +211,7 @@ def _rewritten(text: str, document: Document, one: Suggestion, wanted: Any) -> s
 
 
 def _close(line: str, start: int) -> int | None:
-    """Where a flow value of one line ends; None where this is none, or goes on."""
+    """Return where a flow value on one line ends; None if this is not one, or it continues."""
     if line[start : start + 1] not in ("{", "["):
         return None
     depth, quote = 0, ""

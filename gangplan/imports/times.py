@@ -1,4 +1,4 @@
-"""Deadlines, retries and priorities of a source as fields of the spec."""
+"""Map deadlines, retries and priorities of a source to fields of the spec."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from gangplan.model.duration import format_duration
 _DAY_S, _WEEK_S = 86_400, 7 * 86_400
 _MOST_RETRIES = 3
 _MOST_CODES = 64
-# Codes that gangplan's own scripts end with before the program starts (gangplan.rules.pods, exit-codes-clash).
+# Exit codes of gangplan's own scripts before the program starts (gangplan.rules.pods, exit-codes-clash).
 _OWN_CODES = range(196, 200)
 
 
 def map_times(draft: Draft) -> None:
-    """How long the run may take, and how often it may fail."""
+    """Map the time limit, the retries and the priority."""
     settings = draft.work.settings
     if limit := settings.get("timeout"):
         seconds = int(limit.value)
@@ -50,7 +50,7 @@ def map_times(draft: Draft) -> None:
 
 
 def map_exit_codes(draft: Draft, framework: str) -> None:
-    """Exit codes of the program that decide about retries: only of programs whose code the pod ends with."""
+    """Map exit codes that decide on retries, if the pod ends with the exit code of the program."""
     for field, codes, node in draft.work.exit_codes:
         kept = [code for code in codes if 1 <= code <= 255 and code not in _OWN_CODES]
         listed = [*draft.values.get("exitCodes", {}).get(field, ()), *kept]

@@ -1,4 +1,4 @@
-"""PyTorchJob, TFJob, XGBoostJob, JAXJob and PaddleJob: kubeflow.org/v1 (training-operator v1.9)."""
+"""Read PyTorchJob, TFJob, XGBoostJob, JAXJob and PaddleJob: kubeflow.org/v1 (training-operator v1.9)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from gangplan.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class JobKind:
-    """One kind of the operator.
+    """A kind of the operator.
 
-    `replicas` is the field with its roles, `container` the name of the one that trains; roles are in the order of
-    their ranks, `aside` are those whose pods run a part of their own. `sets` are what the operator gives its pods
-    (pkg/controller.v1/*/envvar.go); `told` are those that programs of a run have by another name.
+    `replicas` is the field with its roles, and `container` the name of the container that trains; `roles` are
+    in the order of their ranks, and `aside` are those whose pods do something else. `sets` are variables that
+    the operator gives its pods (pkg/controller.v1/*/envvar.go); `told` explains which of them programs of a
+    run have under another name.
     """
 
     label: str
@@ -73,7 +74,7 @@ PADDLEJOB = JobKind(
 
 
 def read_job(kind: JobKind, account: Account, others: Sequence[OtherObject] = ()) -> Workload:
-    """The workload of one of the operator's jobs. Raises ValueError for one without a pod that trains."""
+    """Return the workload of a job of the operator. Raises ValueError for one without a pod that trains."""
     root = account.root()
     spec = root["spec"]
     specs = {name.lower(): node for name, node in spec[kind.replicas].fields()}
@@ -113,7 +114,7 @@ def read_job(kind: JobKind, account: Account, others: Sequence[OtherObject] = ()
 
 
 def _role(kind: JobKind, node: Node | None, name: str) -> Role | None:
-    """Pods of one role; None where there are none."""
+    """Return the pods of one role; None if there are none."""
     if node is None or not node:
         return None
     count = node["replicas"].number()
@@ -128,7 +129,10 @@ def _role(kind: JobKind, node: Node | None, name: str) -> Role | None:
 
 
 def _torch(spec: Node, work: Workload) -> None:
-    """What a PyTorchJob says of torchrun, and the range of its workers (PaddleJob's has the same names)."""
+    """Map what a PyTorchJob specifies for torchrun, and the range of its workers.
+
+    PaddleJob has fields of the same names.
+    """
     policy = spec["elasticPolicy"]
     processes = spec["nprocPerNode"] or policy["nProcPerNode"]
     for one in (spec["nprocPerNode"], policy["nProcPerNode"]):

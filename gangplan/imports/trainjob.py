@@ -1,4 +1,4 @@
-"""TrainJob with its runtime: trainer.kubeflow.org/v1alpha1 (Kubeflow Trainer v2.0 to v2.3)."""
+"""Read a TrainJob with its runtime: trainer.kubeflow.org/v1alpha1 (Kubeflow Trainer v2.0 to v2.3)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ _STARTS: dict[str, tuple[Start, Framework]] = {
 
 
 def read_trainjob(account: Account, others: Sequence[OtherObject] = ()) -> Workload:
-    """The workload of a TrainJob. Raises SourceError where its runtime is not known, or has no pod that trains."""
+    """Return the workload of a TrainJob.
+
+    Raises SourceError if its runtime is not known, or has no pod that trains.
+    """
     root = account.root()
     spec = root["spec"]
     reference = spec["runtimeRef"]
@@ -79,7 +82,10 @@ def read_trainjob(account: Account, others: Sequence[OtherObject] = ()) -> Workl
 
 
 def _runtime(spec: Node, others: Sequence[OtherObject]) -> tuple[Node | None, KnownRuntime | None]:
-    """The runtime among the sources; else what is known of Trainer's own, or what the command tells."""
+    """Return the runtime among the sources, else what is assumed about it.
+
+    Raises SourceError if neither its name nor the command allows an assumption.
+    """
     name = spec["runtimeRef"]["name"].text()
     for one in others:
         metadata = one.value.get("metadata")
@@ -109,7 +115,10 @@ def _kind(policy: Node | None) -> str:
 def _roles(
     runtime: Node | None, known: KnownRuntime | None, trainer: Node, kind: str, spec: Node
 ) -> tuple[tuple[Role, ...], tuple[Step, ...]]:
-    """The pods that train, the launcher's first, whose counts are set later; and what is done before them."""
+    """Return the pods that train, launcher first, with counts to be set later; and the steps before them.
+
+    Raises SourceError if the runtime has no such pod.
+    """
     if runtime is None:
         worker = Role("worker", 1, PodOf(_alone(trainer, known), spec["absent"], more=()))
         return (worker,), tuple(_initializers(spec, {}))
@@ -134,7 +143,7 @@ def _roles(
 def _before(
     spec: Node, jobs: Mapping[str, Node], ancestors: Mapping[str, str], names: tuple[str, ...]
 ) -> Iterator[Step]:
-    """What must be complete before the pods that train start; other jobs of the runtime are asked about."""
+    """Yield the steps that end before the pods that train start; ask about other jobs of the runtime."""
     fetching = {
         name: one for one in INITIALIZERS if (name := ancestors.get(f"{one}-initializer", "")) in jobs
     }
@@ -157,7 +166,7 @@ def _before(
 
 
 def _initializers(spec: Node, jobs: Mapping[str, Node]) -> Iterator[Step]:
-    """Trainer's initializers: jobs of the runtime, with what the TrainJob says of them."""
+    """Yield Trainer's initializers: jobs of the runtime, with the TrainJob's settings for them."""
     for one in INITIALIZERS:
         settings, job = spec["initializer"][one], jobs.get(one)
         if settings or job is not None:
@@ -166,7 +175,7 @@ def _initializers(spec: Node, jobs: Mapping[str, Node]) -> Iterator[Step]:
 
 
 def _alone(trainer: Node, known: KnownRuntime | None) -> ContainerOf:
-    """The container where the runtime is not there: what the TrainJob says, and the rest as Trainer's own has it."""
+    """Return the container if the runtime is absent: as the TrainJob says, the rest as in Trainer's own."""
     command, args = trainer["command"].texts(), trainer["args"].texts()
     image = trainer["image"].text() or (known.image if known else "")
     node = LayeredNode(
@@ -179,7 +188,7 @@ def _alone(trainer: Node, known: KnownRuntime | None) -> ContainerOf:
 
 
 def _counts(work: Workload, policy: Node | None, trainer: Node) -> None:
-    """Nodes, and ranks on each."""
+    """Set the number of nodes, and the ranks on each."""
     stated, usual = trainer["numNodes"], policy["numNodes"] if policy else trainer["absent"]
     count = stated.number() or usual.number() or 1
     usual.dropped(REPLACED) if stated else usual.mapped("workers")
@@ -220,7 +229,7 @@ def _cores(text: str) -> int:
 
 
 def _mpi(work: Workload, mpi: Node, known: KnownRuntime | None) -> None:
-    """What the policy says of a launcher: ranks of a node, its own, and where keys are."""
+    """Map the policy's settings of a launcher: ranks per node, its own ranks, and where keys are."""
     per_node = mpi["numProcPerNode"]
     number = per_node.number() or 1
     if "slots" in work.settings:
@@ -240,7 +249,7 @@ def _mpi(work: Workload, mpi: Node, known: KnownRuntime | None) -> None:
 
 
 def _whole(spec: Node, runtime: Node | None, work: Workload) -> None:
-    """Policies of the TrainJob and its runtime."""
+    """Map policies of the TrainJob and its runtime."""
     suspend(spec["suspend"]) if spec["suspend"] else None
     spec["podGroupPolicy"].dropped(POD_GROUP)
     spec["managedBy"].dropped("the cluster file says whether runs are dispatched (multiKueue)")
@@ -268,7 +277,7 @@ def _whole(spec: Node, runtime: Node | None, work: Workload) -> None:
 
 
 def _room(jobset: Node, work: Workload) -> None:
-    """The size of the volume that initializers fetch to, which JobSet makes for each run (volumeClaimPolicies)."""
+    """Set the size of the initializers' volume, which JobSet creates for each run (volumeClaimPolicies)."""
     for policy in jobset["volumeClaimPolicies"].items():
         for one in policy["templates"].items():
             size = one.at("spec", "resources", "requests", "storage")

@@ -1,6 +1,7 @@
-"""Jobs that run once for each setting of parameters: their specs are sweeps, and each run is held against its setting.
+"""Import jobs that run once per setting of parameters as sweeps, and compare each run with its setting.
 
-While a source is read, a parameter stands in words and variables as a mark without spaces, which no shell takes apart.
+While a source is read, a marker without spaces replaces a parameter in words and variables, so that no shell
+splits it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _MARK = re.compile(r"GANGPLAN__([A-Za-z_][A-Za-z0-9_-]*?)__PARAMETER")
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """What is tried, as `parameters` of a sweep, how many trials at once, and where the source says so."""
+    """What is tried, as `parameters` of a sweep; how many trials run at once; and the place in the source."""
 
     parameters: Mapping[str, Any]
     at_once: int
@@ -26,12 +27,15 @@ class Trials:
 
 
 def mark(name: str) -> str:
-    """What stands for the value of a parameter."""
+    """Return the marker for the value of a parameter."""
     return f"GANGPLAN__{name}__PARAMETER"
 
 
 def as_sweep(values: Mapping[str, Any], trials: Trials) -> dict[str, Any]:
-    """The values of a job as those of a sweep. What a trial cannot say by itself is the sweep's to decide."""
+    """Convert the values of a job to those of a sweep.
+
+    What a trial's template cannot have is left to the sweep.
+    """
     template = {name: _written(one) for name, one in values.items() if name not in NOT_IN_TEMPLATE}
     return {"parameters": dict(trials.parameters), "maxConcurrent": trials.at_once, "template": template}
 
@@ -47,6 +51,6 @@ def _written(value: Any) -> Any:
 
 
 def with_setting(text: str, setting: Sequence[tuple[str, str]]) -> str:
-    """A text of the source as one trial has it."""
+    """Return a text of the source with the values of one trial."""
     given = dict(setting)
     return _MARK.sub(lambda found: given.get(found[1], found[0]), text) if given else text

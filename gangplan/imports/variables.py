@@ -1,4 +1,4 @@
-"""Variables and hosts that a source's controller gave to its pods, as the pods of a run have them."""
+"""Map variables and hosts that a source's controller gave its pods to those of a run."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gangplan.plan.launchers.shell import commands
 
 _NAME = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)|([A-Za-z_][A-Za-z0-9_]*))")
 _KUBELET = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
-# What the shell of a worker has to say for what other controllers give it, by how the run starts. Trainer v2.3 sets
-# PET_* and JAX_*, gangplan the variables of plain runs (plan/environment.py).
+# What a worker's shell has to set for variables of other controllers, by how the run starts. Trainer v2.3
+# sets PET_* and JAX_*, gangplan the variables of plain runs (plan/environment.py).
 _TORCH = {
     "RANK": "$PET_NODE_RANK",
     "NODE_RANK": "$PET_NODE_RANK",
@@ -68,13 +68,15 @@ SET_BY_TORCHRUN = frozenset(
 
 
 def script_in(words: Sequence[str]) -> int:
-    """The index of the script that a command hands to a shell; -1 without one."""
+    """Return the index of the script that a command passes to a shell; -1 without one."""
     return script_at(words, 0)
 
 
 def unwrapped(words: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
-    """The command with `$(NAME)` in its script written as a shell reads it, where NAME is set when the pod starts:
-    the kubelet fills that in, and would not in a run where nothing of that name is in the container's own list."""
+    """Return the command with `$(NAME)` in its script as a shell reads it, if pods start with NAME set.
+
+    The kubelet fills that in; in a run it would not if the container's own list has no variable of that name.
+    """
     at = script_in(words)
     if at < 0:
         return tuple(words)
@@ -83,8 +85,10 @@ def unwrapped(words: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
 
 
 def rewritten(draft: Draft, words: tuple[str, ...], framework: str, node: Node) -> tuple[str, ...]:
-    """The command of a run: a script is told by other names what the source's controller told it, and where the
-    first worker is. What cannot be put so is asked about."""
+    """Return the command of a run: its script first sets the variables of the source's controller.
+
+    The address of the first worker is also replaced. What cannot be expressed like this is asked about.
+    """
     words = _hosts(draft, words, framework, node)
     at = script_in(words)
     left = {
@@ -128,13 +132,13 @@ def _names(work: Workload, framework: str) -> dict[str, str]:
 
 
 def _told(work: Workload, words: Sequence[str], at: int, framework: str) -> dict[str, str]:
-    """Variables that the script reads and nothing sets, with what they are in a run."""
+    """Return the variables that the script reads and nothing sets, with their values in a run."""
     names = _names(work, framework)
     try:
         if framework == "torch" and not find(words, None):
             names = _renamed(work, framework)  # torchrun starts the whole script, and sets the rest
     except UnreadableError:
-        return {}  # a finding says so
+        return {}  # a finding reports it
     used = {found[1] or found[2] for found in _NAME.finditer(words[at])}
     try:
         set_here = {word.text.partition("=")[0] for one in commands(words[at]) for word in one.sets}
@@ -150,7 +154,7 @@ def _told(work: Workload, words: Sequence[str], at: int, framework: str) -> dict
 
 
 def _hosts(draft: Draft, words: tuple[str, ...], framework: str, node: Node) -> tuple[str, ...]:
-    """The name of the source's first pod, as the run's script finds it; names of others are asked about."""
+    """Replace the name of the source's first pod by an address in a run; ask about other names."""
     work = draft.work
     if not work.hosts:
         return words

@@ -1,4 +1,4 @@
-"""Volcano's Job: batch.volcano.sh/v1alpha1 (Volcano v1.8 to v1.14)."""
+"""Read Volcano's Job: batch.volcano.sh/v1alpha1 (Volcano v1.8 to v1.14)."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _WHOLE = (
     "runningEstimate",
     "ttlSecondsAfterFinished",
 )
-# What the plugins set beside VC_<TASK>_HOSTS and VC_<TASK>_NUM (volcano pkg/controllers/job/plugins: env, svc,
-# distributed-framework/pytorch and tensorflow).
+# What the plugins set besides VC_<TASK>_HOSTS and VC_<TASK>_NUM (volcano pkg/controllers/job/plugins: env,
+# svc, distributed-framework/pytorch and tensorflow).
 _INDEXES = ("VC_TASK_INDEX", "VK_TASK_INDEX")
 _OF_PYTORCH = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
 _OF_TENSORFLOW = ("TF_CONFIG",)
 
 
 def read_volcano(account: Account, others: Sequence[OtherObject] = ()) -> Workload:
-    """The workload of a Job of Volcano. Raises SourceError for one without a pod."""
+    """Return the workload of a Job of Volcano. Raises SourceError for one without a pod."""
     root = account.root()
     spec = root["spec"]
     name = root.at("metadata", "name").text() or root.at("metadata", "generateName").text()
@@ -64,7 +64,7 @@ def read_volcano(account: Account, others: Sequence[OtherObject] = ()) -> Worklo
 
 
 def _group(task: Node, number: int, spec: Node) -> Group | None:
-    """The pods of a task; None where there are none."""
+    """Return the pods of a task; None if there are none."""
     pod = pod_of(task["template"])
     replicas = task["replicas"].number()
     count = 1 if replicas is None else replicas
@@ -75,12 +75,12 @@ def _group(task: Node, number: int, spec: Node) -> Group | None:
 
 
 def _mounted(pod: PodOf, spec: Node) -> PodOf:
-    """A pod with the volumes of the job, which all of its containers mount."""
+    """Return a pod with the volumes of the job, which all of its containers mount."""
     main = pod.main
     for node in spec["volumes"].items():
         claim = node["volumeClaimName"]
         if not claim:
-            continue  # one that Volcano makes for the job
+            continue  # one that Volcano creates for the job
         source = LayeredNode(node, {"persistentVolumeClaim": LayeredNode(node, {"claimName": claim})})
         volume = VolumeOf(claim.text(), "persistentVolumeClaim", claim.text(), source)
         mount = MountOf(node["mountPath"].text(), volume, claim.text(), False, "", node)
@@ -89,7 +89,7 @@ def _mounted(pod: PodOf, spec: Node) -> PodOf:
 
 
 def _lead(plugins: dict[str, tuple[str, ...]], groups: Sequence[Group]) -> str:
-    """The task that starts MPI's ranks, where the plugin says it."""
+    """Return the task that starts the MPI ranks, if the plugin names it."""
     if "mpi" not in plugins:
         return ""
     stated = next((one.partition("=")[2] for one in plugins["mpi"] if one.startswith("--master=")), "master")
@@ -97,7 +97,7 @@ def _lead(plugins: dict[str, tuple[str, ...]], groups: Sequence[Group]) -> str:
 
 
 def _hosts(work: Workload, groups: Sequence[Group], plugins: dict[str, tuple[str, ...]]) -> None:
-    """Names of pods, and the variables that plugins set."""
+    """Set the names of pods, and the variables that plugins set."""
     names = set(_INDEXES) | (SETS if work.start == "mpi" else set())
     for group in groups:
         bare = re.sub(r"[^A-Z0-9]", "_", group.name.upper())
@@ -137,7 +137,7 @@ def _policies(spec: Node, work: Workload) -> None:
 
 
 def _task(task: Node) -> None:
-    """A task whose pods are workers or launcher."""
+    """Map a task whose pods are workers or the launcher."""
     task["replicas"].mapped("workers")
     task["name"].dropped("Trainer names the pods of a run")
     task["minAvailable"].dropped(POD_GROUP)

@@ -1,4 +1,4 @@
-"""Volumes of a source's pods: claims and secrets of the team, scratch space, files."""
+"""Map volumes of a source's pods: claims and secrets of the team, scratch space, files."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from gangplan.resolve.mounts import TAKEN
 from gangplan.spec.words import DNS_LABEL
 
 _SHM = "/dev/shm"
-# Where volumes that every pod gets are: of the service account, and the kubelet's own.
+# The folder of volumes that every pod gets: of the service account, and the kubelet's own.
 _TOKENS = "/var/run/secrets/kubernetes.io"
 _MODES = ("ReadWriteMany",)
 
 
 def map_volumes(draft: Draft, role: Role) -> None:
-    """What the container that trains mounts, then volumes that nothing mounts."""
+    """Map what the container that trains mounts, then volumes that nothing mounts."""
     mounted: set[str] = set()
     for mount in role.pod.main.mounts:
         mounted.add(mount.name)
@@ -62,7 +62,7 @@ def _mount(draft: Draft, mount: MountOf) -> None:
         _shm(draft, volume)
         return
     if volume.kind == "hostPath":
-        draft.host_paths.append(mount)  # a folder of the node is the platform's to give (platform.py)
+        draft.host_paths.append(mount)  # only the platform can give a folder of the node (platform.py)
         return
     if not path.startswith("/") or path == "/" or ":" in path:
         draft.ask(node, f"'{mount.path}' is no folder that a run can mount", "Choose another one.")
@@ -114,7 +114,7 @@ def _claim(draft: Draft, mount: MountOf, volume: VolumeOf, path: str) -> None:
 
 
 def _claim_name(draft: Draft, claim: str, mount: MountOf) -> str | None:
-    """The team's name of a claim; one that it must gain where it has none."""
+    """Return the team's name of a claim; without one, suggest it. Return None for an invalid name."""
     for name, entry in draft.home.of_team.claims.items():
         if (entry.claim_name or name) == claim:
             return name
@@ -241,7 +241,7 @@ _HANDLERS = {
 
 
 def mounts_of(container: ContainerOf) -> dict[str, str]:
-    """What stands at which folder, for comparisons."""
+    """Return the volume at each folder, for comparisons."""
     return {
         mount.path: f"{mount.volume.kind} {mount.volume.reference}".strip()
         for mount in container.mounts

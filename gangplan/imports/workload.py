@@ -1,4 +1,4 @@
-"""What is imported, whatever it was: roles with pods, ranks, and the policies of the whole, each with its place."""
+"""An imported job of any kind: roles with pods, ranks, and policies of the whole job, each with its place."""
 
 from __future__ import annotations
 
@@ -21,14 +21,18 @@ class SourceError(ValueError):
         self.help = help
 
 
-# How the ranks of a source start: mpirun over SSH, torch's environment (torchrun or variables), or one program a pod.
+# How ranks of a source start: mpirun over SSH, torch's environment (torchrun or variables), or one program
+# per pod.
 Start = Literal["mpi", "torch", "plain"]
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Pods of one shape. `ranks` is how many processes of the program each runs, 0 for one that only starts them;
-    `whole` is where all of the role stands, where that is more than its pods."""
+    """Pods of one shape.
+
+    `ranks` is how many processes of the program each of them runs, 0 for one that only starts them; `whole`
+    is the node of the whole role if that is more than its pods.
+    """
 
     name: str
     count: int
@@ -39,7 +43,7 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A value of the whole with the field of the source that it comes from."""
+    """A value of the whole job, with the field of the source that it comes from."""
 
     value: str | int
     node: Node
@@ -47,8 +51,11 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """What a source says of where it runs in a name of its own: a partition or pool, a GPU's model, a machine type of a
-    cloud, or the seconds of a grace period. gangplan.imports.hints holds it against the clusters."""
+    """What a source says in its own terms about where it runs.
+
+    It is a partition or pool, a GPU model, a machine type of a cloud, or the seconds of a grace period.
+    gangplan.imports.hints matches it with the clusters.
+    """
 
     kind: Literal["pool", "model", "machine", "grace"]
     text: str
@@ -57,7 +64,7 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range of workers, where it stands, and how often ranks are started again within one try."""
+    """A range of workers, its place, and how often ranks restart within one try."""
 
     span: tuple[int, int]
     node: Node
@@ -66,8 +73,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is done once before the workers start, in one pod. `fetches` is `dataset` or `model` for an initializer of
-    Trainer: `settings` are what the TrainJob says of it, and there may be no pod where its runtime is not known."""
+    """What is done once, in one pod, before the workers start.
+
+    `fetches` is `dataset` or `model` for an initializer of Trainer. `settings` are the TrainJob's for it, and
+    it may have no pod if its runtime is not known.
+    """
 
     name: str
     node: Node
@@ -76,24 +86,29 @@ class Step:
     settings: Node | None = None
 
     def stated(self, name: str) -> Node | None:
-        """The value of a variable of its pod; None where there is none."""
+        """Return the value of a variable of its pod; None if the pod does not have it."""
         env = self.pod.main.env if self.pod else ()
         return next((one.node["value"] for one in env if one.name == name), None)
 
 
 @dataclass(slots=True)
 class Workload:
-    """One job of another system.
+    """A job of another system.
 
-    `roles` hold the workers last; a launcher that runs no ranks comes first. `settings` are by the field of the
-    spec that they become: name, timeout (seconds), retries, priority, slots, workers, description. `sets` are
-    variables that the source's controller gives its pods, which need no place in a spec; `told` says how programs
-    find the same in a run. Roles `aside` run a part of their own beside the ranks; steps `before` run once and end before
-    them, and `room` is how large a volume the source has for what they fetch. `hosts` is a pattern of the names
-    of its pods, `first_host` of the one where the others meet; `renames` are variables that hold the `count` of workers or the
-    `index` of a pod. `again` is there where nothing says how ranks start: it reads the source again as the image in
-    the catalog starts them. `new_claims` are claims that the team must gain for fields other than `data`; with `starts_ranks` the
-    system itself starts each rank, without a launcher in the command. With `trials` it runs once for each setting of parameters.
+    `roles` end with the workers; a launcher without ranks comes first. Roles `aside` run something else next
+    to the ranks; steps `before` run once and end before them, and `room` is the size of the source's volume
+    for what they fetch.
+
+    `settings` are by the field of the spec that they become: name, timeout (seconds), retries, priority,
+    slots, workers, description. `new_claims` are claims that the team must gain for fields other than `data`.
+
+    `sets` are variables that the source's controller gives its pods, and that no spec needs; `told` explains
+    how programs find the same in a run; `renames` are variables with the `count` of workers or the `index` of
+    a pod. `hosts` is a pattern of the names of its pods, `first_host` of the one where the others meet.
+
+    `again` is set if the source does not say how ranks start: it reads the source again for the way of the
+    image in the catalog. With `starts_ranks`, the system itself starts each rank, without a launcher in the
+    command. With `trials`, the job runs once for each setting of parameters.
     """
 
     kind: str
@@ -129,11 +144,11 @@ class Workload:
     trials: Trials | None = None
 
     def place(self) -> Location:
-        """Where the source begins."""
+        """Return where the source begins."""
         return self.account.where(())
 
     def entries(self) -> tuple[Entry, ...]:
-        """What became of every leaf, of the source and of what came with it."""
+        """Return what became of every leaf, of the source and of what came with it."""
         return tuple(entry for account in (self.account, *self.others) for entry in account.entries())
 
     @property
@@ -143,11 +158,11 @@ class Workload:
 
     @property
     def launcher(self) -> Role | None:
-        """The pod that starts the ranks, where it is one of its own."""
+        """The pod that starts the ranks, if it is a separate one."""
         return self.roles[0] if len(self.roles) > 1 and self.roles[0].name == "launcher" else None
 
     @property
     def lead(self) -> Role:
-        """The pod whose command a run has: that which starts the ranks, else the workers', else one with a command."""
+        """The pod with the command of the run: the launcher, else workers, else any with a command."""
         named = (one for one in reversed(self.roles) if not one.pod.main.has_entrypoint)
         return self.launcher or next(named, self.workers)

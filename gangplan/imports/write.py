@@ -1,4 +1,4 @@
-"""Specs and changed files on disk: all of them or none."""
+"""Write specs and changed files to disk: all of them or none."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from gangplan.starter.write import replace_file, write_new
 def write_all(
     root: Path, new: Mapping[str, str], before: Mapping[str, bytes | None], after: Mapping[str, bytes]
 ) -> None:
-    """Write the new files, and put the changed ones in the place of what was there.
+    """Write the new files, and replace the changed ones.
 
-    Raises UserError where a new file exists, ToolError where another was changed meanwhile or the system refuses;
-    then everything is as it was.
+    Raises UserError if a new file exists or a changed one is a link, ToolError if another file was changed
+    meanwhile or the system refuses; then everything is as it was.
     """
     for name in after:
         path = root / name

@@ -1,4 +1,4 @@
-"""The command as the spec has it, once it is known: what is still open in it, and how long it may be."""
+"""Write the command into the spec: check what is still open in it, and how long it is."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from gangplan.plan.reserved import is_needed, is_reserved
 from gangplan.plan.words import unexpanded
 from gangplan.rules.imports import IMPORT_TEMPLATE
 
-_MOST_WORDS = 128  # of a command (spec/job.py); a script has as many as it likes
+_MOST_WORDS = 128  # the most words of a command (spec/job.py); a script may have any number
 
-# A line that does nothing but set one variable.
+# A line that only sets one variable.
 _SETS = re.compile(
     r"^[ \t]*export[ \t]+([A-Za-z_]\w*)=(?:[^\s\"'\\;&|$`]*|\"[^\"$`\\]*\"|'[^']*')[ \t]*\n", re.MULTILINE
 )
 
 
 def write_command(draft: Draft, found: Converted, node: Node) -> None:
-    """Put the command into the spec. Variables in words that no shell reads are a template's, or a mistake."""
+    """Put the command into the spec.
+
+    Variables in words that no shell reads belong to a template, or are a mistake.
+    """
     work = draft.work
     if left := [] if draft.given_command else unexpanded(found.command):
         names = " and ".join(f"${name}" for name in left)
@@ -47,7 +50,7 @@ def write_command(draft: Draft, found: Converted, node: Node) -> None:
 
 
 def _without_launch(draft: Draft, words: tuple[str, ...]) -> tuple[str, ...]:
-    """A script without lines that set how ranks are started, such as I_MPI_HYDRA_BOOTSTRAP: the run sets it."""
+    """Return a script without lines for how ranks start, such as I_MPI_HYDRA_BOOTSTRAP: the run sets that."""
     if len(words) < 3 or "\n" not in words[-1]:
         return words
 

@@ -1,4 +1,7 @@
-"""Azure ML: command jobs of the CLI (v2), as YAML or as `az ml job show` prints them, and steps of pipelines."""
+"""Read jobs of Azure ML: command jobs of the CLI (v2) and steps of pipelines.
+
+Command jobs are YAML, or what `az ml job show` prints.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ _DATA_TYPES = frozenset(
 
 
 def is_command_job(value: Mapping[str, Any]) -> bool:
-    """Whether an object is a command job."""
+    """Return whether an object is a command job."""
     if not isinstance(value.get("command"), str) or value.get("kind") is not None:
         return False
     schema = str(value.get("$schema", ""))
@@ -43,7 +46,10 @@ def is_command_job(value: Mapping[str, Any]) -> bool:
 
 
 def read_azureml(account: Account, others: Sequence[OtherObject] = ()) -> Workload:
-    """The workload of a command job. Raises SourceError for what no single run is: Ray, or a step of a search."""
+    """Return the workload of a command job.
+
+    Raises SourceError for what is not a single run: Ray, or a step of a search.
+    """
     return _Job(account).workload()
 
 
@@ -54,7 +60,7 @@ class _Job:
         self.values: dict[str, str] = {}
 
     def workload(self) -> Workload:
-        """The workload, with every field in its account."""
+        """Return the workload, with every field in its account."""
         root = self.root
         kind = root["distribution"]["type"].text().lower().replace("_", "")
         if kind and kind not in _STARTS:
@@ -102,7 +108,7 @@ class _Job:
             work.hints.append(Hint("pool", bare, compute))
 
     def _ranks(self, work: Workload, kind: str) -> None:
-        """Processes on each machine; where no machine type says how many GPUs there are, as many of these."""
+        """Map processes per machine; without a machine type, a machine is assumed to have as many GPUs."""
         distribution = self.root["distribution"]
         distribution["type"].mapped("framework")
         per = distribution["process_count_per_instance"]
@@ -151,7 +157,7 @@ class _Job:
             )
 
     def _data(self, work: Workload) -> None:
-        """Inputs and outputs: data become claims of the team, everything else a value."""
+        """Map inputs and outputs: data become claims of the team, everything else a value."""
         for name, node in self.root["inputs"].fields():
             self._input(name, node, work)
         for name, node in self.root["outputs"].fields():
@@ -202,7 +208,7 @@ class _Job:
             node.mapped("command")
 
     def _handed(self, name: str, what: str, node: Node, work: Workload) -> None:
-        """An input that the pipeline hands over: what another step wrote, on its claim; else a question."""
+        """Map an input that the pipeline passes: another step's output is on its claim, else ask."""
         found = re.fullmatch(r"parent\.jobs\.([\w-]+)\.outputs\.([\w-]+)", what)
         self.values[f"inputs.{name}"] = f"/inputs/{name}" if found else node.text()
         if found:
@@ -236,7 +242,7 @@ class _Job:
         )
 
     def _filled(self, text: str, work: Workload, node: Node) -> str:
-        """A text with its placeholders filled in; those that nothing fills are asked about."""
+        """Return a text with its placeholders filled in; ask about those without a value."""
         text = _OPTIONAL.sub(
             lambda found: (
                 found[1] if all(one in self.values for one in PLACEHOLDER.findall(found[1])) else ""

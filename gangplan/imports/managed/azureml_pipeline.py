@@ -1,5 +1,7 @@
-"""Files with jobs of Azure ML: command jobs, searches, and the steps of pipelines with their components; others are
-refused."""
+"""Find jobs of Azure ML in files: command jobs, searches, and steps of pipelines with their components.
+
+Jobs of other types are refused.
+"""
 
 from __future__ import annotations
 
@@ -34,19 +36,19 @@ _IN_ORDER = (
     "each step of the pipeline becomes a spec of its own; the order of steps, and what the pipeline hands from one to the next, do not",
     "Start them in order, in Git; put what they share on a claim.",
 )
-# Pipelines may be components of pipelines.
+# Components of a pipeline may be pipelines.
 _DEEPEST = 8
 
 
 def kind_of(value: Mapping[str, Any]) -> str:
-    """The kind of a job by its type, or by its schema."""
+    """Return the kind of a job, from its type or its schema."""
     schema = str(value.get("$schema", "")).rpartition("/")[2].partition(".")[0].removesuffix("Job").lower()
     return str(value.get("type") or schema or ("pipeline" if isinstance(value.get("jobs"), dict) else ""))
 
 
 @dataclass(slots=True)
 class _Found:
-    """What files hold: sources, findings, and components by their name."""
+    """The contents of files: sources, findings, and components by name."""
 
     known: Mapping[str, Account]
     findings: list[Finding]
@@ -57,15 +59,17 @@ class _Found:
 def find_azureml(
     files: Sequence[Path], filled: Mapping[str, str]
 ) -> tuple[list[SourceObject], list[Finding]]:
-    """Command jobs and searches of files, and steps of pipelines. A component that a workspace or a registry keeps is
-    known where its file is among these."""
+    """Find command jobs, searches and steps of pipelines in files.
+
+    A component that a workspace or a registry keeps is known if its file is among these.
+    """
     jobs, findings = objects_of(files, lambda value: _is_job(value) or _is_component(value), filled)
     known = {str(one.value["name"]): one.account for one in jobs if _is_component(one.value)}
     found = _Found(known, findings)
     for one in jobs:
         kind = kind_of(one.value)
         if _is_component(one.value) and not all(_is_component(each.value) for each in jobs):
-            continue  # it stands beside the jobs that use it
+            continue  # it only serves the jobs that use it
         if kind == "sweep":
             _search(one, found)
         elif is_command_job(one.value):
@@ -92,12 +96,12 @@ def _is_job(value: Mapping[str, Any]) -> bool:
 
 
 def _is_component(value: Mapping[str, Any]) -> bool:
-    """Whether it is a component of its own, which pipelines name."""
+    """Return whether a file is a component by itself, which pipelines refer to."""
     return "Component" in str(value.get("$schema", "")) and "name" in value
 
 
 def _search(one: SourceObject, found: _Found) -> None:
-    """A search, as the job of one trial."""
+    """Add a search, as the job of one trial."""
     try:
         component = component_of(one.account.root(), found.known, "trial")
         found.sources.append(replace(one, account=swept(one.account, component)))
@@ -108,7 +112,7 @@ def _search(one: SourceObject, found: _Found) -> None:
 
 
 def _elsewhere(place: Location, name: str, step: Mapping[str, Any]) -> Finding:
-    """A step that is no command, or whose command is not here."""
+    """Return the finding for a step that is not a command, or whose command is not in the files."""
     if (kind := str(step.get("type", ""))) in _OTHERS:
         why, help = _OTHERS[kind]
         return Finding(IMPORT_SOURCE, place, f"the step {name} cannot be imported: {why}", help)
@@ -126,8 +130,11 @@ def _steps(
     above: tuple[tuple[str, Account], ...],
     given: Node,
 ) -> None:
-    """The steps of a pipeline, each a source of its own; their order is no part of a spec. `above` are the names and
-    the accounts of the steps that the pipeline is a component of, `given` the inputs that it has."""
+    """Add the steps of a pipeline, each as a separate source; a spec does not have their order.
+
+    If the pipeline is a component, `above` has the names and accounts of the steps that it is in; `given` are
+    its inputs.
+    """
     value = account.root()["jobs"]
     for name, place in value.fields():
         step = place.value
@@ -166,7 +173,7 @@ def _steps(
             found.findings.append(refused)
 
 
-# Of a pipeline as a whole, what becomes of it.
+# What becomes of the fields of a whole pipeline.
 _OF_WHOLE = {
     **dict.fromkeys(("type", "$schema", "version"), "it says what kind of file this is"),
     **dict.fromkeys(
@@ -179,8 +186,10 @@ _OF_WHOLE = {
 
 
 def _whole(pipeline: Account, first: SourceObject, left: Sequence[Account]) -> None:
-    """What a pipeline says beside its steps stands in the account of the first of them, with the steps that are `left`
-    because they are refused."""
+    """Add what a pipeline has besides steps to the account of its first step.
+
+    Steps that are `left` because they were refused are added, too.
+    """
     rest, account = pipeline.without("jobs"), first.account
     for key, why in _OF_WHOLE.items():
         rest.root()[key].dropped(why)
@@ -190,8 +199,10 @@ def _whole(pipeline: Account, first: SourceObject, left: Sequence[Account]) -> N
 
 
 def _handed(step: Node, component: Node, given: Node) -> Node:
-    """The inputs of a pipeline that is a component: what the step says, with the pipeline's own values in it, over
-    the component's defaults."""
+    """Return the inputs of a pipeline that is a component.
+
+    The step's values, with the outer pipeline's filled in, override the component's defaults.
+    """
     values: dict[str, Any] = {}
     for name, node in component["inputs"].fields():
         node.dropped("the step gives its value")

@@ -1,5 +1,7 @@
-"""A step of a pipeline of Azure ML as one job: what the step says, over what its component says, with the values that the
-pipeline hands to it."""
+"""Merge a step of an Azure ML pipeline with its component into one job.
+
+The step's fields override the component's, and values that the pipeline passes are filled in.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from gangplan.imports.made import SELF, Made, Origin
 from gangplan.imports.managed.rest import PLACEHOLDER
 from gangplan.source import FileLimits, load_several
 
-# Blocks of a step whose fields stand over those of its component one by one (azure-ai-ml 1.35, entities/_builders/command.py).
+# Blocks whose fields override those of the component one by one (azure-ai-ml 1.35,
+# entities/_builders/command.py).
 _JOINED = ("inputs", "outputs", "environment_variables", "resources", "distribution", "limits")
 _LIMITS = FileLimits(max_bytes=1 << 20, max_depth=64, max_entries=20_000)
 _REGISTERED = "azureml:"
@@ -22,13 +25,13 @@ _KEPT = re.compile(
     r"azureml:([\w.-]+)(?:[:@][\w.-]+)?|azureml://(?:registries/[\w.-]+/)?components/([\w.-]+)(?:/.*)?"
 )
 _PARENT = "parent.inputs."
-# An input of a step that is one of its pipeline.
+# A reference to an input of the pipeline.
 PARENT = re.compile(r"\$\{\{\s*parent\.inputs\.([\w.-]+)\s*\}\}")
 _OVER = "the step of the pipeline says another"
 
 
 class StepAccount(Account):
-    """The account of a step. `others` are those of its component and of the pipeline's inputs that it is handed."""
+    """The account of a step; `others` are those of its component and of the pipeline inputs that it gets."""
 
     __slots__ = ("others", "tree")
 
@@ -38,13 +41,15 @@ class StepAccount(Account):
         self.tree, self.others = tree, others
 
     def root(self) -> Node:
-        """The cursor at the top of the whole job."""
+        """Return the node at the top of the whole job."""
         return Made(self, self.tree)
 
 
 def component_of(step: Node, known: Mapping[str, Account], key: str = "component") -> Account | None:
-    """The component that a step names: a file beside the pipeline's, or one of the `known` by its name, where the
-    workspace or a registry keeps it. None for one that is nowhere here."""
+    """Return the component that a step refers to; None if it is not available here.
+
+    It is a file next to the pipeline's, or one of the `known` by name if a workspace or a registry keeps it.
+    """
     name = step[key].text()
     if not name:
         return None
@@ -64,7 +69,7 @@ def component_of(step: Node, known: Mapping[str, Account], key: str = "component
 
 
 def joined(step: Account, name: str, component: Account | None, given: Node) -> StepAccount:
-    """The step `name` as one job. `given` are the inputs of the pipeline."""
+    """Merge the step `name` and its component into one job; `given` are the inputs of the pipeline."""
     root = step.root()
     base = component.root() if component is not None else None
     tree: dict[str, Any] = {"name": Origin(name)}
@@ -94,7 +99,7 @@ def joined(step: Account, name: str, component: Account | None, given: Node) -> 
 
 
 def _hand_over(inputs: Any, given: Node) -> None:
-    """Inputs that are inputs of the pipeline have their values: scalars, data, or defaults of those with a type."""
+    """Fill in inputs that refer to the pipeline's: scalars, data, or defaults of inputs with a type."""
     for name, one in inputs.items() if isinstance(inputs, dict) else ():
         place = one.get("path") if isinstance(one, dict) else one
         found = PLACEHOLDER.fullmatch(str(place.value)) if isinstance(place, Origin) else None
@@ -108,14 +113,14 @@ def _hand_over(inputs: Any, given: Node) -> None:
 
 
 def _plain(value: Any, node: Node) -> Any:
-    """A value of the pipeline at the place of the step that names it."""
+    """Return a value of the pipeline, at the place in the step that refers to it."""
     if isinstance(value, dict):
         return {SELF: Origin(None, node), **{key: _plain(one, node) for key, one in value.items()}}
     return Origin(value, node)
 
 
 def tree_of(node: Node) -> Any:
-    """A part of a source as a tree whose leaves know where they come from."""
+    """Convert a part of a source to a tree whose leaves know where they come from."""
     if isinstance(node.value, dict):
         return {SELF: Origin(None, node), **{key: tree_of(one) for key, one in node.fields()}}
     if isinstance(node.value, list):

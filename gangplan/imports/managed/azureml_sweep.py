@@ -1,6 +1,7 @@
-"""A search of Azure ML (a sweep job) as one job with parameters: what its trial says, under what the search says itself.
+"""Convert a search of Azure ML (a sweep job) to a job with parameters.
 
-The kinds of distributions are those of azure-ai-ml 1.35, entities/_job/sweep/search_space.py.
+Its trial is the job, and the search's own fields override those of the trial. The kinds of distributions are
+those of azure-ai-ml 1.35, entities/_job/sweep/search_space.py.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from gangplan.imports.managed.azureml_step import StepAccount, tree_of
 from gangplan.imports.trials import Trials
 from gangplan.imports.workload import SourceError
 
-# Of the search, not of its trials.
+# Fields that belong to the search, not to its trials.
 _OF_SEARCH = ("trial", "search_space", "sampling_algorithm", "objective", "limits", "early_termination", "type", "$schema")  # fmt: skip
-# How many trials a search without a limit has, and at once (azure-ai-ml 1.35 has no default; the service's is 1000).
+# Trials of a search without a limit, in total and at once (azure-ai-ml 1.35 has no default; the service's is
+# 1000).
 _MOST = 20
 _SEED = 1
 
@@ -32,7 +34,7 @@ class SweptAccount(StepAccount):
 
 
 def swept(search: Account, component: Account | None) -> SweptAccount:
-    """A search as the job of one trial. Raises SourceError where its trial is kept elsewhere."""
+    """Convert a search to the job of one trial. Raises SourceError if the trial is kept elsewhere."""
     root = search.root()
     trial = component.root() if component is not None else root["trial"]
     if not isinstance(trial.value, dict) or "command" not in trial.value:
@@ -68,7 +70,10 @@ def swept(search: Account, component: Account | None) -> SweptAccount:
 
 
 def trials_of(search: Account, questions: list[tuple[Node, str, str]]) -> Trials:
-    """What a search tries. Raises SourceError for a distribution that a sweep does not have."""
+    """Return the trials of a search.
+
+    Raises SourceError for a distribution that a sweep does not have.
+    """
     root = search.root()
     space, limits = root["search_space"], root["limits"]
     of = {name: _drawn(name, node) for name, node in space.fields()}
@@ -112,7 +117,10 @@ def trials_of(search: Account, questions: list[tuple[Node, str, str]]) -> Trials
 
 
 def _drawn(name: str, node: Node) -> Any:
-    """One parameter: a list of values, or a range."""
+    """Convert a parameter to a list of values or a range.
+
+    Raises SourceError for a distribution that a sweep does not have.
+    """
     kind = node["type"].text().lower()
     node.mapped(f"parameters.{name}")
     low, high = node["min_value"].value, node["max_value"].value
@@ -142,5 +150,5 @@ def _drawn(name: str, node: Node) -> Any:
 
 
 def _rounded(number: float) -> float:
-    """A number as people write it, without what floating point adds."""
+    """Round a number to what people write, without floating-point noise."""
     return float(f"{number:.10g}")

@@ -1,8 +1,8 @@
-"""Fields of a command job of Azure ML that a run does not need, or that a person has to answer.
+"""Fields of an Azure ML command job that a run does not need, or that a person has to decide.
 
-The fields are those of the schemas of azure-ai-ml (sdk/ml/azure-ai-ml/azure/ai/ml/_schema/job of azure-sdk-for-python, 2024
-to 2026: command_job.py, parameterized_command.py, base_job.py, distribution.py, job_resource_configuration.py); a test holds
-the tables to the package where it is installed.
+The fields are those of the schemas of azure-ai-ml (sdk/ml/azure-ai-ml/azure/ai/ml/_schema/job of
+azure-sdk-for-python, 2024 to 2026: command_job.py, parameterized_command.py, base_job.py, distribution.py,
+job_resource_configuration.py); a test compares the tables with the package if it is installed.
 """
 
 from __future__ import annotations

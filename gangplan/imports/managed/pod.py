@@ -1,4 +1,4 @@
-"""The pod that a job of a managed service amounts to, as a tree of origins."""
+"""Build the pod that corresponds to a job of a managed service, as a tree of origins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gangplan.records import dataclass
 from gangplan.spec.machines import INSTANCES
 
 _GPU = "nvidia.com/gpu"
-# What a node keeps for the kubelet and the system, in hundredths: managed services give a job the whole machine.
+# Percent of a node left after the kubelet and the system: managed services give a job the whole machine.
 _OF_CPU, _OF_MEMORY = 90, 85
 
 
@@ -34,12 +34,12 @@ class Managed:
 
     @property
     def gpu_count(self) -> int:
-        """GPUs of each machine: those of its type, else as many as were stated."""
+        """The GPUs of each machine: those of its type, else as many as were stated."""
         known = INSTANCES.get(self.machine.lower())
         return known.gpus if known else self.gpus or 0
 
     def pod(self) -> PodOf:
-        """The pod. Its volumes are claims."""
+        """Build the pod; its volumes are claims."""
         container: dict[str, Any] = {
             SELF: Origin(None, self.command_node),
             "name": Origin("node"),
@@ -81,14 +81,14 @@ class Managed:
         if self.gpu_count:
             found[_GPU] = Origin(str(self.gpu_count), self.machine_node)
         known = INSTANCES.get(self.machine.lower())
-        if known is not None and not known.gpus:  # with GPUs, a worker has its share of the node
+        if known is not None and not known.gpus:  # with GPUs, a worker gets its share of the node
             found["cpu"] = Origin(str(max(1, known.cpu * _OF_CPU // 100)), self.machine_node)
             found["memory"] = Origin(f"{max(1, int(known.memory * _OF_MEMORY / 100))}Gi", self.machine_node)
         return found
 
 
 def claim_of(*parts: str) -> str:
-    """A name for a claim from what a service calls the data."""
+    """Return a name for a claim, from what a service calls the data."""
     name = re.sub(r"[^a-z0-9]+", "-", "-".join(part for part in parts if part).lower()).strip("-")
     name = name if name[:1].isalpha() else f"data-{name}".strip("-")
     return name[:63].strip("-")

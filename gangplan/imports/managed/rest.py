@@ -1,4 +1,4 @@
-"""What services have in common: tags, and marks for the fields of a source that nothing else has read."""
+"""What managed services have in common: tags, and marks for fields that nothing else has read."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ PLACEHOLDER = re.compile(r"\$\{\{\s*([^{}]*?)\s*\}\}")
 
 
 def mark(node: Node, path: Sequence[str], how: str, why: str) -> None:
-    """Mark what is at a path, `dropped` or `asked`; lists on its way are gone through, and mappings whose keys are names
-    of the user's own (inputs, outputs)."""
+    """Mark what is at a path as `dropped` or `asked`.
+
+    It also walks through lists, and through mappings whose keys are the user's own names (inputs, outputs).
+    """
     if isinstance(node.value, list):
         for one in node.items():
             mark(one, path, how, why)
@@ -29,7 +31,7 @@ def mark(node: Node, path: Sequence[str], how: str, why: str) -> None:
 
 
 def tag(key: str, node: Node, work: Workload) -> None:
-    """A tag of a service as a label, where it can be one."""
+    """Map a tag of a service to a label if it is a valid one."""
     name = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
     if (
         name
@@ -43,7 +45,7 @@ def tag(key: str, node: Node, work: Workload) -> None:
 
 
 def started_by(root: Node, machines: int) -> int:
-    """How many processes a job's own command starts on each machine; 0 where it says nothing of that."""
+    """Return how many processes the command of a job starts on each machine; 0 if it does not state that."""
     stated = {f"inputs.{name}": node.text() for name, node in root["inputs"].fields()}
     text = PLACEHOLDER.sub(lambda found: stated.get(found[1], found[0]), root["command"].text())
     try:
@@ -54,7 +56,7 @@ def started_by(root: Node, machines: int) -> int:
 
 
 def store_of(path: str) -> str:
-    """What keeps the data that a path names: a datastore, a data asset, an account."""
+    """Return what keeps the data at a path: a datastore, a data asset, an account."""
     for rule in (
         r"azureml://(?:.*/)?datastores/([\w-]+)",
         r"azureml:([\w.-]+?)(?:[:@].*)?$",

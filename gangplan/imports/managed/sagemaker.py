@@ -1,4 +1,4 @@
-"""SageMaker: the request of CreateTrainingJob as boto3 takes it, or what describe-training-job prints."""
+"""Read a SageMaker job: a CreateTrainingJob request for boto3, or the output of describe-training-job."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gangplan.imports.sources import OtherObject
 from gangplan.imports.workload import Role, Setting, SourceError, Start, Workload
 
 CODE = "/opt/ml/code"
-# Hyperparameters that switch on how ranks start (params.py of sagemaker-training 4.7).
+# Hyperparameters that select how ranks start (params.py of sagemaker-training 4.7).
 _STARTS: dict[str, Start] = {
     "sagemaker_mpi_enabled": "mpi",
     "sagemaker_torch_distributed_enabled": "torch",
@@ -31,12 +31,15 @@ _STARTS: dict[str, Start] = {
 
 
 def is_training_job(value: Mapping[str, Any]) -> bool:
-    """Whether an object is a request or a description of a training job."""
+    """Return whether an object is a request for a training job, or a description of one."""
     return "AlgorithmSpecification" in value and ("TrainingJobName" in value or "ResourceConfig" in value)
 
 
 def read_sagemaker(account: Account, others: Sequence[OtherObject] = ()) -> Workload:
-    """The workload of a training job. Raises SourceError for one without machines, or with machines of two types."""
+    """Return the workload of a training job.
+
+    Raises SourceError for one without machines, or with machines of two types.
+    """
     return _Job(account).workload()
 
 
@@ -49,7 +52,7 @@ class _Job:
         self.work: Workload | None = None
 
     def workload(self) -> Workload:
-        """The workload, with every field in its account."""
+        """Return the workload, with every field in its account."""
         count = self._machines()
         start, is_open = self._start()
         program = self.parameters.get("sagemaker_program")
@@ -72,7 +75,10 @@ class _Job:
         return work
 
     def _machines(self) -> int:
-        """The machine type and how many; several groups have to be of one type."""
+        """Read the machine type, and return the number of machines.
+
+        Raises SourceError without machines, or if groups of machines have several types.
+        """
         config = self.root["ResourceConfig"]
         groups = [config, *config["InstanceGroups"].items()]
         if config["InstancePreferences"]:  # the first that has capacity is taken
@@ -108,14 +114,14 @@ class _Job:
         )
 
     def _start(self) -> tuple[Start, bool]:
-        """How ranks start, and whether nothing says it."""
+        """Return how ranks start, and whether that is left open."""
         for name, start in _STARTS.items():
             if str(self.parameters.get(name, "")).lower() == "true":
                 return start, False
         return "plain", True
 
     def _command(self, work: Workload, program: Any, specification: Node) -> None:
-        """The container's own command, or what the training toolkit makes of hyperparameters."""
+        """Set the container's own command, or what the training toolkit builds from hyperparameters."""
         entry, arguments = specification["ContainerEntrypoint"], specification["ContainerArguments"]
         hyper = self.root["HyperParameters"]
         if entry:
@@ -147,7 +153,7 @@ class _Job:
         self.managed.command = command
 
     def _plain(self) -> list[str]:
-        """The hyperparameters that the program is given."""
+        """Return the names of hyperparameters that the program gets."""
         return sorted(
             name
             for name in self.parameters
@@ -155,7 +161,7 @@ class _Job:
         )
 
     def _arguments(self) -> list[str]:
-        """Hyperparameters as arguments (mapping.to_cmd_args of sagemaker-training): sorted, each with its value."""
+        """Return hyperparameters as sorted arguments (mapping.to_cmd_args of sagemaker-training)."""
         words: list[str] = []
         for name in self._plain():
             value = self.parameters[name]
@@ -163,7 +169,7 @@ class _Job:
         return words
 
     def _parameters(self, work: Workload, has_toolkit: bool) -> None:
-        """Hyperparameters of the toolkit; all of them where the image reads them from a file."""
+        """Map hyperparameters of the toolkit; all of them if the image reads them from a file."""
         hyper = self.root["HyperParameters"]
         for name, node in hyper.fields():
             if name in TOOLKIT:
@@ -200,7 +206,7 @@ class _Job:
             self._told(hyper["sagemaker_program"])
 
     def _slots(self, work: Workload, hyper: Node) -> None:
-        """Ranks on each machine, where no hyperparameter says it."""
+        """Set the ranks per machine if no hyperparameter states them."""
         if "slots" not in work.settings and work.start == "mpi":
             work.settings["slots"] = Setting(1, hyper)
         elif "slots" not in work.settings and work.start == "torch":
@@ -217,7 +223,7 @@ class _Job:
                 )
 
     def _told(self, node: Node) -> None:
-        """Variables of the training toolkit that programs read (environment.py, sagemaker-training 4.7)."""
+        """Set variables of the training toolkit for programs (environment.py, sagemaker-training 4.7)."""
         self.managed.env += [
             ("SM_MODEL_DIR", "/opt/ml/model", node),
             ("SM_OUTPUT_DATA_DIR", "/opt/ml/output/data", node),
@@ -227,7 +233,7 @@ class _Job:
 
 
 def decoded(text: str) -> Any:
-    """A hyperparameter: the SDK writes its value as JSON, people write it as it is."""
+    """Decode a hyperparameter: the SDK writes its value as JSON, people write it as it is."""
     try:
         return json.loads(text)
     except ValueError:
@@ -235,7 +241,7 @@ def decoded(text: str) -> Any:
 
 
 def _argument(value: Any) -> str:
-    """As the toolkit writes it: a mapping as `a=1,b=2`, others as Python shows them."""
+    """Format a value as the toolkit does: a mapping as `a=1,b=2`, others as Python shows them."""
     if isinstance(value, dict):
         return ",".join(f"{key}={value[key]}" for key in sorted(value))
     return str(value)

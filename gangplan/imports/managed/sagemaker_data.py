@@ -1,4 +1,4 @@
-"""Channels, outputs and checkpoints of SageMaker as claims of the team."""
+"""Map channels, outputs and checkpoints of SageMaker to claims of the team."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _USUAL = ("S3Prefix", "FullyReplicated", "None", "")
 
 
 def read_data(root: Node, managed: Managed, work: Workload) -> None:
-    """Everything that SageMaker brings into the container, and takes out of it."""
+    """Map everything that SageMaker copies into the container and out of it."""
     for channel in root["InputDataConfig"].items():
         _channel(channel, managed, work)
     _output(root["OutputDataConfig"], managed, work)
@@ -19,7 +19,7 @@ def read_data(root: Node, managed: Managed, work: Workload) -> None:
 
 
 def bucket_of(uri: str) -> tuple[str, str]:
-    """Bucket and key of an address in S3."""
+    """Split an S3 URI into bucket and key."""
     bucket, _, key = uri.partition("://")[2].partition("/")
     return bucket, key
 
@@ -71,7 +71,7 @@ def _channel(channel: Node, managed: Managed, work: Workload) -> None:
 
 
 def _output(output: Node, managed: Managed, work: Workload) -> None:
-    """What is written to /opt/ml/model, SageMaker uploads; a run keeps it on a claim."""
+    """Map /opt/ml/model to a claim: SageMaker uploads what is written there, a run keeps it."""
     uri = output["S3OutputPath"]
     if not uri:
         return

@@ -1,4 +1,4 @@
-"""What a training job of SageMaker says beside its program and data: time, spot, network, tags; and what is left."""
+"""Map time, spot, network and tags of a SageMaker job, and account for the rest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gangplan.imports.workload import Hint, Setting, Workload
 
 
 def read_policies(root: Node, machine: str, place: Node, work: Workload) -> None:
-    """Deadline, retries, spot, network, labels."""
+    """Map the deadline, retries, spot, the network and labels."""
     limit = root["StoppingCondition"]["MaxRuntimeInSeconds"]
     if (seconds := limit.number()) is not None:
         work.settings["timeout"] = Setting(seconds, limit)
@@ -50,7 +50,7 @@ def read_policies(root: Node, machine: str, place: Node, work: Workload) -> None
 
 
 def account_for_the_rest(root: Node) -> None:
-    """What nothing else has read."""
+    """Account for what nothing else has read."""
     root["TrainingJobName"].mapped("name")
     algorithm = root.at("AlgorithmSpecification", "AlgorithmName")
     if algorithm:

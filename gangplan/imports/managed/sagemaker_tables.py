@@ -1,7 +1,8 @@
-"""Fields of CreateTrainingJob and DescribeTrainingJob that a run does not need, or that a person has to answer.
+"""Fields of a SageMaker training job that a run does not need, or that a person has to decide.
 
-The fields are those of the service's model in botocore 1.44.5 (data/sagemaker/2017-07-24/service-2.json); a test holds
-the tables to it. Hyperparameters are those of sagemaker-training 4.7 (params.py) and of the SageMaker Python SDK 2.
+The fields are those of CreateTrainingJob and DescribeTrainingJob in the service's model in botocore 1.44.5
+(data/sagemaker/2017-07-24/service-2.json); a test compares the tables with it. Hyperparameters are those of
+sagemaker-training 4.7 (params.py) and of the SageMaker Python SDK 2.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ _WATCH = "the platform's dashboards and the log of a run show it"
 _KEY = "encryption of volumes belongs to the storage class"
 _WARM = "Kueue keeps quota, not machines"
 
-# By the top field: the reason for everything at or below it that nothing else has read.
+# The reason for everything at or below a top-level field that nothing else has read.
 DROPPED: dict[str, str] = {
     **dict.fromkeys(
         str.split(
@@ -42,7 +43,7 @@ ASKED: dict[str, str] = {
     "ModelPackageConfig": "a run registers no model; the program does, or a step behind it",
     "EnableInterContainerTrafficEncryption": "workers of a run talk in plain text, inside of what network policies allow",
 }
-# By path, written with dots and without indexes.
+# By path, with dots and without indices.
 DROPPED_BELOW: dict[str, str] = {
     "AlgorithmSpecification.TrainingInputMode": "data are on claims, where the program reads files",
     "AlgorithmSpecification.MetricDefinitions": _WATCH,
@@ -76,7 +77,7 @@ ASKED_BELOW: dict[str, str] = {
     "InputDataConfig.DataSource.FileSystemDataSource": "a channel has one source",
     "InputDataConfig.DataSource.DatasetSource": "put the files on the claim",
 }
-# Hyperparameters that the SDK writes for the toolkit, and that a run has no use for.
+# Hyperparameters that the SDK writes for the toolkit, and that are useless to a run.
 TOOLKIT: dict[str, str] = {
     "sagemaker_container_log_level": "the program says how much it logs",
     "sagemaker_job_name": "a run is named by what it is",

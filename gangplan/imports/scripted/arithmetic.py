@@ -1,4 +1,4 @@
-"""Arithmetic of a shell whose values are known: whole numbers, names and the usual operators."""
+"""Evaluate a shell's arithmetic whose values are known: integers, names and the usual operators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LONGEST = 200
 
 
 def value_of(text: str, values: Mapping[str, str]) -> int | None:
-    """The value of `$((text))`; None where a name is not known, or for what is more than simple arithmetic."""
+    """Return the value of `$((text))`; None if a name is not known, or for more than simple arithmetic."""
     if len(text) > _LONGEST or not _ALLOWED.fullmatch(text) or "**" in text or not text.strip():
         return None
     try:
@@ -23,7 +23,7 @@ def value_of(text: str, values: Mapping[str, str]) -> int | None:
 
 
 def _value(node: ast.expr, values: Mapping[str, str]) -> int:
-    """Raises ValueError for what is not known."""
+    """Return the value of a node. Raises ValueError for what is not known."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return _bounded(int(node.value))
     if isinstance(node, ast.Name):

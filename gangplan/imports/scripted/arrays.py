@@ -1,4 +1,4 @@
-"""Arrays of tasks: a spec for each, or a sweep where there are many; and steps that are jobs of their own."""
+"""Map arrays of tasks to one spec each, or to a sweep for many; and name steps that are separate jobs."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from gangplan.imports.scripted.directives import Script
 from gangplan.imports.scripted.wanted import Wanted
 from gangplan.imports.trials import Trials, mark
 
-# What tells a task of an array its number.
+# Variables with the number of a task in an array.
 _NUMBERS = ("SLURM_ARRAY_TASK_ID", "PBS_ARRAY_INDEX", "PBS_ARRAYID")
 
 
 def full_name(script: Script, name: str) -> str:
-    """The job's name, with the number of the task or the step that it is."""
+    """Return the job's name, with the number of its task or step if it is one."""
     if script.task is not None:
         return f"{name}-{script.task}"
     return name if script.step is None else f"{name}-{script.step + 1}"
 
 
 def task_numbers(script: Script, wanted: Wanted) -> dict[str, tuple[str, Node]]:
-    """The variables with the number of the task, where the array becomes a sweep: a parameter."""
+    """Return the variables with the number of the task as a parameter, if the array becomes a sweep."""
     if not script.spreads:
         return {}
     return {name: (mark("task"), wanted.at["array"]) for name in _NUMBERS if name in script.text}
 
 
 def trials_of(script: Script, wanted: Wanted) -> Trials | None:
-    """What the sweep tries: every number of the array."""
+    """Return what the sweep tries: every number of the array."""
     if not script.spreads:
         return None
     return Trials({"grid": {"task": wanted.array}}, wanted.at_once, wanted.at["array"])
 
 
 def told_of_array(script: Script, wanted: Wanted, questions: list[tuple[Node, str, str]]) -> None:
-    """What becomes of the option that states the array."""
+    """Account for the option that requests the array."""
     node = wanted.at.get("array")
     if node is None:
         return

@@ -1,4 +1,4 @@
-"""The command of a run, put together from what a script sets, prepares and starts."""
+"""Assemble the command of a run from what a script sets, prepares and starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ASKS_HOSTS = re.compile(r"\bscontrol\b|\bsqueue\b|SLURM_(?:JOB_)?NODELIST|PBS_N
 
 @dataclass(slots=True)
 class Assembled:
-    """The command, which items of the script are in it, and what stayed open."""
+    """The command, the items of the script in it, and those that ask the scheduler for hosts."""
 
     words: tuple[str, ...]
     text: str
@@ -27,8 +27,10 @@ class Assembled:
 
 
 def framework_of(texts: Sequence[str]) -> str:
-    """How the program behind the scheduler's launcher starts ranks itself: torch, mpi, foreign; empty where it
-    does not."""
+    """Return how the program started by the scheduler's launcher starts ranks itself.
+
+    The result is torch, mpi or foreign; empty if it starts none.
+    """
     try:
         found = find(texts, None)
     except UnreadableError:
@@ -49,8 +51,11 @@ def assembled(
     values: Mapping[str, str],
     forced: set[int],
 ) -> Assembled:
-    """The command of the run. `launches` are by the number of their item, `values` the scheduler's variables that the
-    run has in its own words."""
+    """Assemble the command of the run.
+
+    `launches` are by the number of their item, and `values` are the scheduler's variables as a run expresses
+    them.
+    """
     written: dict[int, str] = {}
     asks = []
     for number, item in enumerate(items):
@@ -85,8 +90,10 @@ def assembled(
 def _needed(
     items: Sequence[Item], written: dict[int, str], text: str, values: Mapping[str, str]
 ) -> list[Item]:
-    """Add what gives values to variables that are still named, and functions that are called, and what these need in
-    turn; those that only a scheduler could answer are given back."""
+    """Add assignments of variables and functions that are used, and what these need in turn.
+
+    Return the functions that only a scheduler could answer.
+    """
     asks: dict[int, Item] = {}
     while True:
         wanted = names_in(written.values())
@@ -110,7 +117,7 @@ def _needed(
 
 
 def _line(launch: Launch, start: str, values: Mapping[str, str], is_alone: bool) -> tuple[str, ...] | str:
-    """A launch as words, or as a line for a shell where a part is open."""
+    """Return a launch as words, or as a line for a shell if a part is open."""
     fields = [_here(one, values) for one in launch.program]
     texts = tuple(_inner(one, values) for one in fields)
     at_home = [
@@ -143,12 +150,12 @@ def _line(launch: Launch, start: str, values: Mapping[str, str], is_alone: bool)
 
 
 def _at_home(text: str) -> str:
-    """A word that begins with the user's own folder, as a shell reads it."""
+    """Write a path below the user's home as a shell reads it."""
     return f'"$HOME"/{shlex.quote(text[2:])}' if text[2:] else '"$HOME"'
 
 
 def _here(one: Field, values: Mapping[str, str]) -> Field:
-    """A word that names the first host is open: the run knows it when it starts."""
+    """Return the word with its hosts open: the run knows them when it starts."""
     if FIRST_HOST not in one.text and ALL_HOSTS not in one.text:
         return one
     pieces = []
@@ -164,13 +171,13 @@ def _here(one: Field, values: Mapping[str, str]) -> Field:
 
 
 def _inner(one: Field, values: Mapping[str, str]) -> str:
-    """A word as it is; the script of a shell in it has the run's variables."""
+    """Return a word as text; if it is a script for a shell, with the run's variables."""
     text = one.text
     return filled(text, values) if " " in text and "$" in text else text
 
 
 def shell_of(words: Sequence[str]) -> str:
-    """The script that a command is, or an empty text."""
+    """Return the script that a command runs, or an empty text."""
     at = script_at(words, 0)
     return words[at] if at >= 0 else ""
 

@@ -1,4 +1,4 @@
-"""Assignments of a script: scalars and arrays, new and added to."""
+"""Read assignments of a script: scalars and arrays, new or appended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ASSIGN = re.compile(r"([A-Za-z_]\w*)(?:\[[^]]*\])?(\+?)=")
 
 
 def assign(text: str, scope: Scope, word: Word, array: list[Word] | None, item: Item, exports: bool) -> None:
-    """Take an assignment of a script into its variables; `array` are the words of an array."""
+    """Record an assignment in the variables of a script; `array` are the words of an array."""
     found = ASSIGN.match(text, word.begin)
     if found is None:
         return

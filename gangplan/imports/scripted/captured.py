@@ -1,4 +1,4 @@
-"""Launches inside of `$(...)` and backquotes, whose output a script reads."""
+"""Find launches inside `$(...)` and backquotes, whose output a script reads."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from gangplan.imports.scripted.pieces import Value
 from gangplan.plan.launchers.shell import Reader, UnreadableError
 
 _ENDS = frozenset({"|", "||", "&&", "&", ";", "|&"})
-# A single process answers a question, and trains nothing.
+# A single process answers a question; it does not train.
 _ONE = re.compile(r"(?:^|\s)(?:-np?|--ntasks|--n)[= ]?1(?:\s|$)")
-# What a launcher is asked about itself, and starts nothing.
+# Options with which a launcher reports about itself and starts nothing.
 _ASKS = frozenset({"--version", "-V", "--help", "-h", "-info"})
 
 
 def captures(text: str, is_launch: Callable[[Sequence[str]], bool], output: Callable[[str], Value]) -> bool:
-    """Whether a word holds a command substitution that starts ranks; `output` knows what others print, such as the
-    name of a host. Raises UnreadableError for a substitution without an end."""
+    """Return whether a word has a command substitution that starts ranks.
+
+    `output` knows what other commands print, such as the name of a host. Raises UnreadableError for a
+    substitution without an end.
+    """
     for command in _commands(text):
         if output(command) is not None or _ONE.search(command):
             continue

@@ -1,4 +1,4 @@
-"""Conditions of a shell that are known before the script runs: `[ "$SLURM_NNODES" -gt 1 ]`, `[[ $MODE == full ]]`."""
+"""Evaluate shell conditions before the script runs: `[ "$SLURM_NNODES" -gt 1 ]`, `[[ $MODE == full ]]`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NUMBERS = {
 
 
 def holds(text: str, scope: Scope) -> bool | None:
-    """Whether a condition holds; None where only running it tells."""
+    """Return whether a condition holds; None if it is only known when the script runs."""
     bare = text.strip().rstrip(";").strip()
     if bare.startswith("! "):
         inner = holds(bare[2:], scope)
@@ -39,7 +39,7 @@ def holds(text: str, scope: Scope) -> bool | None:
 
 
 def split(text: str) -> list[str]:
-    """The words of a stretch of script, as they are written."""
+    """Split a piece of script into words, as they are written."""
     reader, found = Reader(text), list[str]()
     while True:
         reader.blank()

@@ -1,4 +1,4 @@
-"""Programs that start another one in a container: apptainer, enroot, shifter, docker and their like.
+"""Recognise programs that start another one in a container: apptainer, enroot, shifter, docker and the like.
 
 Options are those of Apptainer 1.4, Shifter 18.03, Podman 5.4 (podman-hpc), Docker 28 and Enroot 3.5.
 """
@@ -35,7 +35,7 @@ _CHARLIE = frozenset(["-b", "--bind", "-c", "--cd", "--set-env", "--unset-env", 
 _BINDS = frozenset(["-B", "--bind", "-v", "--volume", "-V", "-m", "--mount", "-b"])
 _ENVS = frozenset(["-e", "--env", "--set-env"])
 _FOLDERS = frozenset(["--pwd", "--cwd", "-w", "--workdir", "-c", "--cd"])
-# The program: words behind its name that start something, its options with a word, whether an image follows them.
+# By program: the verbs after its name that start something, options with a value, whether an image follows.
 _PROGRAMS: dict[str, tuple[tuple[str, ...], frozenset[str], bool]] = {
     "apptainer": (("exec", "run", "shell"), _APPTAINER, True),
     "singularity": (("exec", "run", "shell"), _APPTAINER, True),
@@ -51,8 +51,11 @@ _PROGRAMS: dict[str, tuple[tuple[str, ...], frozenset[str], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Contained:
-    """A container's start: indexes of its words, its image, folders, variables and working folder, and where the
-    program begins. `entrypoint` tells that the image's own program runs."""
+    """The start of a container.
+
+    It has the indices of its words, its image, folders, variables and working folder, and where the program
+    begins; `is_entrypoint` is set if the image's own program runs.
+    """
 
     begin: int
     end: int
@@ -64,7 +67,7 @@ class Contained:
 
 
 def contained(texts: Sequence[str], at: int) -> Contained | None:
-    """The container that starts at an index; None where something else does."""
+    """Return the container that starts at an index; None if something else starts there."""
     begin = at
     if at < len(texts) and base(texts[at]) == "sudo":
         at += 1
@@ -106,8 +109,11 @@ def contained(texts: Sequence[str], at: int) -> Contained | None:
 
 
 def reference_of(image: str) -> str:
-    """An image as a registry names it: `docker://USER@nvcr.io#nvidia/pytorch:24.01` of enroot, `docker://` of
-    apptainer; empty for a file."""
+    """Return an image reference as a registry names it; empty for a file.
+
+    It may be written as `docker://USER@nvcr.io#nvidia/pytorch:24.01` for enroot, or with `docker://` for
+    apptainer.
+    """
     text = image
     for scheme in ("docker://", "dockerd://", "podman://", "docker:", "oras://", "library://", "registry:"):
         text = text.removeprefix(scheme)

@@ -1,4 +1,4 @@
-"""The options of a batch script: the lines before its first command that begin with the scheduler's mark."""
+"""Read the options of a batch script: lines before its first command that begin with the scheduler's mark."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gangplan.records import dataclass
 
 @dataclass(slots=True)
 class Script:
-    """A batch script: its text with plain line ends, its account, and the values that are known before it runs.
+    """A batch script: its text with plain line ends, its account, and the values known before it runs.
 
-    `leaves` are filled while it is read; `task` is the number in an array that it is imported for, `step` the number
-    of the step where several run side by side; `spreads` says that its array becomes a sweep.
+    `leaves` are filled in as it is read; `task` is the number in an array for which it is imported, `step`
+    the number of the step if several run side by side; `spreads` is set if its array becomes a sweep.
     """
 
     file: str
@@ -30,7 +30,7 @@ class Script:
     _starts: list[int] = field(default_factory=list)
 
     def where(self, begin: int, end: int | None = None) -> Location:
-        """The place of a stretch of the text."""
+        """Return the place of a stretch of the text."""
         if not self._starts:
             self._starts = [0, *(found.end() for found in re.finditer("\n", self.text))]
         from bisect import bisect_right
@@ -43,7 +43,7 @@ class Script:
         )
 
     def leaf(self, name: str, begin: int, end: int, value: object) -> Path:
-        """A new leaf of the account, by its name with a number where there are several."""
+        """Add a leaf to the account, by its name, with a number if there are several."""
         path: Path = (name,)
         number = 2
         while path in self.leaves:
@@ -53,7 +53,7 @@ class Script:
         return path
 
     def lines(self, name: str, begin: int, end: int) -> list[Path]:
-        """A leaf for every line of a stretch that says something."""
+        """Add a leaf for every line of a stretch that is not blank or a comment."""
         found = []
         at = begin
         while at < end:
@@ -71,7 +71,7 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option as it is written: its name without dashes, its value, and its place in the account."""
+    """An option as it is written: its name without dashes, its value, and its place in the account."""
 
     name: str
     value: str
@@ -79,14 +79,14 @@ class Option:
     has_value: bool = True
 
     def node(self, account: Account) -> Node:
-        """Its node."""
+        """Return the node of the option."""
         return Node(account, self.path, self.value)
 
 
 def option_lines(script: Script, mark: str) -> Iterator[tuple[int, list[tuple[str, int, int]], bool]]:
-    """The lines with options: where each begins, its words with their places, and whether it counts.
+    """Yield lines with options: where each begins, its words with their places, and whether it counts.
 
-    A scheduler reads no options behind the first command (sbatch(1), Slurm 25.05; qsub(1B), PBS 2022.1).
+    A scheduler reads no options after the first command (sbatch(1), Slurm 25.05; qsub(1B), PBS 2022.1).
     """
     counts, at = True, 0
     rule = re.compile(rf"#{mark}(?=\s)")
@@ -100,7 +100,7 @@ def option_lines(script: Script, mark: str) -> Iterator[tuple[int, list[tuple[st
 
 
 def _words(line: str, begin: int, offset: int) -> list[tuple[str, int, int]]:
-    """The words of an option line; ` #` begins a comment."""
+    """Return the words of an option line; ` #` begins a comment."""
     reader, found = Reader(line), list[tuple[str, int, int]]()
     reader.at = begin
     while True:

@@ -1,4 +1,4 @@
-"""Words of a shell as far as they are known before the script runs: bash 5.2's expansions of what is static."""
+"""Expand the words of a shell as far as they are known before the script runs, as bash 5.2 does."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _MOST_TEXT = 100_000
 class Scope:
     """The variables of a script as far as it has been read.
 
-    `values` are those that it gave or that are known before it runs; a name that is not there comes from outside.
-    `output` gives what a command in `$(...)` prints, None where nobody knows; `exported` are names that programs see.
+    `values` were set by it, or are known before it runs; a name that is absent comes from outside. `output`
+    returns what a command in `$(...)` prints, None if unknown; `exported` are names that programs see.
     """
 
     values: dict[str, Value] = field(default_factory=dict)
@@ -37,25 +37,28 @@ class Scope:
     length: int = 0
 
     def fields(self, raw: str) -> list[Field]:
-        """The words that a word of the script becomes. Raises UnreadableError for one that never ends."""
+        """Return the words to which a word of the script expands.
+
+        Raises UnreadableError for one that never ends.
+        """
         return list(_Word(self, raw).fields())
 
     def text(self, raw: str) -> str | None:
-        """The value of an assignment; None where a shell has to find it out."""
+        """Return the value of an assignment; None if only a shell can determine it."""
         pieces = [piece for one in _Word(self, raw, splits=False).fields() for piece in one.pieces]
         if any(piece.is_open for piece in pieces):
             return None
         return "".join(piece.text for piece in pieces)
 
     def value(self, raw: str) -> str | Partly:
-        """The value of an assignment, as far as it is known."""
+        """Return the value of an assignment, as far as it is known."""
         pieces = [piece for one in _Word(self, raw, splits=False).fields() for piece in one.pieces]
         if any(piece.is_open for piece in pieces):
             return Partly(tuple(pieces))
         return "".join(piece.text for piece in pieces)
 
     def number(self, text: str) -> int | None:
-        """An arithmetic expression; None where it is not known or no whole number."""
+        """Return the value of an arithmetic expression; None if it is not known or not an integer."""
         return value_of(text, {name: one for name, one in self.values.items() if isinstance(one, str)})
 
 
@@ -86,7 +89,7 @@ class _Word:
         self.pieces, self.has_field = [], False
 
     def _read(self, text: str, is_quoted: bool, is_inside: bool = False) -> None:
-        """Read a stretch; `is_inside` an expansion, whose blanks end words."""
+        """Read a stretch; `is_inside` is set within an expansion, where blanks end words."""
         self.depth += 1
         if self.depth > _DEEPEST:
             raise UnreadableError("an expansion in an expansion in another, which")
@@ -103,7 +106,7 @@ class _Word:
             elif mark == '"' and not is_quoted:
                 end = _closing(text, at + 1)
                 if text[at + 1 : end] in _ARGUMENTS and self.scope.values.get("@") == "":
-                    at = end + 1  # no arguments are no word, and not an empty one
+                    at = end + 1  # no arguments are no word, rather than an empty one
                     continue
                 self._add("", is_quoted=True)
                 self._read(text[at + 1 : end], True)
@@ -158,7 +161,7 @@ class _Word:
         return found.end()
 
     def _inner(self, text: str) -> str:
-        """An arithmetic expression with the variables of `$NAME` and `${NAME}` filled in."""
+        """Fill in `$NAME` and `${NAME}` in an arithmetic expression."""
         return self.scope.text(f'"{text}"') or text if "$" in text else text
 
     def _printed(self, raw: str, command: str, is_quoted: bool) -> None:
@@ -169,7 +172,7 @@ class _Word:
         self._known(self.scope.values.get(name), raw, is_quoted)
 
     def _known(self, value: Value, raw: str, is_quoted: bool) -> None:
-        """A value in the place of what stands there, split into words as a shell splits it."""
+        """Add a value in place of the expansion, split into words as a shell does."""
         if isinstance(value, tuple):
             value = Partly(value[0].pieces) if value else ""
         if isinstance(value, Partly):
@@ -263,7 +266,7 @@ class _Word:
 
 
 def _closing(text: str, at: int) -> int:
-    """The place of the quote that ends a double-quoted text."""
+    """Return the place of the quote that ends a double-quoted text."""
     reader = Reader(text)
     while at < len(text):
         mark = text[at]

@@ -1,6 +1,7 @@
-"""What people write in batch scripts around the launch, and what a run has in its place.
+"""What people write in batch scripts around the launch, and what a run has instead.
 
-Read from scripts of NERSC, TACC, NCAR, BigScience, Megatron-LM, awsome-distributed-training and others (2021 to 2026).
+Read from scripts of NERSC, TACC, NCAR, BigScience, Megatron-LM, awsome-distributed-training and others (2021
+to 2026).
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from gangplan.imports.scripted.arithmetic import value_of
 from gangplan.imports.scripted.pieces import Value
 from gangplan.records import dataclass
 
-# What stands for the first of the run's hosts, and for all of them, while a script is read.
+# Placeholders for the first of the run's hosts, and for all of them, while a script is read.
 FIRST_HOST, ALL_HOSTS = "@@first-host@@", "@@hosts@@"
 
 _PRINTS = "what it prints would be in the log of the run; it changes nothing"
 _SOFTWARE = "the image brings its software"
 _SHELL = "it is about the shell of the batch script"
 _WATCHES = "it asks the machine or the scheduler; gangplan status and the dashboards show runs"
-# Programs by what becomes of a command of theirs that starts no training.
+# Programs that start no training, and why their commands are dropped.
 DROPPED: dict[str, str] = {
     **dict.fromkeys(
         str.split(
@@ -60,15 +61,15 @@ DROPPED: dict[str, str] = {
     "nvidia-cuda-mps-control": "sharing of GPUs is the platform's to set up",
     "dcgmproftester": _WATCHES,
 }
-# Those of them whose output matters where it goes to a file.
+# Those whose output matters if it goes to a file.
 WRITERS = frozenset(
     ["echo", "printf", "cat", "date", "env", "printenv", "hostname", "head", "tail", "grep", "ls", "jq", "id"]
 )
 SOFTWARE = frozenset(name for name, why in DROPPED.items() if why == _SOFTWARE)
-# Commands that only look, whoever starts them: `srun hostname`, `mpirun -np 2 nvidia-smi`.
+# Commands that only look, no matter what starts them: `srun hostname`, `mpirun -np 2 nvidia-smi`.
 LOOKS = frozenset(name for name, why in DROPPED.items() if why in (_PRINTS, _WATCHES)) | {"sleep", "true"}
 ENDED = "the script has ended before"
-# What brings files or packages before the launch; it stays, and runs where the launch runs.
+# Commands that prepare files or packages before the launch; they stay, and run where the launch runs.
 PREPARES = frozenset(
     str.split(
         "mkdir cp mv rm ln tar unzip gunzip gzip rsync scp chmod chown touch wget curl git pip pip3 uv "
@@ -85,14 +86,14 @@ CONTAINERS = frozenset(
 
 
 def is_image_work(words: Sequence[str]) -> bool:
-    """Whether a command fetches or builds an image: the catalog names the one of a run."""
+    """Return whether a command fetches or builds an image: the catalog names the image of a run."""
     bare = [word for word in words if not word.startswith("-") and word != "sudo"]
     return bool(bare) and bare[0] in CONTAINERS and len(bare) > 1 and bare[1] in _CONTAINER_WORK
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What is known of the allocation before a script runs; None where its options do not say it."""
+    """What is known about the allocation before a script runs; None if its options do not state it."""
 
     nodes: int = 1
     tasks: int | None = None
@@ -115,7 +116,7 @@ _COUNTS_GPUS = re.compile(
 
 
 def printed(command: str, counts: Counts) -> Value:
-    """What a command in `$(...)` prints, as far as the allocation decides it; None where only running it tells."""
+    """Return what a command in `$(...)` prints if the allocation decides it; None if it has to run."""
     text = command.strip()
     words = text.split()
     if not words:

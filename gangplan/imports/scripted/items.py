@@ -1,4 +1,4 @@
-"""What a walk through a script finds: pipelines and compound commands, and what makes an import impossible."""
+"""Results of walking through a script: pipelines and compound commands, and what prevents an import."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from gangplan.imports.scripted.pieces import Field, Value
 from gangplan.plan.launchers.shell import Word
 from gangplan.records import dataclass
 
-# set: variables get values; drop: a run has no use for it; keep: it goes into the command; cd: the folder changes;
-# launch: it starts ranks; program: it would be the launch if nothing else is; file: another script is read.
+# set: assigns variables; drop: useless to a run; keep: goes into the command; cd: changes the folder; launch:
+# starts ranks; program: is the launch if nothing else is; file: another script is read.
 ItemKind = Literal["set", "drop", "keep", "cd", "launch", "program", "file"]
 
 
 @dataclass(slots=True)
 class Item:
-    """One pipeline or compound command of the script's top, and what becomes of it."""
+    """A pipeline or compound command at the top level of the script, and what becomes of it."""
 
     kind: ItemKind
     begin: int
@@ -39,7 +39,7 @@ class Item:
 
 @dataclass(slots=True)
 class Refusal:
-    """What makes an import impossible: where it begins, what it is, and what would help."""
+    """What prevents an import: where it begins, what it is, and what would help."""
 
     begin: int
     message: str
@@ -47,7 +47,7 @@ class Refusal:
 
 
 def decided(form: str, begin: int) -> Refusal:
-    """A launch in a loop, a case or a condition whose rounds and branches are not known."""
+    """Return the refusal of a launch in a loop, case or condition whose rounds and branches are not known."""
     what = {"loop": "a loop starts it several times", "case": "a case decides what starts"}.get(
         form, "a condition decides what starts"
     )

@@ -1,4 +1,4 @@
-"""A script that was walked through, as a workload: its launch, what surrounds it, and what it asks for."""
+"""Convert a script that was walked through to a workload: its launch, its surroundings, its resources."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _GIVEN = frozenset(
         )
     )
 )
-# Hosts that the scheduler lists: the run hands its own to the launcher.
+# Hosts that the scheduler lists: a run passes its own to the launcher.
 _HOSTFILE = re.compile(r"--?(?:machine|host)file[ =]\"?\$\{?PBS_NODEFILE\}?\"?")
 _HYDRA = frozenset(
     set(str.split("-ppn -genv -genvall -rr -perhost --ppn -envall --cpu-bind -bootstrap -genvlist"))
@@ -46,7 +46,7 @@ _HYDRA = frozenset(
 
 
 class ScriptJob:
-    """One script on its way to a workload."""
+    """A script on its way to a workload."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class ScriptJob:
         self.starts_ranks = False
 
     def workload(self) -> Workload:
-        """The workload, with every line of the script in the account."""
+        """Return the workload, with every line of the script in the account."""
         around = Surroundings(self.script, self.account, self.walk.scope)
         for number, item in enumerate(self.walk.items):
             if number in self.numbers:
@@ -128,7 +128,7 @@ class ScriptJob:
         return (Role("worker", self.wanted.node_count, pod),)
 
     def _again(self, work: Workload, around: Surroundings, start: Start) -> None:
-        """The same for ranks that start in another way, where the script leaves that open."""
+        """Rebuild the workload for ranks that start in another way, if the script leaves that open."""
         work.start = start
         work.roles = self._roles(self._assembled(start, around), around)
         work.settings = {**work.settings, **self._settings(start)}
@@ -141,21 +141,21 @@ class ScriptJob:
         return Finding(IMPORT_SCRIPT, self.script.where(item.begin), message, help)
 
     def _place(self) -> Node:
-        """The launch, as the place of what nothing else states."""
+        """Return the launch, as the place of what nothing else states."""
         item = self.walk.items[self.numbers[-1]]
         where = self.script.where(item.begin)
         path = next((path for path, (at, _) in self.script.leaves.items() if at.line >= where.line), ())
         return Node(self.account, path, None)
 
     def _empty(self, item: Item) -> None:
-        """Words of a launch that nothing is left of: variables that are empty."""
+        """Account for words of a launch that expand to nothing: variables that are empty."""
         begins = {word.begin for word in item.words}
         for word in (word for part in item.parts for word in part.words if word.begin not in begins):
             path = self.script.leaf("word", word.begin, word.end, word.text)
             Node(self.account, path, word.text).dropped("it is empty")
 
     def _sets(self, item: Item) -> None:
-        """Variables before a launch: `OMP_NUM_THREADS=4 srun ...`."""
+        """Set variables before a launch: `OMP_NUM_THREADS=4 srun ...`."""
         for part in item.parts:
             for word in part.sets:
                 name, _, _ = word.text.partition("=")
@@ -168,7 +168,7 @@ class ScriptJob:
                     self.env[name] = (value, node)
 
     def _start(self) -> tuple[Start, bool]:
-        """How ranks start, and whether that is a guess."""
+        """Return how ranks start, and whether that is a guess."""
         main = self.launches[self.numbers[-1]]
         texts = [one.text for one in main.program]
         for number in reversed(self.numbers):
@@ -183,13 +183,13 @@ class ScriptJob:
         return ("torch" if is_script and _TORCH.search(self.script.text) else "mpi"), True
 
     def _kind(self, start: Start) -> str:
-        """What gives each rank its number."""
+        """Return what gives each rank its number."""
         if start == "torch" and self._starts_itself():
             return "torchrun"
         return "hydra" if start == "mpi" and self._is_hydra() else start
 
     def _starts_itself(self) -> bool:
-        """Whether the program behind the scheduler's launcher starts ranks of torch."""
+        """Return whether the program that the scheduler's launcher starts is a launcher of torch."""
         return any(framework_of(_texts(one)) == "torch" for one in self.launches.values())
 
     def _is_hydra(self) -> bool:
@@ -216,14 +216,14 @@ class ScriptJob:
         return settings
 
     def _numbers(self, made: Assembled) -> None:
-        """Variables that say which run it is: the run's name stands for the job's number."""
+        """Set variables that identify the run: the run's name replaces the job's number."""
         used = names_in([made.text, *(text for text, _ in self.env.values())]) & variables.NUMBERS
         node = self._place()
         for name in sorted(used):
             self.env[name] = ("@field", node)
 
     def _said(self, work: Workload, around: Surroundings, made: Assembled) -> None:
-        """Hints, questions and notes."""
+        """Add hints, questions and notes."""
         wanted, place = self.wanted, self._place()
         work.hints += [Hint("pool", text, node) for text, node in wanted.pools]
         work.hints += [Hint("model", text, node) for text, node in wanted.models]
@@ -247,7 +247,7 @@ class ScriptJob:
         told_of_array(self.script, wanted, work.questions)
 
     def _open(self, made: Assembled, place: Node) -> Iterator[tuple[Node, str, str]]:
-        """Variables in the command that nothing gives a value to."""
+        """Yield questions about variables in the command that nothing sets."""
         given = {name for item in made.kept for name in item.names} | set(self.env) | self.walk.scope.exported
         given |= _GIVEN | {one.lstrip("$") for values in variables.EVERY for one in values.values()}
         given |= {name for found in _SETS.findall(made.text) for name in found if name}
@@ -270,5 +270,5 @@ def _texts(launch: Launch) -> list[str]:
 
 
 def memory(count: int | None) -> str:
-    """Scratch space in a spec's words; 100Gi where only its use is known."""
+    """Return the amount of scratch space for a spec; 100Gi if only its use is known."""
     return memory_text(count) if count else "100Gi"

@@ -1,4 +1,4 @@
-"""The schedulers whose scripts are read."""
+"""The schedulers whose scripts can be imported."""
 
 from __future__ import annotations
 
@@ -27,12 +27,15 @@ def _slurm_array(line: str) -> str:
 
 
 def find_slurm(files: Sequence[Path], filled: Mapping[str, str]) -> tuple[list[SourceObject], list[Finding]]:
-    """Scripts for sbatch."""
+    """Find scripts for sbatch."""
     return scripts_of("SBATCH", _slurm_array, partial(steps_of, _SLURM), files, filled)
 
 
 def read_slurm(account: Account, others: Sequence[OtherObject] = ()) -> Workload:
-    """The workload of a script for sbatch. Raises RefusedError where only running it would tell what it does."""
+    """Return the workload of a script for sbatch.
+
+    Raises RefusedError if only running it would show what it does.
+    """
     return read_script(_SLURM, account)
 
 
@@ -42,10 +45,13 @@ def _pbs_array(line: str) -> str:
 
 
 def find_pbs(files: Sequence[Path], filled: Mapping[str, str]) -> tuple[list[SourceObject], list[Finding]]:
-    """Scripts for qsub."""
+    """Find scripts for qsub."""
     return scripts_of("PBS", _pbs_array, partial(steps_of, _PBS), files, filled)
 
 
 def read_pbs(account: Account, others: Sequence[OtherObject] = ()) -> Workload:
-    """The workload of a script for qsub. Raises RefusedError where only running it would tell what it does."""
+    """Return the workload of a script for qsub.
+
+    Raises RefusedError if only running it would show what it does.
+    """
     return read_script(_PBS, account)

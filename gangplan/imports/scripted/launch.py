@@ -1,4 +1,4 @@
-"""One launch of a script: the scheduler's launcher and its options, the container, and the program behind them."""
+"""Read a launch of a script: the scheduler's launcher and its options, the container, and the program."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from gangplan.plan.launchers.foreign import FOREIGN
 from gangplan.plan.launchers.shell import Word
 from gangplan.records import dataclass
 
-# Launchers that a scheduler gives to a job, whose options gangplan reads here.
+# Launchers that a scheduler gives to a job, whose options are read here.
 STEPS = frozenset({"srun", "ibrun", "aprun", "ccc_mprun", "prun", "mpiexec_mpt", "pbsdsh", "jsrun", "lrun"})
 # Launchers of frameworks that gangplan does not start, and of other schedulers.
 FOREIGN_NAMES = frozenset(FOREIGN) - STEPS - {"sbatch", "salloc", "qsub", "bsub"}
-# Words before a launcher that a run has no use for.
+# Words before a launcher that are useless to a run.
 _PREFIXES = frozenset({"time", "exec", "nohup", "command", "eval"})
-# Options of GNU time (1.9) with a word.
+# Options of GNU time (1.9) with a value.
 _TIME_WORDS = frozenset({"-f", "-o", "--format", "--output"})
 _APRUN = {"n": "ntasks", "N": "ntasks-per-node", "d": "cpus-per-task", "D": "", "e": "export"}
 _APRUN_WORDS = frozenset(
     str.split("-n -N -d -j -S -cc -cp -e -L -l -m -M -p -r -ss -d -B -b -w -P -o -depth -ppn --np")
 )
 _IBRUN_WORDS = frozenset(["-n", "-np", "-o"])
-# Options of torchrun and Accelerate that name a meeting point, which the run has by itself.
+# Options of torchrun and Accelerate for a rendezvous, which every run has.
 _MEETING = frozenset(
     set(
         str.split(
@@ -43,9 +43,9 @@ _MEETING = frozenset(
 
 @dataclass(slots=True)
 class Launch:
-    """A launch: its words after expansion with the word of the script that each comes from, and what was found.
+    """A launch: its words after expansion, the word of the script that each comes from, and what was found.
 
-    `starter` is the scheduler's launcher, `program` the words that are left; `wanted` what its options ask for.
+    `starter` is the scheduler's launcher, and `program` the words that are left.
     """
 
     fields: list[Field]
@@ -57,7 +57,10 @@ class Launch:
 
 
 def behind_prefixes(texts: Sequence[str], at: int = 0) -> int:
-    """The index behind words that only measure or wrap a command: `time`, GNU's with its options, `exec`, `nohup`."""
+    """Return the index after words that only measure or wrap a command: `time`, `exec`, `nohup`.
+
+    GNU time may have options.
+    """
     while at < len(texts):
         if base(texts[at]) == "time":
             at += 1
@@ -71,7 +74,7 @@ def behind_prefixes(texts: Sequence[str], at: int = 0) -> int:
 
 
 def is_start(texts: Sequence[str], at: int = 0) -> bool:
-    """Whether a command begins with a launcher, behind prefixes."""
+    """Return whether a command begins with a launcher, after prefixes."""
     while at < len(texts) and (behind_prefixes(texts, at) > at or re.match(r"[A-Za-z_]\w*=", texts[at])):
         at = max(at + 1, behind_prefixes(texts, at))
     if at >= len(texts):
@@ -88,7 +91,7 @@ def is_start(texts: Sequence[str], at: int = 0) -> bool:
 
 
 def read_launch(launch: Launch, script: Script, account: Account, wanted: Wanted) -> None:
-    """Take the launch apart; every word of it gets its entry in the account."""
+    """Take the launch apart, and add every word of it to the account."""
     texts = [one.text for one in launch.fields]
     at = 0
     if end := behind_prefixes(texts):
@@ -111,7 +114,7 @@ def read_launch(launch: Launch, script: Script, account: Account, wanted: Wanted
 
 
 def _without_meeting(launch: Launch, kept: list[int]) -> list[int]:
-    """The words without options that name ports and ids of a meeting."""
+    """Return the words without options that name ports and ids of a rendezvous."""
     texts = [launch.fields[index].text for index in kept]
     try:
         found = find(texts, None)
@@ -130,7 +133,7 @@ def _without_meeting(launch: Launch, kept: list[int]) -> list[int]:
 def _leaf(
     launch: Launch, script: Script, account: Account, begin: int, end: int, name: str, value: str = ""
 ) -> Node:
-    """A leaf for some words of the launch."""
+    """Return a new leaf for some words of the launch."""
     first, last = launch.words[begin], launch.words[end - 1]
     path = script.leaf(
         name, first.begin, last.end, value or " ".join(one.text for one in launch.fields[begin:end])
@@ -139,7 +142,7 @@ def _leaf(
 
 
 def _step(launch: Launch, script: Script, account: Account, wanted: Wanted, at: int) -> int:
-    """The scheduler's launcher and its options; the index of what it starts."""
+    """Read the scheduler's launcher and its options; return the index of what it starts."""
     texts = [one.text for one in launch.fields]
     name = base(texts[at])
     launch.starter = name
@@ -160,12 +163,12 @@ def _step(launch: Launch, script: Script, account: Account, wanted: Wanted, at: 
 
 
 def _is_step(texts: Sequence[str], at: int) -> bool:
-    """Whether a launcher of the scheduler stands here: one by its name, or the mpiexec of PALS."""
+    """Return whether a word is a launcher of the scheduler: one by its name, or the mpiexec of PALS."""
     return at < len(texts) and (base(texts[at]) in STEPS or is_pals(texts, at))
 
 
 def _taker(name: str) -> Callable[[Sequence[str], int], tuple[int, str, str]]:
-    """What reads the options of a launcher."""
+    """Return the function that reads the options of a launcher."""
     if name in ("srun", "ccc_mprun", "prun"):
         return _srun_words
     return pals_words if name == "mpiexec" else _aprun_words
@@ -177,7 +180,7 @@ def _with(found: list[Option], wanted: Wanted, account: Account, index: int) -> 
 
 
 def _srun_words(texts: Sequence[str], index: int) -> tuple[int, str, str]:
-    """The end, name and value of an option of srun."""
+    """Return the end, name and value of an option of srun."""
     text = texts[index]
     name, equals, value = text.partition("=")
     if text.startswith("--"):
@@ -194,7 +197,7 @@ def _srun_words(texts: Sequence[str], index: int) -> tuple[int, str, str]:
 
 
 def _aprun_words(texts: Sequence[str], index: int) -> tuple[int, str, str]:
-    """The same of aprun (Cray ALPS 6), ibrun (TACC) and mpiexec_mpt."""
+    """Return the same for an option of aprun (Cray ALPS 6), ibrun (TACC) or mpiexec_mpt."""
     text = texts[index]
     if text in _APRUN_WORDS | _IBRUN_WORDS and index + 1 < len(texts):
         return index + 2, _APRUN.get(text.lstrip("-"), "") or "cpu-bind", texts[index + 1]
@@ -203,7 +206,7 @@ def _aprun_words(texts: Sequence[str], index: int) -> tuple[int, str, str]:
 
 
 def _container(launch: Launch, script: Script, account: Account, wanted: Wanted, at: int) -> int:
-    """A container that the launcher starts; the index of the program in it."""
+    """Read a container that the launcher starts; return the index of the program in it."""
     found = contained([one.text for one in launch.fields], at)
     if found is None:
         return at
@@ -219,7 +222,7 @@ def _container(launch: Launch, script: Script, account: Account, wanted: Wanted,
 
 
 def _absorb(found: Contained, launch: Launch, account: Account, wanted: Wanted, node: Node | None) -> None:
-    """What a container is started with."""
+    """Record the image, mounts, variables and folder with which a container starts."""
     if found.image and not wanted.image:
         wanted.image = found.image
         if node is not None:
@@ -240,7 +243,7 @@ def _absorb(found: Contained, launch: Launch, account: Account, wanted: Wanted, 
 
 
 def _inside(launch: Launch, at: int) -> Contained | None:
-    """A container behind mpirun and its options."""
+    """Return a container after mpirun and its options."""
     texts = [one.text for one in launch.fields[at:]]
     try:
         launchers = find(texts, None)
@@ -253,7 +256,7 @@ def _inside(launch: Launch, at: int) -> Contained | None:
 
 
 def _program_leaves(launch: Launch, script: Script, account: Account, begin: int) -> None:
-    """A leaf for each line of the program's words."""
+    """Add a leaf for each line of the program's words."""
     for row in _rows(launch, script, begin, len(launch.fields)):
         _leaf(launch, script, account, row[0], row[-1] + 1, "program").mapped("command")
     for word in dict.fromkeys(launch.words[begin:]):
@@ -264,7 +267,7 @@ def _program_leaves(launch: Launch, script: Script, account: Account, begin: int
 
 
 def _rows(launch: Launch, script: Script, begin: int, end: int) -> list[list[int]]:
-    """Words of the launch by the line of the script that they are in."""
+    """Group words of the launch by their line in the script."""
     rows: dict[int, list[int]] = {}
     for index in range(begin, end):
         rows.setdefault(script.where(launch.words[index].begin).line, []).append(index)
@@ -272,7 +275,7 @@ def _rows(launch: Launch, script: Script, begin: int, end: int) -> list[list[int
 
 
 def behind_step(texts: Sequence[str]) -> Sequence[str]:
-    """The words behind the scheduler's launcher, its options left out."""
+    """Return the words after the scheduler's launcher and its options."""
     if not _is_step(texts, 0):
         return texts
     takes = _taker(base(texts[0]))
@@ -283,7 +286,7 @@ def behind_step(texts: Sequence[str]) -> Sequence[str]:
 
 
 def alone(texts: Sequence[str]) -> Sequence[str]:
-    """A command without the scheduler's launcher and without the container that it runs in."""
+    """Return a command without the scheduler's launcher and the container in which it runs."""
     rest = behind_step(texts)
     inside = contained(rest, 0)
     return rest[inside.end :] if inside is not None and inside.end < len(rest) else rest

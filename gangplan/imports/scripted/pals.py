@@ -1,4 +1,7 @@
-"""mpiexec of HPE Cray PALS 1.3 (mpiexec(1)), which PBS starts jobs with on Cray EX machines, beside Hydra's of that name."""
+"""Recognise mpiexec of HPE Cray PALS 1.3 (mpiexec(1)).
+
+PBS starts jobs with it on Cray EX machines; Hydra has a program of the same name.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,8 @@ from collections.abc import Sequence
 
 from gangplan.plan.launchers import base
 
-# Its options, and what they are for a step of Slurm; those of the second table have no value. Hydra has some of them, too:
-# one of the third must be there.
+# Its options, and what they mean for a step of Slurm; those of the second table have no value. Hydra shares
+# some of them, so at least one of the third must be present.
 _PALS = {
     **dict.fromkeys(("n", "np"), "ntasks"),
     "ppn": "ntasks-per-node",
@@ -26,7 +29,7 @@ _OF_PALS = frozenset(str.split("ppn depth cpu-bind mem-bind gpu-bind vni no-vni 
 
 
 def is_pals(texts: Sequence[str], at: int) -> bool:
-    """Whether an mpiexec has options of PALS alone, and one at least that tells."""
+    """Return whether all options of an mpiexec are PALS's, and at least one is not Hydra's."""
     if base(texts[at]) != "mpiexec":
         return False
     index, named = at + 1, set[str]()
@@ -40,7 +43,7 @@ def is_pals(texts: Sequence[str], at: int) -> bool:
 
 
 def pals_words(texts: Sequence[str], index: int) -> tuple[int, str, str]:
-    """The end, name and value of an option, by the name that Slurm has for it."""
+    """Return the end, name and value of an option, by the name that Slurm has for it."""
     name, equals, value = texts[index].lstrip("-").partition("=")
     if name in _PALS_FLAGS or equals or index + 1 >= len(texts):
         return index + 1, _PALS.get(name, "cpu-bind"), value

@@ -1,4 +1,4 @@
-"""What a script consists of: statements, simple commands and redirections, each with its place."""
+"""The parts of a script: statements, simple commands and redirections, each with its place."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Form = Literal["plain", "if", "loop", "case", "function", "group"]
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """A redirection: its operator with the number before it, and its target."""
+    """A redirection: its operator, with the number before it, and its target."""
 
     operator: str
     target: str
@@ -21,9 +21,9 @@ class Redirect:
 
 @dataclass(slots=True)
 class Part:
-    """A simple command: assignments, words, redirections, where it begins and ends, and the operator behind it.
+    """A simple command: assignments, words, redirections, its place, and the operator after it.
 
-    `arrays` are the words of assignments of arrays by the place of the assignment in `sets`.
+    `arrays` are the words of array assignments, by the index of the assignment in `sets`.
     """
 
     begin: int
@@ -42,7 +42,7 @@ class Part:
 
 @dataclass(slots=True)
 class Statement:
-    """A line of the script's top, with all that belongs to it: one command, a pipe, a list, or a compound command.
+    """A statement at the top level of the script: a command, a pipe, a list, or a compound command.
 
     `marks` are the words of a compound command's own level: if, then, elif, else, fi; { and }; ( and ).
     """

@@ -1,4 +1,4 @@
-"""The options of qsub as PBS Professional 2022.1 (OpenPBS 23.06) and Torque 6.1 take them, and what each is in a spec."""
+"""Map the options of qsub in PBS Professional 2022.1 (OpenPBS 23.06) and Torque 6.1."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gangplan.imports.account import Account, Node
 from gangplan.imports.scripted.directives import Option
 from gangplan.imports.scripted.wanted import Wanted, array_of, at_once_of, bytes_of, seconds_of
 
-# Options of qsub(1B) without a word.
+# Options of qsub(1B) without a value.
 FLAGS = frozenset("VhIXzfGkx")
 _QUEUE = "the team's queue and quota take the place of projects and queues"
 _LOG = "the log of a run is what its pods print (gangplan logs)"
@@ -29,15 +29,17 @@ _ASKED = {
     "p": "choose priority: low, normal, high or critical",
     "x": "gangplan does not know this option of PBS",
 }
-# Resources of a node that say how its parts are laid out, or that are a site's own.
+# Resources of a node for the layout of its parts, or specific to a site.
 _LAYOUT = frozenset(["ompthreads", "place", "host", "vnode", "arch", "mpiprocs_per_socket", "aoe", "eoe", "hwt", "system", "filesystems", "cputype", "cput", "pvmem", "vmem", "pmem", "nice", "naccesspolicy", "gpu_mode", "ngpus_mode", "model", "bigmem", "os", "cluster", "interconnect", "switch", "chunk_type", "cpu_type", "preempt_targets", "scratch_shm", "centos", "spec"])  # fmt: skip
 
 
 def options_of(
     words: Sequence[tuple[str, int, int]], leaf: Callable[[str, int, int, str], Option]
 ) -> list[Option]:
-    """Words of an option line as options; a value may be stuck to its option. Resources become options of their own:
-    `-l select=2:ncpus=8` is `-l select`."""
+    """Return the words of an option line as options; a value may be attached to its option.
+
+    Each resource becomes an option: `-l select=2:ncpus=8` is `-l select`.
+    """
     found: list[Option] = []
     index = 0
     while index < len(words):
@@ -60,7 +62,7 @@ def options_of(
 
 
 def _resources(text: str, begin: int, leaf: Callable[[str, int, int, str], Option]) -> list[Option]:
-    """The resources of one `-l`, separated by commas."""
+    """Return the resources of one `-l`, separated by commas."""
     found, at = [], begin
     for part in text.split(","):
         name, _, value = part.partition("=")
@@ -70,7 +72,7 @@ def _resources(text: str, begin: int, leaf: Callable[[str, int, int, str], Optio
 
 
 def apply(options: Iterable[Option], wanted: Wanted, account: Account) -> None:
-    """What the options ask for; every one of them gets its entry in the account."""
+    """Record what the options request, and account for each of them."""
     for option in options:
         node = option.node(account)
         name = option.name
@@ -95,7 +97,7 @@ def apply(options: Iterable[Option], wanted: Wanted, account: Account) -> None:
             node.asked(_ASKED.get(name, "gangplan does not know this option of PBS"))
 
 
-# Attributes of -W (PBS Professional 2022.1, qsub(1B)) that a run has in another way.
+# Attributes of -W (PBS Professional 2022.1, qsub(1B)) that a run replaces by something else.
 _W_DROPPED = {
     "group_list": "files belong to the group that the image and its claims say",
     "umask": "the image and its claims say what files may be read",
@@ -105,7 +107,7 @@ _W_DROPPED = {
 
 
 def _attributes(value: str, node: Node) -> None:
-    """-W NAME=VALUE: others that it waits for, files, and the account."""
+    """Account for -W NAME=VALUE: dependencies, files, and the account."""
     name = value.partition("=")[0].strip()
     if name in _W_DROPPED:
         node.dropped(_W_DROPPED[name])
@@ -136,7 +138,7 @@ def _variables(value: str, wanted: Wanted, node: Node) -> None:
 
 
 def _resource(name: str, value: str, wanted: Wanted, node: Node) -> None:
-    """One resource of the job: its nodes, its time, or an amount of all of it."""
+    """Record a resource of the job: its nodes, its time, or an amount for all of it."""
     if name in ("select", "nodes"):
         _chunks(value, wanted, node, is_torque=name == "nodes")
     elif name == "walltime":
@@ -170,7 +172,7 @@ def _resource(name: str, value: str, wanted: Wanted, node: Node) -> None:
 
 
 def _days(value: str) -> int | None:
-    """DD:HH:MM:SS, which Torque takes."""
+    """Parse DD:HH:MM:SS, which Torque accepts."""
     parts = value.split(":")
     if len(parts) != 4 or not all(one.isdigit() for one in parts):
         return None
@@ -179,7 +181,7 @@ def _days(value: str) -> int | None:
 
 
 def _chunks(value: str, wanted: Wanted, node: Node, is_torque: bool) -> None:
-    """`2:ncpus=8:ngpus=1+1:ncpus=4`: the first chunk is the shape of all; several shapes are refused."""
+    """Record chunks such as `2:ncpus=8:ngpus=1+1:ncpus=4`; chunks of different shapes are refused."""
     chunks = value.split("+")
     if len({chunk.partition(":")[2] for chunk in chunks}) > 1:
         wanted.refusals.append(
@@ -205,7 +207,7 @@ def _chunks(value: str, wanted: Wanted, node: Node, is_torque: bool) -> None:
 
 
 def _part(name: str, value: str, wanted: Wanted, node: Node) -> None:
-    """One resource of a chunk, or of the whole job in the older form."""
+    """Record a resource of a chunk, or of the whole job in the older form."""
     numbers = {
         "ncpus": "cpus_per_node",
         "ngpus": "gpus_per_node",

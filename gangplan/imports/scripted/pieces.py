@@ -1,4 +1,4 @@
-"""Words after expansion: what is known of them, and what is a shell's to expand."""
+"""Words after expansion: the parts that are known, and those that a shell has to expand."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 
 from gangplan.records import dataclass
 
-# Where a shell calculates, so that names stand for their values without a dollar sign.
+# Where a shell calculates, so that names are variables without a dollar sign.
 _NUMBERED = re.compile(r"(?<=\w\[)[^][$]*(?=\])|(?<=\(\()[^()$]*(?=\)\))")
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a word: its text, whether that is the shell's to expand, and whether it was quoted."""
+    """A part of a word: its text, whether the shell has to expand it, and whether it was quoted."""
 
     text: str
     is_open: bool = False
@@ -23,13 +23,13 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A word after expansion: its pieces."""
+    """A word after expansion, as its pieces."""
 
     pieces: tuple[Piece, ...]
 
     @property
     def text(self) -> str:
-        """The word, with what is open as it is written."""
+        """The word, with open parts as they are written."""
         return "".join(piece.text for piece in self.pieces)
 
     @property
@@ -38,7 +38,7 @@ class Field:
         return any(piece.is_open for piece in self.pieces)
 
     def written(self) -> str:
-        """The word for a shell: quoted where it is known, as it was where it is not."""
+        """Return the word for a shell: known parts are quoted, others as they were."""
         if not self.is_open:
             return shlex.quote(self.text)
         if all(piece.is_open and not piece.is_quoted for piece in self.pieces):
@@ -57,17 +57,18 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Partly:
-    """A text that is not all known: its pieces."""
+    """A text that is only partly known, as its pieces."""
 
     pieces: tuple[Piece, ...]
 
 
-# A static text, one that is known in part, the entries of an array, or None for what is only known when it runs.
+# A static text, a partly known text, the entries of an array, or None for what is only known when the script
+# runs.
 Value = str | Partly | tuple[Field, ...] | None
 
 
 def changed(value: str, how: str, pattern: str) -> str | None:
-    """`%`, `#`, `/` and `:` of bash; None for patterns that are more than texts and stars."""
+    """Apply `%`, `#`, `/` or `:` of bash; None for patterns with more than texts and stars."""
     if how == ":":
         first, _, length = pattern.partition(":")
         if not re.fullmatch(r"\s*-?[0-9]+", first) or not re.fullmatch(r"[0-9]*", length):
@@ -91,8 +92,10 @@ def changed(value: str, how: str, pattern: str) -> str | None:
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """A stretch of script with `$NAME` and `${NAME}` of these variables filled in, and bare names where a shell
-    calculates: in subscripts and `((...))`. Other text stays as it is."""
+    """Fill in `$NAME` and `${NAME}` of these variables in a piece of script; other text stays.
+
+    Bare names are filled in where a shell calculates: in subscripts and `((...))`.
+    """
     if not values:
         return text
     names = "|".join(sorted(map(re.escape, values), key=len, reverse=True))
@@ -106,12 +109,12 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 
 
 def names_in(texts: Iterable[str]) -> set[str]:
-    """The variables that stretches of script refer to."""
+    """Return the variables that pieces of script refer to."""
     return {one for text in texts for one in re.findall(r"\$\{?[#!]?([A-Za-z_]\w*)", text)}
 
 
 def joined(before: Value, after: str | Partly) -> Value:
-    """`NAME+=VALUE`."""
+    """Return the value after `NAME+=VALUE`."""
     if isinstance(before, str) and isinstance(after, str):
         return before + after
     if not isinstance(before, str | Partly):

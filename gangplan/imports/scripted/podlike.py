@@ -1,4 +1,4 @@
-"""The pod that a batch script amounts to, as a tree of origins."""
+"""Build the pod that corresponds to a batch script, as a tree of origins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _GPU = "nvidia.com/gpu"
 _OF_CPU = ("cpus_per_node", "cpus_per_task", "cpus_per_gpu", "tasks_per_node", "tasks")
 _OF_MEMORY = ("memory", "memory_per_gpu", "memory_per_cpu")
 _OF_GPUS = ("gpus_per_node", "gpus", "gpus_per_task")
-# Folders that containers have by themselves, or that drivers and the fabric's owner put there.
+# Folders that every container has, or that drivers and the fabric's owner put there.
 _OWN = (
     "/dev",
     "/proc",
@@ -41,7 +41,7 @@ def pod_tree(
     workdir: tuple[str, Node] | None,
     place: Node,
 ) -> Made:
-    """A pod template: one container with its resources, variables, mounts and working folder."""
+    """Build a pod template: one container with its resources, variables, mounts and working folder."""
     container: dict[str, Any] = {
         SELF: Origin(None, place),
         "name": Origin("node"),
@@ -88,7 +88,7 @@ def _workdir(wanted: Wanted, workdir: tuple[str, Node] | None) -> Origin | None:
 
 
 def _limits(wanted: Wanted) -> dict[str, Origin]:
-    """What each node gives, by Kubernetes' names."""
+    """Return what each node gives, by Kubernetes' names."""
     found: dict[str, Origin] = {}
     for name, count, options in (
         ("cpu", wanted.cpus_on_node, _OF_CPU),
@@ -102,7 +102,7 @@ def _limits(wanted: Wanted) -> dict[str, Origin]:
 
 
 def _volumes(mounts: Sequence[Mount]) -> tuple[list[Any], list[Any]]:
-    """Folders of shared file systems as claims; folders that a container has anyway are left out."""
+    """Return mounts and volumes: shared folders as claims, without folders that every container has."""
     of_container: list[Any] = []
     of_pod: list[Any] = []
     taken: set[str] = set()

@@ -1,4 +1,4 @@
-"""A batch script as a workload: its options, the walk through its statements, its launch and what surrounds it."""
+"""Read a batch script as a workload: options, the walk through statements, the launch and what is around."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ from gangplan.records import dataclass
 from gangplan.rules.imports import IMPORT_SCRIPT
 
 Words = Sequence[tuple[str, int, int]]
-# Options of launchers that say on which hosts a step runs.
+# Options of launchers that choose the hosts of a step.
 _CHOSEN = re.compile(r"-w$|-r$|--?(?:nodelist|relative|hosts?|hostfile|machinefile|H)\b")
 _ARGUMENT = re.compile(r"\$\{?([1-9])\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """A scheduler whose scripts are read: the mark of its option lines, how their words become options, and what they
-    ask for."""
+    """A scheduler whose scripts can be imported: how to read its option lines.
+
+    It has the mark of the lines, how their words become options, and what these request.
+    """
 
     label: str
     mark: str
@@ -41,7 +43,10 @@ class Scheduler:
 
 
 def read_script(scheduler: Scheduler, account: Account) -> Workload:
-    """The workload of a script. Raises RefusedError where only running it would tell what it does."""
+    """Return the workload of a script.
+
+    Raises RefusedError if only running it would show what it does.
+    """
     script: Script = account.root().value
     wanted = Wanted()
     walk, name, known = _walked(scheduler, script, account, wanted)
@@ -56,8 +61,10 @@ def read_script(scheduler: Scheduler, account: Account) -> Workload:
 
 
 def steps_of(scheduler: Scheduler, script: Script) -> int:
-    """How many steps of a script run side by side, each a job of its own: they start the same program, on hosts that
-    nobody chose. 0 for any other script."""
+    """Return how many steps of a script run in parallel, each as a separate job; 0 for any other script.
+
+    They start the same program, on hosts that the script does not choose.
+    """
     account = Account(script.file, script.leaves, script)
     try:
         walk, _, _ = _walked(scheduler, script, account, Wanted())
@@ -74,7 +81,7 @@ def steps_of(scheduler: Scheduler, script: Script) -> int:
 def _walked(
     scheduler: Scheduler, script: Script, account: Account, wanted: Wanted
 ) -> tuple[Walk, str, dict[str, Value]]:
-    """The walk through a script, its name, and the variables that are known before it runs."""
+    """Walk through a script; return the walk, its name, and the variables known before it runs."""
     _options(scheduler, script, account, wanted)
     name = str(wanted.settings["name"].value) if "name" in wanted.settings else _stem(script.file)
     counts = wanted.counts()
@@ -97,7 +104,7 @@ def _walked(
 
 
 def _printed(command: str, scope: Scope, wanted: Wanted) -> Value:
-    """What a command prints, with the variables in it that are known filled in."""
+    """Return what a command prints, with its known variables filled in."""
     if command.strip() == "pwd":
         return scope.values["PWD"]
     scope.used |= names_in([command])
@@ -127,7 +134,7 @@ def _stem(file: str) -> str:
 
 
 def _nothing(script: Script, walk: Walk) -> Finding:
-    """No launch, and no program: because the script ends before it, or because another one holds it."""
+    """Return the finding for a script without a launch or program: it ends early, or they are elsewhere."""
     ended = next((one for one in walk.items if one.why == idioms.ENDED), None)
     numbers = sorted(set(_ARGUMENT.findall(script.text)))
     if ended is None:
@@ -146,7 +153,7 @@ def _finding(script: Script, begin: int, message: str, help: str) -> Finding:
 
 
 def _launches(walk: Walk) -> list[int]:
-    """The items that start the ranks; where nothing does, the last program of the script."""
+    """Return the indices of items that start the ranks; without any, of the last program of the script."""
     items = walk.items
     found = [number for number, item in enumerate(items) if item.kind == "launch"]
     if walk.script.step is not None:

@@ -1,4 +1,4 @@
-"""The options of sbatch and srun, and what each asks for."""
+"""Map the options of sbatch and srun to what they request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gangplan.imports.scripted.wanted import Wanted, array_of, at_once_of, bytes
 def options_of(
     words: Sequence[tuple[str, int, int]], leaf: Callable[[str, int, int, str], Option]
 ) -> list[Option]:
-    """Words of an option line as options; a short one may have its value stuck to it."""
+    """Return the words of an option line as options; a value may be attached to a short option."""
     found: list[Option] = []
     index = 0
     while index < len(words):
@@ -45,7 +45,7 @@ def _is_option(text: str) -> bool:
 
 
 def full_name(text: str) -> str:
-    """The whole name of an option that may be abbreviated, as getopt_long allows."""
+    """Return the whole name of an option that may be abbreviated, as getopt_long allows."""
     if text in _KNOWN:
         return text
     near = [one for one in _KNOWN if one.startswith(text)]
@@ -53,7 +53,7 @@ def full_name(text: str) -> str:
 
 
 def apply(options: Iterable[Option], wanted: Wanted, account: Account, is_step: bool = False) -> None:
-    """What the options ask for; every one of them gets its entry in the account."""
+    """Record what the options request, and account for each of them."""
     for option in options:
         node = option.node(account)
         handler = _HANDLERS.get(option.name)
@@ -103,7 +103,7 @@ def _memory(name: str) -> Callable[[Wanted, str, Node], None]:
 
 
 def _gpus(name: str) -> Callable[[Wanted, str, Node], None]:
-    """`N`, `TYPE:N`, `TYPE`."""
+    """Return the handler of `N`, `TYPE:N` or `TYPE`."""
 
     def handle(wanted: Wanted, value: str, node: Node) -> None:
         model, _, count = value.rpartition(":")
@@ -175,7 +175,7 @@ def _no_requeue(wanted: Wanted, value: str, node: Node) -> None:
 
 
 def _signal(wanted: Wanted, value: str, node: Node) -> None:
-    """`[B:]SIGNAL[@SECONDS]`: a warning before the end; a run gets SIGTERM and its grace period."""
+    """Map `[B:]SIGNAL[@SECONDS]`, a warning before the end: a run gets SIGTERM and its grace period."""
     found = re.fullmatch(r"(?:[RB]+:)?(\w+)(?:@([0-9]{1,6}))?", value)
     if found is None:
         node.asked(f"'{value}' is no signal")

@@ -1,4 +1,4 @@
-"""The options of sbatch and srun, as their manuals list them (Slurm 25.05), and those that a run has no use for."""
+"""The options of sbatch and srun in their manuals (Slurm 25.05), and those that are useless to a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHORT = dict(
         "V=version w=nodelist W=wait x=exclude X=disable-status E=preserve-env Z=no-allocate"
     )
 )
-# Options that take no word, or one behind an equals sign alone.
+# Options without a value, or with one only after an equals sign.
 FLAGS = frozenset(
     str.split(
         "hold immediate no-kill kill-on-bad-exit label overcommit quiet oversubscribe unbuffered verbose "

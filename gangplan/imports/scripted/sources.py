@@ -1,4 +1,4 @@
-"""Files and folders in; batch scripts of one scheduler out, one source for each task of a small array."""
+"""Find batch scripts of a scheduler in files and folders: one source for each task of a small array."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from gangplan.imports.sources import SourceObject
 from gangplan.rules.imports import IMPORT_SCRIPT, IMPORT_SOURCE
 
 _MOST_BYTES = 1 << 20
-# Tasks of an array that become specs one by one; more become the trials of a sweep.
+# Tasks of an array that become specs one by one; larger arrays become the trials of a sweep.
 _MOST_TASKS = 50
 _MOST_TRIALS = 10_000
-# A line that starts something beside what follows.
+# A line that starts something in the background.
 _BESIDE = re.compile(r"[^&|>]&[ \t]*(?:#.*)?$", re.MULTILINE)
 
 
@@ -33,7 +33,7 @@ class ScriptComments(Comments):
         self._mark = f"#{mark}"
 
     def head(self) -> list[str]:
-        """Comments at the top, before the first line that says something."""
+        """Return the comments at the top, before the first line of code."""
         at = 0
         while at < len(self._lines) and (self._lines[at].startswith("#!") or not self._lines[at].strip()):
             at += 1
@@ -43,7 +43,7 @@ class ScriptComments(Comments):
         return self._above(at) if at > begin else []
 
     def of(self, node: Node) -> list[str]:
-        """Comments above the line of an option or a command."""
+        """Return the comments above the line of an option or a command."""
         line = node.where.line
         if line < 2 or not self._is_comment(self._lines[line - 2]):
             return []
@@ -70,10 +70,10 @@ def scripts_of(
     files: Sequence[Path],
     filled: Mapping[str, str],
 ) -> tuple[list[SourceObject], list[Finding]]:
-    """The scripts in files that have option lines of a scheduler; files without any are passed over.
+    """Return the scripts in files that have option lines of a scheduler; other files are skipped.
 
-    `array` gives the value of an option that states an array, an empty text for other options; `steps` says how many
-    steps of a script that run side by side are jobs of their own.
+    `array` returns the value of an option for an array, empty for other options; `steps` returns how many
+    steps of a script that run in parallel are separate jobs.
     """
     found: list[SourceObject] = []
     findings: list[Finding] = []
@@ -85,7 +85,7 @@ def scripts_of(
 
 
 def _text(path: Path, mark: str, findings: list[Finding]) -> str | None:
-    """The text of a script with plain line ends; None for what is none, or has no line of the scheduler."""
+    """Return the text of a script with plain line ends; None if it is not text, or has no option line."""
     place = Location(path.as_posix())
     try:
         if path.stat().st_size > _MOST_BYTES:
@@ -158,7 +158,7 @@ def _sources(
 
 
 def _scripts(script: Script, tasks: Sequence[int], steps: Callable[[Script], int]) -> list[Script]:
-    """The script for each spec that it becomes: tasks of its array, steps beside each other, or all of it."""
+    """Return a script for each spec: tasks of its array, parallel steps, or the whole script."""
     if len(tasks) > _MOST_TASKS:
         return [replace(script, spreads=True, leaves={})]
     if tasks:

@@ -1,6 +1,6 @@
-"""The statements of a shell script at its top: simple commands and pipes, or whole loops, branches and functions.
+"""Split a shell script into its top-level statements: simple commands and pipes, or whole compounds.
 
-Words are read by gangplan.plan.launchers.shell; this says what belongs together.
+gangplan.plan.launchers.shell reads the words; this module decides what belongs together.
 """
 
 from __future__ import annotations
@@ -33,13 +33,16 @@ _WORDS = frozenset({"then", "else", "elif", "do", "!", "time", "coproc"})
 _OPERATORS = ("&&", "||", ";;&", ";;", ";&", "|&", "&", "|", ";", "\n")
 _ASSIGN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^]\s]*\])?\+?=")
 _REDIRECT = re.compile(r"(?:[0-9]+|\{\w+\})?(?:<<<|<<-?|<>|>>|>\||[<>]&|&>>|&>|<|>)")
-# Commands whose words are assignments.
+# Commands whose arguments are assignments.
 DECLARES = frozenset({"export", "declare", "typeset", "local", "readonly"})
 _MOST = 20_000  # words of a script
 
 
 def statements(text: str) -> list[Statement]:
-    """The statements of a script. Raises UnreadableError for one that no shell would read, or that is too long."""
+    """Return the statements of a script.
+
+    Raises UnreadableError for one that no shell would accept, or that is too long.
+    """
     return _Top(text).read()
 
 
@@ -58,7 +61,7 @@ class _Top:
         self.header = ""  # the compound command whose header is being read
 
     def read(self) -> list[Statement]:
-        """All of them."""
+        """Return all statements."""
         text, reader = self.text, self.reader
         while True:
             reader.blank()
@@ -91,7 +94,7 @@ class _Top:
         return self.part is None or not (self.part.words or self.part.sets)
 
     def _arithmetic(self) -> bool:
-        """`((...))`, as a command or behind `for`."""
+        """Read `((...))`, as a command or after `for`."""
         if not self.text.startswith("((", self.reader.at) or not (self._is_start() or self.header == "for"):
             return False
         self._begun()
@@ -102,7 +105,7 @@ class _Top:
         return True
 
     def _group(self) -> bool:
-        """Parentheses: a subshell, the pattern of a case, or a function's."""
+        """Read parentheses: of a subshell, the pattern of a case, or a function."""
         text, at = self.text, self.reader.at
         mark = text[at]
         if mark == "(":
@@ -148,7 +151,7 @@ class _Top:
         return True
 
     def _goes_on(self) -> bool:
-        """Whether a list goes on in the next line: `&&`, `||` or a pipe at its end."""
+        """Return whether a list continues in the next line: it ends in `&&`, `||` or a pipe."""
         return self.part is None and bool(self.parts) and self.parts[-1].operator in ("&&", "||", "|", "|&")
 
     def _has_body(self) -> bool:
@@ -165,7 +168,7 @@ class _Top:
             self.marks.append(word)
 
     def _after(self) -> None:
-        """Behind a compound command: what follows up to the end of the line belongs to it."""
+        """Continue after a compound command: what follows on its last line belongs to it."""
         self.part = Part(self.reader.at)
 
     def _redirection(self) -> bool:
@@ -228,7 +231,7 @@ class _Top:
             self.part.words.append(word)
 
     def _condition(self, first: Word) -> None:
-        """`[[ ... ]]`, whose operators are its own."""
+        """Read `[[ ... ]]`, which has its own operators."""
         found = re.compile(r"(?:[^\]\"']|\"[^\"]*\"|'[^']*'|\](?!\]))*\]\]").match(self.text, first.end)
         if found is None:
             raise UnreadableError("a [[")

@@ -1,4 +1,4 @@
-"""What a script does around its launch: variables, folders, software, preparation; each line with what becomes of it."""
+"""Account for what a script does around its launch: variables, folders, software, preparation."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ class Surroundings:
         self.start = "plain"
 
     def paths(self, item: Item) -> None:
-        """A leaf for every line of something that is no launch."""
+        """Add a leaf for every line of an item that is not a launch."""
         text = self.script.text[item.begin : item.end].strip()
         name = re.match(r"(?:export\s+|declare\s+(?:-\w+\s+)?)?[\w./-]+", text)
         item.paths = self.script.lines(name[0] if name else "line", item.begin, item.end)
 
     def behind(self, item: Item) -> None:
-        """The rest of a launch's pipeline: redirections, tee, what is piped into it."""
+        """Account for the rest of a launch's pipeline: redirections, tee, what is piped into it."""
         words = item.words
         last = max((word.end for word in words), default=item.begin)
         first = min(
@@ -88,7 +88,7 @@ class Surroundings:
         return next((path for path, (at, _) in self.script.leaves.items() if at.line >= line), ())
 
     def open_exports(self, items: Sequence[Item]) -> set[int]:
-        """Items that export what only a shell can find out, so that they stay in the command."""
+        """Return the items that export what only a shell can determine, so that they stay in the command."""
         return {
             number
             for number, item in enumerate(items)
@@ -97,7 +97,7 @@ class Surroundings:
         }
 
     def _fate(self, name: str, value: Value) -> tuple[str, str]:
-        """What becomes of an exported variable: env, keep, drop or ask; and why."""
+        """Return what becomes of an exported variable (env, keep, filled, drop or ask), and why."""
         texts = [piece.text for piece in value.pieces if piece.is_open] if isinstance(value, Partly) else []
         whole = (
             value
@@ -143,7 +143,7 @@ class Surroundings:
         return "keep", ""
 
     def account(self, items: Sequence[Item], numbers: Sequence[int], made: Assembled) -> None:
-        """Say of every line around the launch what became of it."""
+        """Account for every line around the launch."""
         software: list[str] = []
         place: Node | None = None
         for number, item in enumerate(items):
@@ -198,7 +198,7 @@ class Surroundings:
             self._each(nodes, "dropped", item.why or "it is not needed")
 
     def _prepared(self, items: Sequence[Item]) -> None:
-        """What ran once, on the first node, in front of ranks that each worker starts by itself."""
+        """Ask about what ran once, on the first node, before ranks that each worker starts itself."""
         texts = [(item, self.script.text[item.begin : item.end].strip().splitlines()[0]) for item in items]
         found = [
             (item, text)
@@ -256,7 +256,7 @@ class Surroundings:
             self._each(nodes, "dropped", "nothing uses it")
 
     def _folders(self, made: Assembled, numbers: Sequence[int], items: Sequence[Item]) -> None:
-        """Folders of the old cluster in the command, which a run has to mount."""
+        """Ask about folders of the old cluster in the command, which a run has to mount."""
         texts = [*made.words, *(value for value, _ in self.env.values())]
         found = [one for text in texts for one in _FOLDER.findall(text) if not one.startswith(_SYSTEM)]
         if found:

@@ -1,4 +1,4 @@
-"""Variables of schedulers, and what a run has in their place."""
+"""Variables of schedulers, and their replacements in a run."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from gangplan.imports.scripted.idioms import ALL_HOSTS, Counts
 from gangplan.imports.scripted.pieces import Value
 from gangplan.records import dataclass
 
-# Variables that differ from rank to rank, by what starts the ranks: torchrun 2.9, a
-# worker that starts torchrun itself (Trainer 2.3), Open MPI 5, Hydra (MPICH, Intel
-# MPI), and a program alone on each worker. An empty text: nothing says it.
+# Variables that differ from rank to rank, by what starts the ranks: torchrun 2.9, a worker that starts
+# torchrun itself (Trainer 2.3), Open MPI 5, Hydra (MPICH, Intel MPI), and a program alone on each worker. An
+# empty text: there is no such variable.
 _OF_RANK = {
     "rank": ("RANK", "PET_NODE_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "NODE_RANK"),
     "local": ("LOCAL_RANK", "", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", ""),
@@ -27,7 +27,7 @@ RANKED = {
     "SLURM_RELATIVE_NODEID": "node",
     "PALS_NODEID": "node",
 }
-# What says which run it is; runs say it by the label that all of their pods have.
+# Variables that identify the run; runs use the label that all of their pods have.
 NUMBERS = frozenset(
     {"SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "SLURM_ARRAY_JOB_ID", "SLURM_STEP_ID", "SLURM_STEPID"}
 )
@@ -38,7 +38,7 @@ TEMPORARY = frozenset({"SLURM_TMPDIR", "SLURM_SCRATCH", "PBS_JOBDIR", "SLURM_TMP
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What of a job its variables say beside counts."""
+    """What the variables of a job contain besides counts."""
 
     name: str
     task: int | None = None
@@ -46,7 +46,7 @@ class About:
 
 
 def known(counts: Counts, about: About) -> dict[str, Value]:
-    """The variables of Slurm 25.05 and PBS 2022.1 whose values the allocation decides."""
+    """Return the variables of Slurm 25.05 and PBS 2022.1 whose values the allocation decides."""
     found: dict[str, int | None] = {
         "SLURM_NNODES": counts.nodes,
         "SLURM_JOB_NUM_NODES": counts.nodes,
@@ -85,7 +85,7 @@ def known(counts: Counts, about: About) -> dict[str, Value]:
 
 
 def of_rank(start: str) -> dict[str, str]:
-    """Variables that a rank has in the place of the scheduler's, as a shell writes them."""
+    """Return the variables of a rank that replace the scheduler's, as a shell writes them."""
     place = _STARTS.index(start)
     found = {name: f"${_OF_RANK[role][place]}" for name, role in RANKED.items() if _OF_RANK[role][place]}
     return {**found, "SLURMD_NODENAME": "$HOSTNAME"}

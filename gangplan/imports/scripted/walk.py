@@ -1,4 +1,4 @@
-"""A script from its first statement to its last: what each sets, starts, prepares, or has no meaning for a run."""
+"""Walk through a script and decide what each statement sets, starts or prepares, or that it is irrelevant."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ENVIRONMENTS = re.compile(
 
 
 class Walk:
-    """The walk itself. `items` are what it met, `refusals` what only running the script would tell."""
+    """A walk through a script; `items` are its results, `refusals` what only running it would show."""
 
     __slots__ = ("functions", "has_ended", "items", "refusals", "scope", "script")
 
@@ -39,7 +39,10 @@ class Walk:
         self.has_ended = False
 
     def all(self, begin: int = 0, end: int | None = None, depth: int = 0) -> None:
-        """Everything between two places. Raises UnreadableError for what no shell would read."""
+        """Walk through everything between two places.
+
+        Raises UnreadableError for what no shell would accept.
+        """
         text = self.script.text
         part = text if end is None and begin == 0 else " " * begin + text[begin:end]
         for one in statements(part):
@@ -62,12 +65,12 @@ class Walk:
             self._compound(one)
 
     def _gone(self, one: Statement, begin: int, end: int, why: str) -> None:
-        """The lines of a compound command around the part that counts."""
+        """Add the lines of a compound command around its relevant part."""
         for first, last in ((one.begin, begin), (end, one.end)):
             self.items.append(Item("drop", first, last, [], why))
 
     def _branch(self, one: Statement, depth: int) -> bool:
-        """An `if` whose condition is known; False where it is not."""
+        """Walk through an `if` whose condition is known; return False if it is not."""
         words = [mark for mark in one.marks if mark.text in ("if", "then", "elif", "else", "fi")]
         index = 0
         while index < len(words) - 1:
@@ -86,7 +89,7 @@ class Walk:
         return True
 
     def _once(self, one: Statement, depth: int) -> bool:
-        """A loop whose rounds are known to be none, or one; False for any other."""
+        """Walk through a loop that is known to have no rounds or one; return False for any other."""
         if [mark.text for mark in one.marks] not in (["while", "do", "done"], ["for", "do", "done"]):
             return False
         head = self.script.text[one.marks[0].end : one.marks[1].begin].strip().rstrip(";")
@@ -155,7 +158,7 @@ class Walk:
         )
 
     def _plain(self, one: Statement) -> None:
-        """A list of pipelines; each becomes an item."""
+        """Walk through a list of pipelines; each becomes an item."""
         group: list[Part] = []
         was = ""
         for number, part in enumerate(one.parts):
@@ -220,7 +223,7 @@ class Walk:
         self.items.append(item)
 
     def _folder(self, item: Item, fields: list[Field]) -> None:
-        """`cd`: the folder of the run, or a part of the command where it is relative, open or late."""
+        """Handle `cd`: the run's folder, or part of the command if it is relative, open or late."""
         item.folder = posixpath.normpath(fields[1].text) if len(fields) > 1 else "~"
         is_late = any(one.kind in ("launch", "keep", "program") for one in self.items)
         if item.folder not in (".", "~") and (
@@ -231,7 +234,7 @@ class Walk:
             self.scope.values["PWD"] = item.folder
 
     def _words(self, part: Part) -> tuple[list[Field], list[Word]]:
-        """The words of a command after expansion, each with the word of the script that it comes from."""
+        """Return the words of a command after expansion, each with its word of the script."""
         fields, words = list[Field](), list[Word]()
         for word in part.words:
             found = self.scope.fields(self.script.text[word.begin : word.end])
@@ -249,7 +252,7 @@ class Walk:
         return fields, words
 
     def _kind(self, part: Part, texts: list[str]) -> tuple[ItemKind, str]:
-        """What a simple command is about."""
+        """Return the kind of a simple command, and why it is dropped."""
         while texts[:1] and (
             texts[0] in ("sudo", "builtin", "!") or behind_prefixes(texts) or ASSIGN.match(texts[0])
         ):

@@ -1,4 +1,4 @@
-"""What a scheduler is asked for: nodes, tasks, devices and amounts, each with the option that says it."""
+"""What a script requests of its scheduler: nodes, tasks, devices and amounts, each with its option."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ class Mount:
 
 @dataclass(slots=True)
 class Wanted:
-    """The allocation as its options state it. Memory is in bytes; `at` are the nodes of the source by field."""
+    """The allocation as its options state it.
+
+    Memory is in bytes; `at` are the nodes of the source by field.
+    """
 
     nodes: int | None = None
     tasks: int | None = None
@@ -59,31 +62,31 @@ class Wanted:
     at_once: int = 0
 
     def say(self, name: str, value: object, node: Node, to: str) -> None:
-        """Note a value and the option that states it."""
+        """Record a value and the option that states it."""
         setattr(self, name, value)
         self.at[name] = node.mapped(to)
 
     def setting(self, name: str, value: str | int, node: Node) -> None:
-        """Note a value of the whole job; a later option takes the place of an earlier one."""
+        """Record a value of the whole job; a later option replaces an earlier one."""
         if name in self.settings:
             self.settings[name].node.dropped(_AGAIN)
         self.settings[name] = Setting(value, node)
 
     def place(self, name: str, node: Node) -> None:
-        """Note the option that states a folder, an image or an array."""
+        """Record the option for a folder, an image or an array."""
         if name in self.at:
             self.at[name].dropped(_AGAIN)
         self.at[name] = node
 
     def variable(self, name: str, value: str, node: Node) -> None:
-        """Note a variable."""
+        """Record a variable."""
         if name in self.env and self.env[name][1] is not node:
             self.env[name][1].dropped(_AGAIN)
         self.env[name] = (value, node)
 
     @property
     def node_count(self) -> int:
-        """Nodes: stated, else what tasks and tasks per node come to, else one."""
+        """The number of nodes: as stated, else as follows from tasks or GPUs per node, else one."""
         if self.nodes is not None:
             return max(1, self.nodes)
         if self.tasks and self.tasks_per_node:
@@ -93,7 +96,7 @@ class Wanted:
 
     @property
     def tasks_on_node(self) -> int | None:
-        """Tasks on each node; None where no option says it."""
+        """Tasks per node; None if no option states them."""
         if self.tasks_per_node:
             return self.tasks_per_node
         if self.tasks:
@@ -102,7 +105,7 @@ class Wanted:
 
     @property
     def gpus_on_node(self) -> int | None:
-        """GPUs of each node; None where none are asked for."""
+        """GPUs per node; None if none are requested."""
         if self.gpus_per_node is not None:
             return self.gpus_per_node
         if self.gpus is not None:
@@ -113,7 +116,7 @@ class Wanted:
 
     @property
     def cpus_on_node(self) -> int | None:
-        """Cores of each node; None where no option says it, or the whole node is meant."""
+        """Cores per node; None if no option states them, or the whole node is meant."""
         if self.cpus_per_node is not None:
             return self.cpus_per_node
         if self.cpus_per_gpu is not None and self.gpus_on_node:
@@ -126,7 +129,7 @@ class Wanted:
 
     @property
     def memory_on_node(self) -> int | None:
-        """Bytes of each node; None where no option says it, or all of the node's are meant."""
+        """Bytes per node; None if no option states them, or all memory of the node is meant."""
         if self.memory:
             return self.memory
         if self.memory_per_gpu and self.gpus_on_node:
@@ -136,13 +139,16 @@ class Wanted:
         return None
 
     def counts(self) -> Counts:
-        """What a script can know of it."""
+        """Return what a script can know about it."""
         return Counts(self.node_count, self.tasks, self.tasks_on_node, self.gpus_on_node, self.cpus_per_task)
 
 
 def seconds_of(text: str, starts_with_minutes: bool = True) -> int | None:
-    """A time limit in seconds: `D-HH:MM:SS`, `HH:MM:SS`, `MM:SS`, `MM` (sbatch(1), Slurm 25.05), or PBS's `HH:MM:SS`,
-    `MM:SS` and `SS`; None for what is none."""
+    """Parse a time limit into seconds; None if it is not one.
+
+    Forms are `D-HH:MM:SS`, `HH:MM:SS`, `MM:SS`, `MM` (sbatch(1), Slurm 25.05), or `HH:MM:SS`, `MM:SS` and
+    `SS` of PBS.
+    """
     found = _TIME.fullmatch(text.strip())
     if found is None:
         return None
@@ -158,7 +164,7 @@ def seconds_of(text: str, starts_with_minutes: bool = True) -> int | None:
 
 
 def bytes_of(text: str, plain_unit: str) -> int | None:
-    """An amount of memory in bytes, by units of 1024; a number alone has the scheduler's own unit."""
+    """Parse an amount of memory into bytes, with units of 1024; a bare number has the scheduler's unit."""
     found = _AMOUNT.fullmatch(text.strip())
     if found is None:
         return None
@@ -167,7 +173,7 @@ def bytes_of(text: str, plain_unit: str) -> int | None:
 
 
 def memory_text(count: int) -> str:
-    """Bytes as a spec writes them."""
+    """Write bytes as a spec does."""
     for shift, unit in ((40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")):
         if count and count % (1 << shift) == 0:
             return f"{count >> shift}{unit}"
@@ -175,7 +181,7 @@ def memory_text(count: int) -> str:
 
 
 def array_of(text: str) -> list[int] | None:
-    """The numbers of an array (`0-3`, `1,5,9`, `0-10:2`, with `%4` behind it); None for what is none, or too many."""
+    """Parse the numbers of an array (`0-3`, `1,5,9`, `0-10:2`, `1-9%4`); None if invalid or too many."""
     found: list[int] = []
     for part in text.partition("%")[0].split(","):
         span = re.fullmatch(r"([0-9]{1,6})(?:-([0-9]{1,6})(?::([0-9]{1,6}))?)?", part.strip())
@@ -189,13 +195,13 @@ def array_of(text: str) -> list[int] | None:
 
 
 def at_once_of(text: str, count: int) -> int:
-    """How many tasks of an array may run at once: `%4` behind its numbers, else all of them."""
+    """Return how many tasks of an array may run at once: as in `%4` after its numbers, else all of them."""
     found = re.search(r"%([1-9][0-9]{0,5})$", text.strip())
     return min(int(found[1]), count) if found else max(count, 1)
 
 
 def mounts_of(text: str, node: Node | None) -> Iterator[Mount]:
-    """`/a:/b:ro,/c`: what a container mounts; one folder alone keeps its name."""
+    """Yield the mounts of a container from `/a:/b:ro,/c`; a single folder keeps its path."""
     for part in text.split(","):
         host, _, rest = part.strip().partition(":")
         target, _, flags = rest.partition(":")
