@@ -1,6 +1,6 @@
-"""Units and tenants in, Kubernetes objects out: one module per kind of thing emitted.
+"""Generate Kubernetes objects from planned runs, tenants and sites: one module per kind of object.
 
-A generator is a function from a unit (or a tenant) to objects; it is pure: no file, no clock, no chance.
+A generator is a pure function: it reads no files and no clock, and uses no random numbers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from gangplan.plan import Unit
 
 
 def _schedule(unit: Unit, write: Writer) -> list[Body]:
-    """What starts runs by itself; few jobs have it."""
+    """Return the CronJob of a scheduled run; few jobs have a schedule."""
     if not unit.job.is_dated:
         return []
     from gangplan.generators.schedules import cron_job
@@ -45,7 +45,7 @@ def _schedule(unit: Unit, write: Writer) -> list[Body]:
 
 
 def _waiting(unit: Unit, write: Writer) -> list[Body]:
-    """What creates the run once others are complete; few runs come after any."""
+    """Return the Job that creates the run once the runs before it are complete; few runs have one."""
     if unit.job.after is None:
         return []
     from gangplan.generators.after import waiting_job
@@ -54,7 +54,7 @@ def _waiting(unit: Unit, write: Writer) -> list[Body]:
 
 
 def _scheduler(tenant: Tenant) -> list[Body]:
-    """The account that schedules use, where the cluster has any."""
+    """Return the account that schedules use, if the cluster has any schedules."""
     if not tenant.schedules:
         return []
     from gangplan.generators.schedules import scheduler
@@ -62,8 +62,8 @@ def _scheduler(tenant: Tenant) -> list[Body]:
     return scheduler(tenant)
 
 
-# By the name of the backend, in the order in which they must be applied: the runtime before the job that
-# names it (Trainer's webhook refuses the other order), and the policy before the pods exist.
+# Generators by the name of the backend, in the order in which their objects must be applied: the runtime
+# before the job that names it (Trainer's webhook refuses the other order), the network policy before pods.
 RunGenerator = Callable[[Unit, Writer], list[Body]]
 RUN_GENERATORS: dict[str, Mapping[str, RunGenerator]] = {
     TRAINJOB.name: {
@@ -74,7 +74,7 @@ RUN_GENERATORS: dict[str, Mapping[str, RunGenerator]] = {
         "schedule": _schedule,
         "after": _waiting,
     },
-    # Its pods are in it, so that there is no runtime.
+    # An MPIJob contains its pods, so there is no runtime.
     MPIJOB.name: {"network": network_policies, "files": run_files, "mpijob": mpi_job},
 }
 TENANT_GENERATORS: dict[str, Callable[[Tenant], list[Body]]] = {
@@ -89,7 +89,7 @@ TENANT_GENERATORS: dict[str, Callable[[Tenant], list[Body]]] = {
     "localqueue": local_queues,
     "scheduler": _scheduler,
 }
-# By the file in platform/: who may do what, who goes first, and what teams get change apart.
+# Generators by the file in platform/. Permissions, priorities and queues of teams change independently.
 PLATFORM_GENERATORS: dict[str, Mapping[str, Callable[[Site], list[Body]]]] = {
     "roles": {"roles": roles},
     "priorities": {"priorities": priorities},
@@ -106,15 +106,15 @@ PLATFORM_GENERATORS: dict[str, Mapping[str, Callable[[Site], list[Body]]]] = {
 
 
 def run_objects(unit: Unit, write: Writer = objects_of) -> list[Body]:
-    """All objects of one run, in the order in which they must be applied; `write` makes them of templates."""
+    """Return all objects of a run in the order in which they must be applied; `write` renders templates."""
     return [body for generate in RUN_GENERATORS[unit.job.made_of].values() for body in generate(unit, write)]
 
 
 def tenant_objects(tenant: Tenant) -> list[Body]:
-    """All objects that a team needs on a cluster, in the order in which they must be applied."""
+    """Return all objects that a team needs on a cluster, in the order in which they must be applied."""
     return [body for generate in TENANT_GENERATORS.values() for body in generate(tenant)]
 
 
 def platform_objects(site: Site, file: str) -> list[Body]:
-    """The objects of one file of a cluster's platform, in the order in which they must be applied."""
+    """Return the objects of one file of a cluster's platform, in the order in which they must be applied."""
     return [body for generate in PLATFORM_GENERATORS[file].values() for body in generate(site)]

@@ -1,6 +1,6 @@
-"""Job: what creates a run once the runs before it are complete, from a template of it that is in Git.
+"""Job: creates a run from a template in Git once the runs before it are complete.
 
-The run that it creates is tracked by no engine and owned by nothing, like those of a schedule (schedules.py).
+As with a schedule (schedules.py), no engine tracks the created run, and no object owns it.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ from gangplan.plan import Unit
 from gangplan.plan.names import PLACEHOLDER
 
 KIND = "Job"
-# The exit code of a run that is not created, because one before it has failed.
+# The exit code when a run is not created because a run before it failed.
 ENDED = 75
-# Tries of the pod, where neither a run nor a drained node was the reason.
+# How often the pod is tried again when neither a failed run nor a drained node was the reason.
 RETRIES = 6
 GRACE_S = 30
-# Words of the script before the names of the runs that are waited for.
+# Arguments of the script before the names of the runs to wait for.
 _FIRST = 4
 _DIGEST = 6
 
 
 def script_of() -> str:
-    """The script, for a Job and for the steps of a pipeline."""
+    """Return the script, for a Job and for the steps of a pipeline."""
     return text_of("launch/after.sh.j2", {"ended": ENDED})
 
 
 def stand_in(job: str) -> str:
-    """What stands for the names of a job's runs until they are known."""
+    """Return the placeholder for the names of a job's runs, which are not known yet."""
     return f"{job}-{PLACEHOLDER}"
 
 
 def waiting_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
-    """The Job that waits; none where a pipeline does that."""
+    """Return the Job that waits, or nothing if a pipeline does the waiting."""
     job, after = unit.job, unit.job.after
     if after is None or after.engine != "job":
         return []
     labels = dict(run_labels(unit))
-    # It is no pod of the run: policies and affinities of that must not find it.
+    # Its pod is not a pod of the run: the run's policies and affinities must not select it.
     own = {key: value for key, value in labels.items() if key not in (f"{PREFIX}run", f"{PREFIX}job")}
     pod = {**own, f"{PREFIX}role": "scheduler", "sidecar.istio.io/inject": "false"}
     guards = syncing.of_run()
@@ -83,15 +83,15 @@ def waiting_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
 
 
 def held(bodies: Sequence[Body], names: Mapping[str, Sequence[str]]) -> list[Body]:
-    """The objects of a run as they stand in Git: a template of it, and a Job that knows whom it waits for.
+    """Return the objects of a run as Git keeps them: its template, and a Job with the runs to wait for.
 
-    `names` are the runs of each job that the run comes after.
+    `names` maps each job that the run comes after to the names of its runs.
     """
     return [_named(body, names) if body["kind"] == KIND else body for body in scheduled(bodies)]
 
 
 def _named(job: Body, names: Mapping[str, Sequence[str]]) -> Body:
-    """The Job with the names of runs among its words, and called after what it then is."""
+    """Return the Job with the names of runs in its arguments, and a hash of its spec in its name."""
     known = {stand_in(name): runs for name, runs in names.items()}
     template = job["spec"]["template"]
     (container, *others) = template["spec"]["containers"]

@@ -1,16 +1,18 @@
-"""PrometheusRule: series of real exporters under the names that people ask for, and alerts over them.
+"""PrometheusRule: records series of real exporters under the names that users query, and alerts on them.
 
-No controller makes `mpijob_*` series. They are recorded from kube-state-metrics (Jobs and pods), the DCGM
+No controller exports `mpijob_*` series. They are recorded from kube-state-metrics (Jobs and pods), the DCGM
 exporter (GPUs) and Kueue (queues); docs/observability.md has the table of inputs. A Job's owner is its JobSet
 and a JobSet has the name of its run, so no join needs a label of Jobs or pods (`--metric-labels-allowlist`).
-An MPIJob owns the launcher's Job and, without a Job between, the workers' pods (mpi-operator v0.8.2,
-newLauncherJob, newWorker): the Job's name ends in -launcher; that of workers is made up, and ends in -worker.
+An MPIJob owns the launcher's Job, and owns the workers' pods directly, without a Job in between (mpi-operator
+v0.8.2, newLauncherJob, newWorker): the Job's name ends in -launcher; the rules make up a Job name for workers
+that ends in -worker.
 
-Deadlines. The Trainer enforces a TrainJob's `activeDeadlineSeconds` itself, hands it to nobody, and deletes
-the JobSet when it has passed (trainer v2.3.0, pkg/controller/trainjob_controller.go, reconcileDeadline). So
-the runtime repeats it on the Job, a minute later (generators/runtime.py), where kube-state-metrics reads it
-as kube_job_spec_active_deadline_seconds. The other way, a rule per run, would be evaluated for as long as the
-run's file stays in Git. A run whose series end in its last two minutes without success counts as failed.
+Deadlines. Trainer enforces a TrainJob's `activeDeadlineSeconds` itself, passes it on to no other object, and
+deletes the JobSet when it has passed (trainer v2.3.0, pkg/controller/trainjob_controller.go,
+reconcileDeadline). So the runtime repeats it on the Job, a minute later (generators/runtime.py), where
+kube-state-metrics reads it as kube_job_spec_active_deadline_seconds. The alternative, a rule per run, would
+be evaluated for as long as the run's file is in Git. A run whose series end in its last two minutes without
+success counts as failed.
 """
 
 from __future__ import annotations
@@ -30,26 +32,26 @@ from gangplan.records import dataclass
 FAILURES = 3
 DEADLINE_PERCENT = 80
 QUOTA_PERCENT = 90
-# As the rule `run-count` warns of what Git holds.
+# The same share at which the rule `run-count` warns about runs in Git.
 COUNT_PERCENT = 90
-# A GPU that does less for so long is held for nothing; loading data at the start of a run takes less time.
+# A GPU that is used less than this for so long is idle; loading data at the start of a run takes less time.
 IDLE_PERCENT, IDLE_MINUTES = 5, 30
-# A kernel that waits for other ranks keeps its GPU busy and nearly as cool as an idle one: at 100 % it draws
+# A kernel that waits for other ranks keeps its GPU busy but nearly as cool as an idle one: at 100 % it draws
 # about 70 W (NVIDIA/nccl issue 968); one GPU of a stuck run may do nothing at all (libgpuarray issue 387).
-# How much a GPU draws depends on its model, so each is compared with its own last hours under the same run.
+# How much power a GPU draws depends on its model, so each is compared with its own last hours in the run.
 STUCK_PERCENT, STUCK_POWER_PERCENT, STUCK_MINUTES, STUCK_PEAK_HOURS = 95, 50, 15, 6
 # XIDs that programs cause; NVIDIA's device plugin does not take a GPU out of service for them
 # (k8s-device-plugin, internal/rm/health.go, getDisabledHealthCheckXids).
 PROGRAM_XIDS = (13, 31, 43, 45, 68, 109)
-# A start that is later than this was missed: what creates the run may try for ten minutes.
+# A scheduled start later than this was missed: the creating pod may try for ten minutes.
 LATE_S = 900
-# A run that vanishes with less than this left was ended by its deadline: two intervals of scraping and rules.
+# A run that vanishes with less time left was ended by its deadline. Two intervals of scrapes and rules.
 DEADLINE_NEAR_S = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A series that exists whenever its exporter is scraped; without it nothing could ever alert."""
+    """A series that exists whenever its exporter is scraped; without it, no alert could ever fire."""
 
     series: str
     exporter: str
@@ -90,7 +92,7 @@ DCGM = Input(
 
 
 def alerts(site: Site) -> list[Body]:
-    """Recording rules and alerts, where the cluster has monitoring."""
+    """Return the recording rules and alerts, if the cluster has monitoring."""
     monitor = site.monitor
     if monitor is None:
         return []
@@ -127,7 +129,7 @@ def _alerts(site: Site, monitor: Monitor, values: dict[str, Any]) -> Body:
         "quota_percent": QUOTA_PERCENT,
         "count_percent": COUNT_PERCENT,
         "pending": format_duration(monitor.pending_s),
-        # At start_wait_s Kueue takes the run back to the queue; before, there is something to look at.
+        # At start_wait_s Kueue requeues the run; before that, there are still pods to look at.
         "start": format_duration(max(site.platform.start_wait_s // 2, 60)),
         "inputs": inputs(site),
         "idle_percent": IDLE_PERCENT,
@@ -145,17 +147,17 @@ def _alerts(site: Site, monitor: Monitor, values: dict[str, Any]) -> Body:
 
 
 def inputs(site: Site) -> list[Input]:
-    """The series that this cluster cannot do without."""
+    """Return the series that the alerts of this cluster depend on."""
     found = [KUBE_STATE]
     found += [KUEUE, KUEUE_RESOURCES] if site.queues else [TEAM_LABEL]
-    # Without Kueue nobody says which resources are used: GPUs must be reckoned with.
+    # Without Kueue it is unknown which resources are used, so assume GPUs.
     if not site.queues or any(resource.startswith("nvidia.com/") for resource in site.covered):
         found.append(DCGM)
     return found
 
 
 def object_annotations(site: Site) -> tuple[tuple[str, str], ...]:
-    """Where the objects come from, and what must run for them to say anything."""
+    """Return annotations with the source of the objects and the exporters that they need."""
     inputs = "kube-state-metrics, dcgm-exporter"
     if site.queues:
         inputs += ", kueue with metrics.enableClusterQueueResources"
@@ -164,6 +166,6 @@ def object_annotations(site: Site) -> tuple[tuple[str, str], ...]:
 
 
 def _team(queue: SiteQueue) -> Body:
-    """A team as a series, so that every other one can be joined with it. Git says it, no exporter does."""
+    """Return a rule that records a team as a series to join with; no exporter knows teams, only Git."""
     labels = {"team": queue.team, "namespace": queue.namespace, "cluster_queue": queue.name}
     return {"record": "gangplan_team_info", "expr": "vector(1)", "labels": labels}

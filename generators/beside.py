@@ -1,4 +1,4 @@
-"""What pods of all kinds have: labels and annotations, containers before and beside the program, scripts."""
+"""What pods of all roles share: labels, annotations, setup and sidecar containers, scripts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gangplan.template import render_script
 
 @dataclass(frozen=True, slots=True)
 class BuiltContainer:
-    """A container before or beside the program, as the template writes it."""
+    """A setup or sidecar container, as the template writes it."""
 
     name: str
     image: str
@@ -31,7 +31,10 @@ class BuiltContainer:
 
 
 def containers_of(job: Job) -> list[BuiltContainer]:
-    """Setup and sidecars. With the job's image a shell passes SIGTERM on; another image may have none."""
+    """Return the setup and sidecar containers.
+
+    In the job's image a shell passes SIGTERM on; another image may have no shell.
+    """
     return [
         BuiltContainer(
             one.name,
@@ -50,17 +53,17 @@ def containers_of(job: Job) -> list[BuiltContainer]:
 
 
 def text_of(template: str, values: dict[str, Hashable]) -> str:
-    """A script that ends with one line break: only then YAML shows it line by line."""
+    """Render a script that ends with exactly one line break, which makes YAML show it line by line."""
     return _rendered(template, tuple(values.items()))
 
 
-@lru_cache(maxsize=256)  # a script says counts and waits, never names: few runs have one of their own
+@lru_cache(maxsize=256)  # a script has counts and waits but no names, so few runs have a script of their own
 def _rendered(template: str, values: tuple[tuple[str, Hashable], ...]) -> str:
     return render_script(template, {**dict(values), "exits": LAUNCH_EXITS}).rstrip("\n") + "\n"
 
 
 def pod_labels(unit: Unit, role: str) -> Pairs:
-    """Labels of the pods of one role."""
+    """Return the labels of the pods of one role."""
     labels = dict(run_labels(unit))
     labels |= {
         f"{PREFIX}role": role,
@@ -92,7 +95,7 @@ def pod_annotations(job: Job, role: str) -> Pairs:
         if job.fabric.networks:
             annotations["k8s.v1.cni.cncf.io/networks"] = ",".join(job.fabric.networks)
     elif job.topology is not None and _pool_of(job, role) == job.worker_pool:
-        # A pod set without any request is never admitted to a flavor with topology.
+        # Kueue never admits a pod set without a topology request to a flavor with topology.
         annotations["kueue.x-k8s.io/podset-unconstrained-topology"] = "true"
     return tuple(sorted(annotations.items()))
 
@@ -103,7 +106,7 @@ def _pool_of(job: Job, role: str) -> TargetPool:
 
 @dataclass(frozen=True, slots=True)
 class BuiltRole:
-    """The pods of a role beside the workers, as the template writes them."""
+    """The pods of a role other than the workers, as the template writes them."""
 
     name: str
     workers: int
@@ -119,21 +122,24 @@ class BuiltRole:
 
 
 def debug_of(job: Job) -> dict[str, Hashable]:
-    """Until when a container that has failed stays: the day that its script names, and seconds since 1970."""
+    """Return until when a failed container is kept: the day for its script, and seconds since 1970."""
     return (
         {"debug_until": job.debug.until, "debug_end_s": job.debug.end_s} if job.debug else {"debug_end_s": 0}
     )
 
 
 def restart_policy(job: Job, role: str) -> str:
-    """Never, but for pods that are kept once they have failed; steps end before there is a run to look at."""
+    """Return Never, or OnFailure for pods that are kept after a failure.
+
+    Steps end before there is a run to look at, so theirs is always Never.
+    """
     return "OnFailure" if job.debug and all(one.name != role for one in job.steps) else "Never"
 
 
 def restarts(job: Job, pods: int) -> int:
-    """backoffLimit of a Job: none, or as often as each pod may fail and stay, and once more.
+    """Return the backoffLimit of a Job: 0, or one more than its pods if debug lets each fail and stay.
 
-    A Job whose containers are restarted in place has failed once all restarts come to the limit (Kubernetes
+    A Job whose containers are restarted in place has failed once all restarts reach the limit (Kubernetes
     v1.34, pkg/controller/job/job_controller.go, pastBackoffLimitOnFailure).
     """
     return pods + 1 if job.debug else 0

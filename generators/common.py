@@ -1,4 +1,4 @@
-"""Labels and annotations that every object of a run or a tenant carries, and rendering one template."""
+"""Labels and annotations of the objects of runs, tenants and platforms, and rendering of one template."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from gangplan.plan import Unit
 from gangplan.waivers import mark_labels
 
 PREFIX = "gangplan.dev/"
-# v1beta2 is served since Kueue 0.15, the oldest line that gangplan supports.
+# Kueue serves v1beta2 since 0.15, the oldest line that gangplan supports.
 KUEUE_API = "kueue.x-k8s.io/v1beta2"
 # A `$` that the kubelet would not leave alone.
 _EXPANDED = re.compile(r"\$(?=[$(]|[^\x00-\x7f])")
 Pairs = tuple[tuple[str, str], ...]
-# How a template becomes objects: as `objects_of`, or from moulds.
+# A function from a template and values to objects: `objects_of`, or one that fills moulds.
 Writer = Callable[[str, dict[str, Any]], list[Body]]
 
 
 def run_labels(unit: Unit) -> Pairs:
-    """Labels of a run's objects and pods: who owns it, for selection and for cost."""
+    """Return the labels of a run's objects and pods: who owns it, for selection and for cost."""
     job = unit.job
     labels = dict(job.labels)
     labels |= {
@@ -47,13 +47,12 @@ def run_labels(unit: Unit) -> Pairs:
 
 
 def regime_labels(regimes: tuple[str, ...]) -> dict[str, str]:
-    """The labels by which the policies of a regime find what falls under it."""
+    """Return the labels by which the policies of a regime select their objects."""
     return {f"{PREFIX}{regime}": "true" for regime in regimes}
 
 
 def run_annotations(unit: Unit, kind: str) -> Pairs:
-    """Annotations of a run's object of this kind: the spec it comes from and what a GitOps engine may do with
-    it."""
+    """Return the annotations of a run's object of a kind: its spec, and rules for GitOps engines."""
     job = unit.job
     annotations = {**syncing.of_run(), **syncing.of_verbatim()}
     annotations |= {**syncing.in_wave(WAVES["runs", kind]), f"{PREFIX}source": job.source}
@@ -66,8 +65,8 @@ def run_annotations(unit: Unit, kind: str) -> Pairs:
 
 
 def _evidence(job: Job) -> dict[str, str]:
-    """What policies hold a run to and no other field tells: its data sets with their regions, and that its
-    long timeout was asked for."""
+    """Return what policies require of a run and no other field shows: its data sets with their regions, its
+    model, and that it asked for a long timeout."""
     found = {}
     if job.is_extended:
         found[f"{PREFIX}extended-timeout"] = "true"
@@ -81,7 +80,7 @@ def _evidence(job: Job) -> dict[str, str]:
 
 
 def tenant_labels(tenant: Tenant) -> Pairs:
-    """Labels of a tenant's objects."""
+    """Return the labels of a tenant's objects."""
     labels = {"app.kubernetes.io/managed-by": "gangplan", f"{PREFIX}team": tenant.team}
     if tenant.cost_centre:
         labels[f"{PREFIX}cost-centre"] = tenant.cost_centre
@@ -90,26 +89,26 @@ def tenant_labels(tenant: Tenant) -> Pairs:
 
 
 def tenant_annotations(tenant: Tenant, kind: str, **more: str) -> Pairs:
-    """Annotations of a tenant's object of this kind."""
+    """Return the annotations of a tenant's object of this kind."""
     annotations = {**syncing.in_wave(WAVES["tenants", kind]), f"{PREFIX}source": tenant.source}
     annotations |= {f"{PREFIX}{name}": value for name, value in more.items() if value}
     return tuple(sorted(annotations.items()))
 
 
 def site_annotations(site: Site, kind: str, *more: tuple[str, str]) -> Pairs:
-    """Annotations of an object of the platform of this kind; `more` comes before its source."""
+    """Return the annotations of a platform object of this kind, with `more` before its source."""
     return (*syncing.in_wave(WAVES["platform", kind]).items(), *more, (f"{PREFIX}source", site.source))
 
 
 def literal(text: str) -> str:
-    """A command word or a variable's value that Kubernetes hands on unchanged.
+    """Escape a command word or a variable's value so that Kubernetes passes it on unchanged.
 
-    The kubelet replaces `$(NAME)` by a variable and `$$` by `$`, and breaks a letter beyond ASCII behind a
-    `$` (k8s.io/kubernetes third_party/forked/golang/expansion, v1.34).
+    The kubelet replaces `$(NAME)` by a variable and `$$` by `$`, and breaks a non-ASCII letter after a `$`
+    (k8s.io/kubernetes third_party/forked/golang/expansion, v1.34).
     """
     return _EXPANDED.sub("$$", text) if "$" in text else text
 
 
 def objects_of(template: str, values: dict[str, Any]) -> list[Body]:
-    """The objects that a template writes."""
+    """Render a template into objects."""
     return rendered(template, values)

@@ -1,7 +1,8 @@
 """Grafana dashboards as ConfigMaps: use per project, workers of a run, depth of the queues.
 
-templates/dashboards/ says what each panel asks and shows; here it becomes Grafana's own model. Expressions
-use series that generators/alerts.py records, and series of exporters that are in docs/observability.md.
+templates/dashboards/ defines what each panel queries and shows; this module converts it to Grafana's own
+model. Expressions use series that generators/alerts.py records, and series of exporters listed in
+docs/observability.md.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from gangplan.generators.common import objects_of
 from gangplan.model.site import Monitor, Site
 from gangplan.objects import Body
 
-# Grafana 12 (apps/dashboard/pkg/migration/schemaversion); an older one ignores what it does not know.
+# Grafana 12 (apps/dashboard/pkg/migration/schemaversion); older versions ignore what they do not know.
 SCHEMA_VERSION = 42
-# Also the uid that links and bookmarks hold: a name never changes.
+# Each name is also the uid in links and bookmarks, so it never changes.
 TEMPLATES = {
     "gangplan-usage": "dashboards/gangplan-usage.yaml.j2",
     "gangplan-workers": "dashboards/gangplan-workers.yaml.j2",
@@ -25,13 +26,13 @@ TEMPLATES = {
 }
 WIDTH = 24
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
-# Colours of steps without a fault, with one that nears, with one.
+# Colours of values that are fine, near a fault, and faulty.
 COLOURS = ("green", "orange", "red")
 _LABEL = re.compile(r"\{(\w+)\}")
 
 
 def dashboards(site: Site) -> list[Body]:
-    """One ConfigMap per dashboard, where the cluster has monitoring."""
+    """Return one ConfigMap per dashboard, if the cluster has monitoring."""
     if site.monitor is None:
         return []
     return [_config_map(site, site.monitor, name) for name in TEMPLATES]
@@ -53,7 +54,7 @@ def _config_map(site: Site, monitor: Monitor, name: str) -> Body:
 
 
 def dashboard(site: Site, name: str) -> dict[str, Any]:
-    """A dashboard as Grafana stores it."""
+    """Return a dashboard as Grafana stores it."""
     kueue = site.platform.kueue_line
     values = {
         "queues": bool(site.queues),
@@ -81,7 +82,7 @@ def dashboard(site: Site, name: str) -> dict[str, Any]:
 
 
 def _source_variable() -> dict[str, Any]:
-    """The choice of the Prometheus: a dashboard that names one works in one Grafana only."""
+    """Return the variable that chooses the Prometheus: a fixed one would work in one Grafana only."""
     return {
         "current": {},
         "hide": 0,
@@ -98,7 +99,10 @@ def _source_variable() -> dict[str, Any]:
 
 
 def _variable(entry: dict[str, Any]) -> dict[str, Any]:
-    """A choice among the values of a label. With several choices, all of them is the first."""
+    """Return a variable that chooses among the values of a label.
+
+    If several values can be chosen, the first choice is all of them.
+    """
     every = bool(entry.get("multi"))
     return {
         "allValue": ".*" if every else None,
@@ -112,7 +116,7 @@ def _variable(entry: dict[str, Any]) -> dict[str, Any]:
         "name": entry["name"],
         "options": [],
         "query": {"query": entry["query"], "refId": "variable"},
-        # On change of the time range: runs come and go.
+        # When the time range changes, because runs come and go.
         "refresh": 2,
         "regex": "",
         "sort": 1,
@@ -121,7 +125,7 @@ def _variable(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _panels(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The panels, placed from left to right as they fit."""
+    """Return the panels, placed from left to right as they fit."""
     panels, x, y, tallest = [], 0, 0, 0
     for number, entry in enumerate(entries, 1):
         width, height = entry.get("width", 12), entry.get("height", 8)
@@ -149,7 +153,7 @@ def _panel(entry: dict[str, Any], number: int, place: dict[str, int]) -> dict[st
 
 
 def _field(entry: dict[str, Any]) -> dict[str, Any]:
-    """Unit, limits and colours of a panel's values."""
+    """Return the unit, limits and colours of a panel's values."""
     steps = entry.get("steps", [])
     field: dict[str, Any] = {
         "color": {"mode": "thresholds" if entry["kind"] != "timeseries" else "palette-classic"},
@@ -167,7 +171,7 @@ def _field(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lines(entry: dict[str, Any]) -> dict[str, Any]:
-    """How a time series is drawn; a step with a meaning is drawn as a line across."""
+    """Return how a time series is drawn; its steps, if any, are dashed lines."""
     return {
         "drawStyle": "line",
         "fillOpacity": 30 if entry.get("stack") else 5,

@@ -1,4 +1,4 @@
-"""ConfigMap: the files beside a spec, as the run was rendered with them. It changes no more than the run."""
+"""ConfigMap: the files next to a spec, as the run was rendered with them; as immutable as the run."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gangplan.objects import Body
 from gangplan.plan import Unit
 
 KIND = "ConfigMap"
-# Characters that no text file has, and that readers of YAML and JSON do not agree about.
+# Characters that no text file has, and that parsers of YAML and JSON disagree about.
 _NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 def run_files(unit: Unit, write: Writer = objects_of) -> list[Body]:
-    """The ConfigMap of a run; none where it mounts no file from beside its spec."""
+    """Return the ConfigMap of a run, or nothing if it mounts no files from next to its spec."""
     if not unit.job.files:
         return []
     texts, others = dict[str, str](), dict[str, str]()
@@ -40,14 +40,14 @@ def run_files(unit: Unit, write: Writer = objects_of) -> list[Body]:
 
 
 def files_map(run: Body, fixed: Body) -> Body:
-    """The ConfigMap, from the metadata of a run's object and what it holds."""
+    """Return the ConfigMap with this content, named and labelled after the metadata of a run's object."""
     labels = {name: value for name, value in run["labels"].items() if name != FRAMEWORK}
     metadata = {**run, "name": f"{run['name']}-files", "labels": labels}
     return {"apiVersion": "v1", "kind": KIND, "metadata": metadata, "immutable": True, **fixed}
 
 
 def _text(data: bytes) -> str | None:
-    """What is UTF-8 and reads the same everywhere; None for all else."""
+    """Decode UTF-8 text that every parser reads in the same way, or return None."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:

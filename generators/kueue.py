@@ -20,7 +20,7 @@ MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 
 @dataclass(frozen=True, slots=True)
 class AdmissionCheck:
-    """An admission check; its parameters are an object of the same name, of a kind that may be empty."""
+    """An admission check; if `kind` is set, an object of that kind and the same name has its parameters."""
 
     name: str
     controller: str
@@ -28,15 +28,18 @@ class AdmissionCheck:
 
 
 def topology(site: Site) -> list[Body]:
-    """The topology, where some pool is placed by it."""
+    """Return the topology, if any pool uses it for placement."""
     if site.topology is None:
         return []
     return _objects(site, "platform/topology.yaml.j2", "Topology", topology=site.topology)
 
 
 def flavors(site: Site) -> list[Body]:
-    """One flavor per node pool. Without tolerations: Kueue up to 0.19 puts a flavor's in the place of the
-    pod's own (kueue#15161), and our pods carry what their pool's taints ask for."""
+    """Return one flavor per node pool, without tolerations.
+
+    Kueue up to 0.19 replaces the pod's own tolerations by the flavor's (kueue#15161), and our pods tolerate
+    the taints of their pool.
+    """
     return [
         body
         for flavor in site.flavors
@@ -45,7 +48,10 @@ def flavors(site: Site) -> list[Body]:
 
 
 def cohorts(site: Site) -> list[Body]:
-    """The cohorts; an implicit one would do, but a name without an object cannot be checked."""
+    """Return the cohorts.
+
+    Kueue would accept implicit cohorts, but a name without an object cannot be checked.
+    """
     site = counted(site)
     return [
         body
@@ -55,7 +61,7 @@ def cohorts(site: Site) -> list[Body]:
 
 
 def admission_checks(site: Site) -> list[Body]:
-    """Checks for pools that grow, for handing runs to worker clusters, and those that the file names."""
+    """Return the checks for growing pools, for dispatch to worker clusters, and those that the file names."""
     bodies: list[Body] = []
     for item in site.provisioning:
         check = AdmissionCheck(item.name, PROVISIONING, "ProvisioningRequestConfig")
@@ -82,7 +88,7 @@ def admission_checks(site: Site) -> list[Body]:
 
 
 def cluster_queues(site: Site) -> list[Body]:
-    """One queue per team and per sweep, open to the team's own namespace only."""
+    """Return one queue per team and per sweep, open to the team's own namespace only."""
     site = counted(site)
     return [
         body
@@ -92,7 +98,7 @@ def cluster_queues(site: Site) -> list[Body]:
 
 
 def _objects(site: Site, template: str, kind: str, **values: Any) -> list[Body]:
-    # Removing one of these from Git stops runs that use it: a person has to confirm.
+    # Removing one of these objects from Git stops the runs that use it, so a person has to confirm.
     annotations = (*syncing.of_confirmed().items(), *site_annotations(site, kind))
     shared = {"kueue_api": KUEUE_API, "annotations": annotations, "site": site}
     return objects_of(template, {**shared, **values})

@@ -1,5 +1,4 @@
-"""How the pods of a run start: the scripts of launcher and workers, and how long a run and its tries may
-take."""
+"""How the pods of a run start: scripts of launcher and workers, and how long a run and its tries may take."""
 
 from __future__ import annotations
 
@@ -12,51 +11,55 @@ from gangplan.plan import Unit
 from gangplan.plan.environment import GPUS_SHOWN, hides_gpus
 from gangplan.plan.names import HOSTFILE, HYDRA_HOSTS
 
-# How long a worker's name may take to resolve, and MPI to reach all workers, before the run gives up.
+# How long the name of a worker may take to resolve, and MPI to reach all workers, before the run gives up.
 # Workers are Ready before the launcher starts, so this covers slow DNS, not image pulls.
 WAIT_S = 300
 
-# What SSH sessions begin with in a worker that has variables of its own. sshd gives them nothing of its
-# environment; of two SetEnv it would take the first alone, and an image may have one (sshd_config(5), 9.2).
+# The script that SSH sessions start with in a worker that has variables of its own. sshd passes none of its
+# environment on to them; of two SetEnv lines it takes only the first, and an image may have one
+# (sshd_config(5), 9.2).
 SESSION = "/dev/shm/gangplan-session"
-# How long a pod whose command has failed stays, so that one that was taken away is seen to have failed first:
-# its Job fails once the other workers have ended too, which takes them 2 to 5 s without ranks.
+# How long a pod whose command has failed stays, so that a pod that was taken away is seen to fail first: the
+# Job of that pod fails once its other workers have ended too, which takes them 2 to 5 s without ranks.
 HOLD_S = 30
 
-# Where Hydra reads its hosts from, and variables that the MPI operator gives to the launcher and that say
-# nothing true of a worker (mpi-operator v0.8.2, mpi_job_controller.go). A launcher that runs ranks has its
-# own GPUs.
+# The variable that names Hydra's hosts file, and variables that the MPI operator sets on the launcher that
+# are wrong on a worker (mpi-operator v0.8.2, mpi_job_controller.go). A launcher with ranks has its own GPUs.
 HOST_FILE_IN = {"IntelMPI": "I_MPI_HYDRA_HOST_FILE", "MPICH": "HYDRA_HOST_FILE"}
 LAUNCHERS_ALONE = ("K_MPI_JOB_ROLE",)
 HIDE_GPUS = (GPUS_SHOWN, "NVIDIA_DRIVER_CAPABILITIES")
 
 
 def has_run_deadline(job: Job) -> bool:
-    """Whether TrainJob has activeDeadlineSeconds: since Trainer 2.2; before, only its Job has one."""
+    """Return whether the TrainJob gets activeDeadlineSeconds.
+
+    Trainer has the field since 2.2; before that, only the Job has a deadline.
+    """
     return job_grace_s(job.platform) > 0
 
 
 def forgives_disruptions(job: Job) -> bool:
-    """Whether a try that the platform ended (a drain, a reclaimed node) uses up no retry; of MPIJobs, none.
+    """Return whether a try that the platform ended (a drain, a reclaimed node) uses up no retry.
 
-    Only where retries are asked for at all, and where the whole run has a deadline: nothing else would bound
-    the number of tries. An elastic run is not tried again for it: its Job makes the lost worker again.
+    Only if retries are asked for at all and the whole run has a deadline, since nothing else would bound the
+    number of tries; never for an MPIJob. An elastic run is not tried again for a disruption: its Job creates
+    the lost worker again.
     """
     is_judged = job.backend.by_jobset and has_run_deadline(job)
     return job.retries > 0 and is_judged and job.elastic is None
 
 
 def job_grace_s(platform: Platform) -> int:
-    """How much later than the run its Job ends by its own deadline, where the run has one.
+    """Return by how many seconds the deadline of the Job exceeds that of the run; 0 if the run has none.
 
-    The Job's is what monitoring sees (generators/alerts.py); the run's comes first, so that the run ends as
+    Monitoring reads the Job's deadline (generators/alerts.py); the run's comes first, so that the run ends as
     DeadlineExceeded and is not tried again.
     """
     return 60 if platform.trainer_line.has_run_deadline else 0
 
 
 def worker_start(job: Job, argv: list[str]) -> tuple[list[str], list[str]]:
-    """Command and arguments of a worker: a shell that starts the SSH server (for torch, the command).
+    """Return a worker's command and arguments: a shell that starts the SSH server, or for torch the command.
 
     On SIGTERM the shell ends the ranks.
     """
@@ -73,9 +76,9 @@ def worker_start(job: Job, argv: list[str]) -> tuple[list[str], list[str]]:
 
 
 def launch_script(unit: Unit) -> str:
-    """The launcher's script: wait for names, count workers, start the command and hand on a SIGTERM.
+    """Render the launcher's script: wait for names, count workers, start the command and pass SIGTERM on.
 
-    In a pod group the launcher starts with the workers: it waits for their names and SSH servers itself.
+    In a pod group the launcher starts with the workers, so it also waits for their SSH servers.
     """
     job = unit.job
     assert job.image.mpi is not None  # a job that uses MPI has one: resolve refuses it otherwise
@@ -103,7 +106,7 @@ def launch_script(unit: Unit) -> str:
 
 
 def _preflight(job: Job, template: str) -> dict[str, Hashable]:
-    """The command of the preflight, which codes are its findings, and those of one that finds nothing out."""
+    """Return the preflight's command, the exit codes of its findings, and those of an inconclusive one."""
     from gangplan.plan.preflight import preflight_words  # few runs have one
 
     own = {name: one.code for name, one in PREFLIGHT_EXITS.items()}
@@ -113,23 +116,23 @@ def _preflight(job: Job, template: str) -> dict[str, Hashable]:
 
 
 def _waits_itself(job: Job) -> bool:
-    """Whether the launcher starts together with the workers, so that its script has to wait for them.
+    """Return whether the launcher starts together with the workers, so that its script has to wait for them.
 
-    The MPI operator waits for no worker once a job was suspended when it was created, as Kueue's are: it
-    makes the launcher's Job at once, for it has no workers yet of which one could be missing (v0.8.2,
+    The MPI operator does not wait for workers if the job was suspended when created, as jobs under Kueue are:
+    it creates the launcher's Job at once, because no worker exists yet that could be missing (v0.8.2,
     syncHandler).
     """
     return job.platform.has_pod_group or not job.backend.by_jobset
 
 
 def _of_operator(job: Job) -> dict[str, Hashable]:
-    """What the script needs to know of a hostfile that the MPI operator has written."""
+    """Return what the script needs to know about a hostfile that the MPI operator writes."""
     is_hydra = job.image.mpi is not None and job.image.mpi.family != "OpenMPI"
     if not job.backend.sets_environment:
         return {"hostfile": HOSTFILE, "host_file_in": "", "is_colon": False}
     assert job.image.mpi is not None
     return {
-        # Names alone, for the lines of the operator's own have slots behind them: host:4.
+        # Names only, because the lines of the operator's own file end in slots: host:4.
         "hostfile": HYDRA_HOSTS if is_hydra else HOSTFILE,
         "host_file_in": HOST_FILE_IN.get(job.image.mpi.family, ""),
         "is_colon": is_hydra,
@@ -137,7 +140,7 @@ def _of_operator(job: Job) -> dict[str, Hashable]:
 
 
 def _forgotten(unit: Unit) -> tuple[str, ...]:
-    """Variables of the launcher that ranks elsewhere must not get of it."""
+    """Return variables of the launcher that it must not pass on to ranks on other pods."""
     job = unit.job
     own = _own_names(job) if _hands_on_all(unit) else ()
     if not job.backend.sets_environment:
@@ -147,14 +150,15 @@ def _forgotten(unit: Unit) -> tuple[str, ...]:
 
 
 def _own_names(job: Job) -> tuple[str, ...]:
-    """Variables whose values each pod has for itself: SSH sessions get those of their own pod."""
+    """Return the variables whose values differ between pods: SSH sessions get those of their own pod."""
     return tuple(variable.name for variable in job.env if variable.is_told_apart)
 
 
 def _hands_on_all(unit: Unit) -> bool:
-    """Whether what starts the ranks hands the launcher's whole environment to all of them.
+    """Return whether the program that starts the ranks passes them the launcher's whole environment.
 
-    A launcher without ranks forgets what each worker knows better (plan/env_problems.py refuses others).
+    A launcher without ranks unsets what each worker knows better (plan/env_problems.py refuses the other
+    cases).
     """
     mpi = unit.job.image.mpi
     return (mpi is not None and mpi.family != "OpenMPI") or unit.launch.program in ("horovodrun", "deepspeed")

@@ -1,4 +1,4 @@
-"""MPIJob: a run of the MPI operator, pods and all, in one object.
+"""MPIJob: a run of the MPI operator, including its pods, in one object.
 
 Sources: mpi-operator v0.7.0 to v0.8.2, pkg/controller/mpi_job_controller.go and pkg/apis/kubeflow/v2beta1.
 """
@@ -18,9 +18,9 @@ IMPLEMENTATIONS = {"OpenMPI": "OpenMPI", "IntelMPI": "Intel", "MPICH": "MPICH"}
 
 
 def mpi_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
-    """The MPIJob of a run."""
+    """Return the MPIJob of a run."""
     job, launch = unit.job, unit.launch
-    assert job.image.mpi is not None  # resolve/mpijobs.py refuses what does not start by MPI
+    assert job.image.mpi is not None  # resolve/mpijobs.py refuses jobs that do not start with MPI
     argv = [literal(word) for word in launch.argv]
     worker_command, worker_args = worker_start(job, argv)
     return write(
@@ -41,15 +41,17 @@ def mpi_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
 
 
 def creation_policy(job: Job) -> str:
-    """Whether the operator makes the launcher before the workers are Ready.
+    """Return the policy that decides whether the operator creates the launcher before the workers are Ready.
 
-    Under Kueue it does so whatever the policy says, for the job is suspended when it is first seen, and has
-    no workers to wait for (syncHandler); the launch script waits in any case.
+    Under Kueue the operator does so under either policy, because the job is suspended when first seen and
+    has no workers to wait for (syncHandler); the launch script waits in any case.
     """
     return "AtStartup" if job.platform.gang == "kueue" else "WaitForWorkersReady"
 
 
 def worker_restart(job: Job) -> str:
-    """A worker that has failed is never made again, so one that shall serve a second try comes back in
-    place."""
+    """Return the restart policy of workers.
+
+    The operator never recreates a failed worker, so with retries it must restart in place.
+    """
     return "OnFailure" if job.retries else "Never"

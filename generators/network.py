@@ -1,9 +1,9 @@
-"""NetworkPolicy: who may talk to the pods of a run, in three postures.
+"""NetworkPolicy: which peers may talk to the pods of a run, in three postures.
 
-A policy that selects a pod closes everything that no policy opens. In every posture only pods of the same
-run may connect, and DNS and the declared endpoints may be reached. The restricted and isolated postures
-narrow this to ports: SSH only from the launcher to workers, and the unprivileged range that MPI, NCCL and
-Gloo take their ports from (they choose freely: NCCL has no knob for it).
+A policy that selects a pod closes everything that no policy opens. In every posture only pods of the same run
+may connect, and only DNS and the declared endpoints may be reached. The restricted and isolated postures
+narrow this to ports: SSH only from the launcher to workers, and the unprivileged range from which MPI, NCCL
+and Gloo take their ports (they choose freely: NCCL has no setting for it).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gangplan.plan import Unit
 from gangplan.records import dataclass
 
 FIRST_PORT, LAST_PORT = 1024, 65535
-# Where resolvers ask; the DNS pods themselves may listen on another port behind their Service.
+# The port that resolvers use; the DNS pods themselves may listen on another port behind their Service.
 DNS_PORT = 53
 
 
@@ -30,7 +30,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class RulePeer:
-    """Pods by label (in another namespace when named), or an address range."""
+    """Pods by label (in the named namespace, if any), or an address range."""
 
     pods: Pairs = ()
     namespace: str = ""
@@ -57,7 +57,7 @@ class PolicyShape:
 
 
 def network_policies(unit: Unit, write: Writer = objects_of) -> list[Body]:
-    """The policies of a run: one in the default posture, three where SSH is held apart."""
+    """Return the policies of a run: one, and outside the default posture two more for the SSH of MPI."""
     values = {
         "job": unit.job,
         "labels": run_labels(unit),
@@ -71,7 +71,7 @@ def network_policies(unit: Unit, write: Writer = objects_of) -> list[Body]:
 
 
 def policies_of(unit: Unit) -> list[PolicyShape]:
-    """The policies as values."""
+    """Return the policies of a run as values."""
     job, run = unit.job, unit.run_name
     # The labels that JobSet or the MPI operator gives to pods, not those of the TrainJob or MPIJob.
     same_run = RulePeer(pods=((job.backend.run_label, run),))
@@ -88,7 +88,7 @@ def policies_of(unit: Unit) -> list[PolicyShape]:
 
 
 def _open_ports(job: Job) -> tuple[Port, ...]:
-    """The unprivileged range; for MPI without the SSH port, which has policies of its own."""
+    """Return the unprivileged range; for MPI without the SSH port, which has its own policies."""
     if not job.uses_mpi:
         return (Port("TCP", FIRST_PORT, LAST_PORT),)
     ssh = job.image.ssh.port
@@ -97,9 +97,10 @@ def _open_ports(job: Job) -> tuple[Port, ...]:
 
 
 def _nodes(job: Job, ports: tuple[Port, ...]) -> list[PolicyRule]:
-    """The addresses of nodes where workers are in their network: no selector of pods finds them there.
+    """Return a rule for node addresses if workers use the host network, where no pod selector matches.
 
-    Only the launcher is still in the pod network; without one, or where it is with the workers, nobody is.
+    Only the launcher can still be in the pod network; without a launcher, or if it runs with the workers, no
+    pod needs the rule.
     """
     return [PolicyRule(_node_peers(job), ports)] if _node_peers(job) else []
 
@@ -112,7 +113,7 @@ def _node_peers(job: Job) -> tuple[RulePeer, ...]:
 
 
 def _ssh_policies(job: Job, run: str) -> list[PolicyShape]:
-    """SSH from the launcher to the workers, and nowhere else."""
+    """Return policies that allow SSH from the launcher to the workers, and from and to nothing else."""
     made = job.backend
     launcher, workers = (
         ((made.run_label, run), (made.role_label, made.role(role))) for role in ("launcher", "worker")
@@ -132,7 +133,7 @@ def _ssh_policies(job: Job, run: str) -> list[PolicyShape]:
 
 
 def _dns(job: Job) -> list[PolicyRule]:
-    """The DNS pods, and in a rule of its own what answers without being a pod (NodeLocal DNSCache)."""
+    """Return a rule for the DNS pods, and one for DNS addresses that are not pods (NodeLocal DNSCache)."""
     dns = job.platform.dns
     rules = [PolicyRule((RulePeer(pods=dns.labels, namespace=dns.namespace),), _both(dns.ports))]
     if dns.addresses:

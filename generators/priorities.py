@@ -1,7 +1,7 @@
-"""PriorityClass and WorkloadPriorityClass: what a spec's priority means to pods, and in the queue.
+"""PriorityClass and WorkloadPriorityClass: what a spec's priority means for pods and for the queue.
 
-Where Kueue decides, pods never preempt: the scheduler would end pods of runs that Kueue holds admitted.
-Where a scheduler gathers the pods of a run itself, it is also the one that preempts.
+Under Kueue, pods never preempt: the scheduler would end pods of runs that Kueue has admitted. A scheduler
+that gathers the pods of a run itself also preempts.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from gangplan.generators.common import KUEUE_API, objects_of, site_annotations
 from gangplan.model.site import Site
 from gangplan.objects import Body
 
-# The founding requirements; critical is the project's own.
+# From the founding requirements; `critical` is gangplan's own.
 VALUES = {"low": 100, "normal": 500, "high": 1000, "critical": 2000}
 MEANINGS = {
     "low": "Experiments: they give way to everything else",
@@ -21,7 +21,7 @@ MEANINGS = {
 
 
 def priorities(site: Site) -> list[Body]:
-    """For each priority that the cluster has, the class of pods, and with Kueue that of workloads."""
+    """Return the PriorityClass of each priority of the cluster, and with Kueue its WorkloadPriorityClass."""
     values = {
         "kueue_api": KUEUE_API,
         "annotations": site_annotations(site, "PriorityClass"),

@@ -1,9 +1,9 @@
-"""ClusterRoles of the personas: what each may do in a namespace that a RoleBinding opens to it.
+"""ClusterRoles of the personas: what each may do in a namespace where a RoleBinding grants it.
 
-A ClusterRole grants nothing by itself; gangplan binds these only in a team's own namespace (access.py).
-None has a wildcard, none reads or writes Secrets, none may hand out rights (bind, escalate, impersonate).
-Three of them also join the built-in view, edit and admin roles, so that members of a project see and make
-runs as they see and make Jobs (founding requirements).
+A ClusterRole grants nothing by itself; gangplan binds these only in a team's own namespace (tenants.py). None
+has a wildcard, reads or writes Secrets, or may grant rights (bind, escalate, impersonate). Three of them are
+also aggregated into the built-in view, edit and admin roles, so that members of a project see and create runs
+as they do Jobs (founding requirements).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class RoleShape:
 
 
 def roles(site: Site) -> list[Body]:
-    """The ClusterRoles of a cluster."""
+    """Return the ClusterRoles of a cluster."""
     found = roles_of(site.platform, site.is_gitops_only)
     if site.has_cronjobs:
         found.append(SCHEDULER)
@@ -51,10 +51,10 @@ def roles(site: Site) -> list[Body]:
 
 
 def roles_of(platform: Platform, is_gitops_only: bool = False) -> list[RoleShape]:
-    """The roles as values. Each but the debugger's holds the one before it.
+    """Return the roles as values; each but the debugger's includes the one before it.
 
-    Where runs come from Git alone, no role writes runs: one that joins the built-in edit or admin would let
-    everybody write them whom somebody else gave that role.
+    If runs come from Git alone, no role writes runs: a role aggregated into the built-in edit or admin would
+    let everyone with that built-in role write them.
     """
     viewer = (*_jobs(platform, READ), *_watching(platform))
     creator = (*_jobs(platform, ("create", *READ)), *_watching(platform))
@@ -76,7 +76,7 @@ def roles_of(platform: Platform, is_gitops_only: bool = False) -> list[RoleShape
 
 
 def _jobs(platform: Platform, verbs: tuple[str, ...]) -> tuple[Permission, ...]:
-    """What people write: runs and their runtimes where Trainer is; MPIJobs where their operator is."""
+    """Return permissions on what people write: runs and runtimes with Trainer, MPIJobs with its operator."""
     rules = []
     if platform.has_trainer:
         rules.append(Permission(TRAINJOB.group, ("trainingruntimes", TRAINJOB.plural), verbs))
@@ -86,7 +86,7 @@ def _jobs(platform: Platform, verbs: tuple[str, ...]) -> tuple[Permission, ...]:
 
 
 def _watching(platform: Platform) -> tuple[Permission, ...]:
-    """What controllers write: status, JobSets, workloads in the queue, pods, logs and events."""
+    """Return permissions on what controllers write: status, JobSets, queued workloads, pods, logs, events."""
     rules = []
     if platform.has_trainer:
         rules.append(Permission(TRAINJOB.group, (f"{TRAINJOB.plural}/status",), READ))
@@ -98,7 +98,7 @@ def _watching(platform: Platform) -> tuple[Permission, ...]:
         rules.append(Permission("batch", ("jobs",), READ))
     if platform.kueue is not None:
         rules.append(Permission("kueue.x-k8s.io", ("localqueues", "workloads"), READ))
-        # A run's place in its queue, as Kueue's own role pending-workloads-lq-viewer-role has it (since 0.6).
+        # A run's place in its queue; same as Kueue's own role pending-workloads-lq-viewer-role (since 0.6).
         rules.append(Permission("visibility.kueue.x-k8s.io", ("localqueues/pendingworkloads",), ("get",)))
     return (*rules, Permission("", ("events", "pods"), READ), Permission("", ("pods/log",), ("get",)))
 
@@ -108,7 +108,7 @@ _GUARDRAILS = tuple(
     Permission(group, tuple(plural for _, plural in kinds), READ)
     for group, kinds in groupby(_SEEN, key=itemgetter(0))
 )
-# What creates the runs of schedules looks for earlier ones, and creates the next. It joins no built-in role.
+# The account that creates scheduled runs lists earlier ones and creates the next. Joins no built-in role.
 SCHEDULER = RoleShape(
     "gangplan-scheduler",
     "Creates the runs of schedules",

@@ -37,16 +37,16 @@ SCHEDULERS = {"volcano": "volcano", "coscheduling": "scheduler-plugins-scheduler
 SCHEDULE_TIMEOUT_S = 60
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 
-# Words of a Job that failed by its podFailurePolicy, for which rules of a JobSet look with Go's regular
+# Messages of a Job that failed by its podFailurePolicy, which rules of a JobSet match with Go's regular
 # expressions (Kubernetes v1.34, pkg/controller/job/pod_failure_policy.go; JobSet v0.12, failure_policy.go).
 DISRUPTION_PATTERN = "has condition DisruptionTarget matching FailJob rule"
 EXIT_CODE_PATTERN = "failed with exit code [0-9]+ matching FailJob rule"
-# The label by which Trainer's SDK tells runtimes apart (stock runtimes of v2.3.0 use these values).
+# The label by which Trainer's SDK distinguishes runtimes (stock runtimes of v2.3.0 use these values).
 FRAMEWORK_LABEL = {"horovod": "mpi"}
 
 
 def training_runtime(unit: Unit, write: Writer = objects_of) -> list[Body]:
-    """The runtime of a run: images, pods, commands and policies of both roles."""
+    """Return the runtime of a run: images, pods, commands and policies of all its roles."""
     job, launch = unit.job, unit.launch
     argv = [literal(word) for word in launch.argv]
     worker_command, worker_args = worker_start(job, argv)
@@ -81,7 +81,7 @@ def training_runtime(unit: Unit, write: Writer = objects_of) -> list[Body]:
 
 
 def pods_of(unit: Unit) -> dict[str, Any]:
-    """What the templates of pods read, whatever the pods are made by."""
+    """Return the values that the templates of pods read, for every backend."""
     job = unit.job
     same_run = ((job.backend.run_label, unit.run_name),)
     return {
@@ -107,12 +107,12 @@ def pods_of(unit: Unit) -> dict[str, Any]:
 
 
 def _group_annotations(job: Job) -> Pairs:
-    """Annotations of the JobSet, which Volcano's PodGroup takes its queue from."""
+    """Return the annotation of the JobSet from which Volcano's PodGroup takes its queue."""
     return ((VOLCANO_QUEUE, job.queue),) if job.platform.gang == "volcano" and job.queue else ()
 
 
 def success_target(job: Job) -> str:
-    """The replicated job with which the run is complete: the chief of TensorFlow, else the workers."""
+    """Return the replicated job that completes the run: launcher for MPI, chief for TensorFlow, else node."""
     if job.uses_mpi:
         return "launcher"
     return "chief" if any(role.name == "chief" for role in job.roles) else "node"
@@ -142,9 +142,9 @@ def _steps(unit: Unit) -> list[BuiltRole]:
 
 
 def final_codes(job: Job) -> tuple[int, ...]:
-    """Exit codes that end the run, or with `retry` those that do not: all others do (NotIn passes over 0).
+    """Return the exit codes that end the run or, with `retry`, the only ones that do not (NotIn ignores 0).
 
-    A launch that fails by itself and may be cured is tried again under every list.
+    A failed launch that a new try may fix is tried again under every list.
     """
     looks = PREFLIGHT_EXITS.values() if job.image.preflight else ()
     own = (*FINAL_CODES, *(one.code for one in looks if one.is_final)) if job.uses_mpi else ()
@@ -156,11 +156,11 @@ def final_codes(job: Job) -> tuple[int, ...]:
 
 
 def _shm_size(resources: Resources) -> str:
-    """Half of the memory: NCCL and data loaders need far more than the 64 MiB that containers get."""
+    """Return half of the memory: NCCL and data loaders need far more than the default of 64 MiB."""
     half_mib = resources.memory.value() // 2 // 2**20
     return parse_memory(f"{max(half_mib, 1)}Mi").canonical()
 
 
 def _volumes(mounts: tuple[Mount, ...]) -> list[Mount]:
-    """One volume per claim or secret, even when it is mounted twice."""
+    """Return one volume per claim or secret, even if it is mounted twice."""
     return list({mount.volume: mount for mount in mounts}.values())

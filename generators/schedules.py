@@ -1,7 +1,7 @@
-"""CronJob: what starts the runs of a schedule, and the template that it creates them from.
+"""CronJob: starts the runs of a schedule from a template.
 
-A run that it creates is tracked by no engine and owned by nothing: neither a sync nor the end of the CronJob
-removes it. What it refers to, the runtime, files and network policies, is rendered beside the CronJob.
+No engine tracks a run that it creates and no object owns one: neither a sync nor the end of the CronJob
+removes it. What a run refers to (runtime, files and network policies) is rendered next to the CronJob.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ from gangplan.source import load_objects
 # Before the CronJob, whose pods mount it.
 TEMPLATE_WAVE = WAVES["runs", "CronJob"] - 1
 TEMPLATE, KEY = "ConfigMap", "run.yaml"
-# The exit code of a start that is skipped.
+# The exit code when a start is skipped.
 SKIPPED = 75
-# How long the pod may try: an API server that is away for longer is seen by whoever watches it. One that
-# follows another schedule waits as long as runs of that train; by then, one that is not there was skipped.
+# How long the pod may try; longer outages of the API server are left to those who monitor it. A pod that
+# follows another schedule waits as long as runs of that schedule train; a run still missing then was skipped.
 DEADLINE_S = 600
-# Pods that create runs, for their network policy.
+# The label and value of pods that create runs, for their network policy.
 ROLE = f"{PREFIX}role"
 SCHEDULER = "scheduler"
-# A pod takes this long to end at least, by the policy graceful-end.
+# The least grace period that the policy graceful-end allows.
 GRACE_S = 30
 
 
 def cron_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
-    """The CronJob of a schedule. There is none for an archived one: engines leave those alone as they are."""
+    """Return the CronJob of a schedule, or nothing for an archived one: engines leave those alone."""
     job = unit.job
     schedule = job.schedule
     if schedule is None or not job.is_dated or job.is_archived:
         return []
     labels = {**dict(run_labels(unit)), SCHEDULED: job.name}
-    # It is no pod of the run: policies and affinities of that must not find it.
+    # Its pods are not pods of the run: the run's policies and affinities must not select them.
     own = {key: value for key, value in labels.items() if key not in (f"{PREFIX}run", f"{PREFIX}job")}
     values = {"label": SCHEDULED, "skipped": SKIPPED, "pause": PAUSE_S, "follows": bool(schedule.follows)}
     script = text_of("launch/schedule.sh.j2", values)
@@ -85,18 +85,18 @@ def cron_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
 
 
 def _unguarded(annotations: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """What an engine may remove with its file: the schedule ends with its spec."""
+    """Return the annotations without those that protect the object: the schedule ends with its spec."""
     guards = syncing.of_run()
     return tuple(pair for pair in annotations if pair[0] not in guards)
 
 
 def scheduled(bodies: Sequence[Body]) -> list[Body]:
-    """The objects of a run as those of a schedule: a ConfigMap holds the TrainJob, as it will be created."""
+    """Return the objects of a schedule from those of a run: a ConfigMap with the TrainJob to create."""
     return [_template(body) if body["kind"] == TRAINJOB.kind else body for body in bodies]
 
 
 def unscheduled(bodies: Sequence[Body]) -> list[Body]:
-    """The objects of a run from those of its schedule, as they stand in a file. Raises ManifestError."""
+    """Return the objects of a run from those of its schedule, as read from a file. Raises ManifestError."""
     found = []
     for body in bodies:
         data = body.get("data")
@@ -108,7 +108,10 @@ def unscheduled(bodies: Sequence[Body]) -> list[Body]:
 
 
 def over(bodies: Sequence[Body]) -> list[Body]:
-    """What of a runtime's objects a record of it holds: the template, by which its name can be checked."""
+    """Return the objects that the record of an ended run keeps.
+
+    For a scheduled run that includes the template, with which the run's name can be checked.
+    """
     kept = [body for body in bodies if body["kind"] not in ("CronJob", "Job")]
     is_dated = any(str(body["metadata"]["name"]).endswith(f"-{DATED}") for body in kept)
     return scheduled(kept) if is_dated else kept
@@ -130,7 +133,7 @@ def _template(run: Body) -> Body:
 
 
 def scheduler(tenant: Tenant) -> list[Body]:
-    """The account of a team that creates runs, its binding, and the way of its pods to the API server."""
+    """Return a team's account that creates runs, its binding, and its pods' access to the API server."""
     values = {
         "tenant": tenant,
         "account": ACCOUNT,

@@ -1,4 +1,4 @@
-"""Steps of a run before its workers: replicated jobs of one pod, each after the one before it is complete."""
+"""Steps of a run before its workers: replicated jobs of one pod, each started once the last is complete."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gangplan.plan.steps import step_argv
 
 
 def steps_of(unit: Unit) -> list[BuiltRole]:
-    """The pods of the steps, in their order."""
+    """Return the pods of the steps, in their order."""
     return [_step(unit, one) for one in unit.job.steps]
 
 
 def _step(unit: Unit, step: Role) -> BuiltRole:
-    """A shell passes SIGTERM on to the step's program, or to the one that fetches."""
+    """Return the pod of a step, whose shell passes SIGTERM on to the step's program or to the fetcher."""
     assert step.step is not None
     return BuiltRole(
         step.name,

@@ -1,7 +1,6 @@
-"""What a team has on a cluster: its namespace, who may do what there, its limits, storage, secrets and
-queues.
+"""The objects of a team on a cluster: namespace, access, limits, storage, secrets and queues.
 
-Everything that the API server or an operator would fill in is written out, so that no engine sees a
+All defaults that the API server or an operator would fill in are written out, so that no engine sees a
 difference.
 """
 
@@ -23,9 +22,9 @@ from gangplan.model import syncing
 from gangplan.model.site import DebugGrant, Store, Tenant
 from gangplan.objects import Body
 
-# Built into every cluster; a pod with one of them evicts anybody's (pkg/apis/scheduling, Kubernetes v1.34).
+# Built into every cluster; a pod with one can evict any other (pkg/apis/scheduling, Kubernetes v1.34).
 SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
-# Founding requirements, C-16. Where only Git writes, everybody looks.
+# Founding requirements, C-16. If only Git writes, all personas are viewers.
 ROLE_OF = {
     "viewer": "mpijob-viewer",
     "data-scientist": "mpijob-editor",
@@ -41,8 +40,11 @@ def _values(tenant: Tenant, kind: str, **more: Any) -> dict[str, Any]:
 
 
 def namespace(tenant: Tenant) -> list[Body]:
-    """The namespace: Pod Security restricted unless the cluster's file says otherwise, at its version.
-    Removing it from Git must be confirmed by a person."""
+    """Return the namespace, with Pod Security restricted unless the cluster's file says otherwise.
+
+    Pod Security is pinned to the cluster's version. A person must confirm the removal of a namespace from
+    Git.
+    """
     more = {"contact": tenant.contact, "description": tenant.description}
     annotations = dict(tenant_annotations(tenant, "Namespace", **more))
     if tenant.pod_security.reason:
@@ -62,9 +64,11 @@ def namespace(tenant: Tenant) -> list[Body]:
 
 
 def _namespace_labels(tenant: Tenant) -> Pairs:
-    """Those of a tenant; on OpenShift also what makes the namespace a project of its AI dashboard, and what
-    its build of Kueue wants: that one leaves namespaces without the label alone (Red Hat build of Kueue,
-    "Labeling namespaces")."""
+    """Return the labels of the namespace: those of a tenant, and on OpenShift two more.
+
+    One makes the namespace a project of the AI dashboard. OpenShift's build of Kueue needs the other, since
+    it ignores namespaces without it (Red Hat build of Kueue, "Labeling namespaces").
+    """
     labels = dict(tenant_labels(tenant)) | regime_labels(tenant.regimes)
     if tenant.platform.openshift is not None:
         labels["opendatahub.io/dashboard"] = "true"
@@ -74,11 +78,11 @@ def _namespace_labels(tenant: Tenant) -> Pairs:
 
 
 def quota(tenant: Tenant) -> list[Body]:
-    """The quota, the ban on priorities that the team may not use, and the bounds of containers.
+    """Return the quota, the ban on priorities that the team may not use, and the limits of containers.
 
-    Kueue decides when a run may start; the quota stops what goes around it. The LimitRange names CPU and
+    Kueue decides when a run may start; the quota stops pods that bypass Kueue. The LimitRange names CPU and
     memory only: an upper bound without a default becomes the default of every container
-    (SetDefaults_LimitRangeItem of Kubernetes), so a bound on GPUs would hand GPUs to each.
+    (SetDefaults_LimitRangeItem of Kubernetes), so a bound on GPUs would give GPUs to each container.
     """
     values = _values(
         tenant,
@@ -98,18 +102,20 @@ def quota(tenant: Tenant) -> list[Body]:
 
 
 def isolation(tenant: Tenant) -> list[Body]:
-    """NetworkPolicies: `default-deny`, and `allow-dns` to the cluster's DNS pods only.
+    """Return the NetworkPolicies `default-deny`, and `allow-dns` to the cluster's DNS pods only.
 
-    No more than that, on purpose. Policies add up: whatever one of them opens for all pods of the namespace
-    stays open for a run in the isolated posture too. What a run needs beyond DNS is opened for that run's
-    pods alone (network.py).
+    No more than that, on purpose. Policies add up: what one of them opens for all pods of the namespace is
+    open for a run in the isolated posture too. What a run needs beyond DNS is opened for that run's pods
+    alone (network.py).
     """
     return objects_of("tenant/isolation.yaml.j2", _values(tenant, "NetworkPolicy", dns=tenant.platform.dns))
 
 
 def service_account(tenant: Tenant) -> list[Body]:
-    """The account that training pods run as: no token and no rights but those of its cloud identity; on
-    OpenShift also its binding to the constraint nonroot-v2."""
+    """Return the account of training pods: no token, and no permissions except those of its cloud identity.
+
+    On OpenShift it also has a binding to the constraint nonroot-v2.
+    """
     cloud = tenant.identity.annotations if tenant.identity else ()
     annotations = tenant_annotations(tenant, "ServiceAccount")
     values = _values(tenant, "ServiceAccount", account_annotations=tuple(sorted((*annotations, *cloud))))
@@ -120,10 +126,10 @@ def service_account(tenant: Tenant) -> list[Body]:
 
 
 def access(tenant: Tenant) -> list[Body]:
-    """RoleBindings: one per role with all groups of its personas, and one per debug grant.
+    """Return the RoleBindings: one per role with all groups of its personas, and one per debug grant.
 
-    A binding has its role's name, because a role of a binding can never change: when a cluster becomes
-    gitopsOnly, the groups move to another binding instead of one binding to another role.
+    A binding is named after its role, because the role of a binding can never change: when a cluster becomes
+    gitopsOnly, the groups move to another binding instead of one binding moving to another role.
     """
     groups: dict[str, list[str]] = {}
     for member in tenant.members:
@@ -145,13 +151,13 @@ def _binding(tenant: Tenant, name: str, role: str, groups: list[str], **annotati
 
 
 def grant_name(grant: DebugGrant) -> str:
-    """A name per grant: a group may have several, and its own name may be none of Kubernetes."""
+    """Return a name for each grant: a group may have several, and a name invalid in Kubernetes."""
     digest = hashlib.sha256(f"{grant.group}\n{grant.reason}".encode()).hexdigest()[:8]
     return f"{DEBUGGER}-{grant.until}-{digest}"
 
 
 def secrets(tenant: Tenant) -> list[Body]:
-    """ExternalSecrets, where the cluster has a store: names and keys only; values never pass Git.
+    """Return the ExternalSecrets, if the cluster has a store: names and keys only; values never pass Git.
 
     Their defaults are those of external-secrets v1 (creationPolicy, deletionPolicy, engineVersion,
     mergePolicy and the strategies).
@@ -174,13 +180,16 @@ def secrets(tenant: Tenant) -> list[Body]:
 
 
 def _has_null_byte_policy(store: Store) -> bool:
-    """Since external-secrets 2.3.0 the CRD persists `nullBytePolicy: Ignore` (issue 6398); before, the
-    field is unknown and server-side apply refuses it: left out where the version is not stated."""
+    """Return whether the CRD persists `nullBytePolicy: Ignore`: since external-secrets 2.3.0 (issue 6398).
+
+    Earlier versions do not know the field and server-side apply refuses it, so it is left out if the version
+    is not stated.
+    """
     return store.version is not None and store.version.at_least(2, 3)
 
 
 def _go_duration(seconds: int) -> str:
-    """As Go writes durations (`1h0m0s`), which is how the operator writes them back."""
+    """Format seconds as Go does (`1h0m0s`), which is how the operator writes them back."""
     hours, rest = divmod(seconds, 3600)
     minutes, rest = divmod(rest, 60)
     if hours:
@@ -189,15 +198,15 @@ def _go_duration(seconds: int) -> str:
 
 
 def persistent_volumes(tenant: Tenant) -> list[Body]:
-    """Storage that exists: a PersistentVolume and its claim for each entry. No commit removes either.
+    """Return a PersistentVolume and its claim for each existing volume. No commit removes either.
 
-    A volume is of the cluster, so only the platform states one, and its name begins with the team's
-    namespace. claimRef and volumeName name each other: no other claim gets it. A volume that somebody removes
-    leaves its data alone: `Retain`, and no driver deletes what it has not made.
+    A volume is cluster-scoped, so only the platform defines one, and its name begins with the team's
+    namespace. claimRef and volumeName refer to each other, so no other claim gets it. Deleting a volume keeps
+    its data: the policy is `Retain`, and no driver deletes what it did not create.
     """
     values = {
         "tenant": tenant,
-        "no_class": "",  # or the cluster's default class would make another volume
+        "no_class": "",  # else the cluster's default class would create another volume
         "labels": tenant_labels(tenant),
         "volume_annotations": _kept(tenant, "PersistentVolume"),
         "claim_annotations": _kept(tenant, "PersistentVolumeClaim"),
@@ -210,7 +219,7 @@ def persistent_volumes(tenant: Tenant) -> list[Body]:
 
 
 def claims(tenant: Tenant) -> list[Body]:
-    """A claim per `size` in the team's file. No commit ever removes one: it holds data."""
+    """Return a claim per `size` in the team's file. No commit ever removes a claim, because it has data."""
     values = {
         "tenant": tenant,
         "labels": tenant_labels(tenant),
@@ -228,7 +237,7 @@ def _kept(tenant: Tenant, kind: str) -> list[tuple[str, str]]:
 
 
 def local_queues(tenant: Tenant) -> list[Body]:
-    """The doors from the team's namespace to its quota, where the cluster has Kueue."""
+    """Return the LocalQueues from the team's namespace to its ClusterQueues, if the cluster has Kueue."""
     values = _values(tenant, "LocalQueue", kueue_api=KUEUE_API)
     return [
         body

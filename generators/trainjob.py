@@ -1,4 +1,4 @@
-"""TrainJob: the run itself. Everything but counts and deadline stands in its runtime."""
+"""TrainJob: the run itself. All but counts and deadline are in its runtime."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from gangplan.objects import Body
 from gangplan.plan import Unit
 from gangplan.plan.names import DATED, SCHEDULED
 
-# What the user wrote, hashed: tells a new spec from a new platform (gangplan.emit.earlier).
+# The hash of what the user wrote: distinguishes a new spec from a new platform (gangplan.emit.earlier).
 SPEC_HASH = f"{PREFIX}spec-hash"
 
 
-# The bytes of the image, and the claims and connections that a run reads and writes.
+# The digest of the image, and the claims and connections that a run reads and writes.
 IMAGE_DIGEST = f"{PREFIX}image-digest"
 DATASETS = f"{PREFIX}datasets"
 PARAMETERS = f"{PREFIX}parameters"  # of a trial of a sweep
 
 
 def train_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
-    """The TrainJob of a run."""
+    """Return the TrainJob of a run."""
     job = unit.job
     return write(
         "trainjob.yaml.j2",
@@ -39,7 +39,7 @@ def train_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
 
 
 def _dated(unit: Unit) -> dict[str, Any]:
-    """What a run says that a schedule makes: a name that ends in a date, and the label it is found by."""
+    """Return the values of a scheduled run: a name that ends in a date, and the label to find it by."""
     if not unit.job.is_dated:
         return {}
     labels = tuple(sorted((*run_labels(unit), (SCHEDULED, unit.job.name))))
@@ -47,7 +47,7 @@ def _dated(unit: Unit) -> dict[str, Any]:
 
 
 def run_values(unit: Unit) -> dict[str, Any]:
-    """What the object says that is the run, whatever kind it is of: its name, labels and annotations."""
+    """Return the name, labels, annotations and priority class of a run's object, of either kind."""
     return {
         "name": unit.run_name,
         "labels": run_labels(unit),
@@ -59,7 +59,10 @@ def run_values(unit: Unit) -> dict[str, Any]:
 
 
 def _lineage(unit: Unit) -> dict[str, str]:
-    """What the run was made of: annotations of the TrainJob alone, which may change on a run."""
+    """Return what the run was rendered from.
+
+    These annotations are on the run's own object only; they may change on an existing run.
+    """
     job = unit.job
     _, _, digest = job.image.reference.partition("@")
     found = {SPEC_HASH: job.spec_hash}

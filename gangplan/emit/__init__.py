@@ -1,4 +1,4 @@
-"""Texts in, a rendered tree out: staged, compared, swapped in whole, never half written."""
+"""Write rendered texts into the tree: staged, compared, swapped in at once, never half written."""
 
 from gangplan.emit.earlier import EarlierRun, EarlierRuns, renamed
 from gangplan.emit.header import conflict_line, header_lines, source_of

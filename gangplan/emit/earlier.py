@@ -1,4 +1,4 @@
-"""Runs that the tree already holds: found by job, told apart from new ones by the hash of their spec."""
+"""Find earlier renderings of a job in the tree by the hash of its spec."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from gangplan.records import dataclass
 from gangplan.rules.specs import RUN_KEPT, RUN_RENAMED
 from gangplan.source import MOST_BYTES
 
-# On the TrainJob: the hash of what the user wrote, so that a change of platform or templates can be told
-# from a change of the spec.
+# On the TrainJob: the hash of what the user wrote, which distinguishes a change of platform or templates from
+# a change of the spec.
 SPEC_HASH = "gangplan.dev/spec-hash"
 _RUN_FILE = re.compile(r"(.+)-[0-9a-f]{8}\.yaml")
 _RECORD = re.compile(r"^    gangplan\.dev/state: stopped$", re.MULTILINE)
@@ -33,12 +33,12 @@ class EarlierRun:
 
     @property
     def name(self) -> str:
-        """The run's name: that of its file."""
+        """The run's name, which is that of its file."""
         return self.path.rpartition("/")[2].removesuffix(".yaml")
 
     @property
     def is_record(self) -> bool:
-        """Whether it is the record of a run that is over, which starts nothing."""
+        """Whether this is the record of a run that is over, which starts nothing."""
         return bool(_RECORD.search(self.text))
 
 
@@ -52,7 +52,7 @@ class EarlierRuns:
     _folders: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
     def find(self, path: str, job: str, spec_hash: str, without: Collection[str] = ()) -> EarlierRun | None:
-        """A run of the same job and the same spec under another name than `path`, if there is one.
+        """Return a run of the same job and the same spec under another name than `path`, if there is one.
 
         `without` are the names of runs that are over.
         """
@@ -67,7 +67,7 @@ class EarlierRuns:
         return None
 
     def read(self, path: str) -> EarlierRun | None:
-        """A file of the tree, if it is a run of ours: what else is there is told elsewhere."""
+        """Read a file of the tree if gangplan wrote it; other files are reported elsewhere."""
         file = self.tree / path
         try:
             if source_of(file) is None or file.stat().st_size > MOST_BYTES:
@@ -77,16 +77,16 @@ class EarlierRuns:
             return None
 
     def names(self, path: str, job: str) -> tuple[str, ...]:
-        """The names of the runs of a job in the folder of `path`."""
+        """Return the names of the runs of a job in the folder of `path`."""
         files = self._listed(path.rpartition("/")[0]).get(job, ())
         return tuple(name.removesuffix(".yaml") for name in files)
 
     def jobs(self, folder: str) -> list[str]:
-        """The jobs that have runs in a folder."""
+        """Return the jobs that have runs in a folder."""
         return sorted(self._listed(folder))
 
     def _listed(self, folder: str) -> dict[str, list[str]]:
-        """File names of a folder by job."""
+        """Return the file names of a folder by job."""
         if folder not in self._folders:
             jobs: dict[str, list[str]] = {}
             try:
@@ -102,9 +102,9 @@ class EarlierRuns:
 
 
 def renamed(job: Job, cluster: str, earlier: EarlierRun, name: str, is_kept: bool, why: str = "") -> Finding:
-    """The spec is what it was, but its run is another one: the cluster, the image or gangplan changed.
+    """Return the finding that a run changed, because of cluster, image or gangplan, but its spec did not.
 
-    `why` is what changed, in words.
+    `why` describes what changed.
     """
     where = Location(job.source, 1, 1)
     old = earlier.name

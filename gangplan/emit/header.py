@@ -1,4 +1,4 @@
-"""The first lines of every rendered file: whose it is, and which spec it comes from."""
+"""The first lines of every rendered file: the mark of gangplan, and the spec that the file comes from."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ import re
 import stat
 from pathlib import Path
 
-# Files whose first line starts so are ours; no other file is ever changed or removed.
+# gangplan wrote the files that begin with this; it never changes or removes any other file.
 MARK = "# Rendered by gangplan from "
-# How Git begins what it could not merge; a file with two new names has one sign more.
+# How Git marks the start of a conflict; a file with two new names gets one more sign.
 _CONFLICT = re.compile(rb"^<{7,} ", re.MULTILINE)
 _ADVICE = "Change that file and run `gangplan render`; edits here are lost."
 
 
 def header_lines(source: str) -> tuple[str, ...]:
-    """The comment lines (without '# ') for a file rendered from `source`."""
+    """Return the comment lines (without '# ') for a file rendered from `source`."""
     return (f"{MARK[2:]}{source}", _ADVICE)
 
 
 def source_of(path: Path) -> str | None:
-    """The file that a rendered file comes from, or None when it is not ours. We write no links.
+    """Return the source of a rendered file, or None if gangplan did not write it; gangplan writes no links.
 
-    One whose first lines Git could not merge is still ours, from either file.
+    A file with a Git conflict in its first lines still counts as rendered, from either source.
     """
     try:
         if not stat.S_ISREG(os.lstat(path).st_mode):
-            return None  # a pipe would never end
+            return None  # reading a pipe would never end
         with path.open("rb") as file:
             first = file.readline(4096)
             if _CONFLICT.match(first):
@@ -38,6 +38,6 @@ def source_of(path: Path) -> str | None:
 
 
 def conflict_line(data: bytes) -> int:
-    """The line, from 1, where Git put two versions of a file into it; 0 where it did not."""
+    """Return the line, from 1, at which Git wrote a conflict into a file, or 0 if there is none."""
     found = _CONFLICT.search(data)
     return data.count(b"\n", 0, found.start()) + 1 if found else 0

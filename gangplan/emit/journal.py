@@ -1,8 +1,8 @@
-"""A few changes of a large tree: written down first, then made one by one, finished by whoever comes next.
+"""Apply a few changes to a large tree: journal them first, then make them one by one.
 
 Exchanging whole trees needs a second name for every unchanged file: with 100 000 files that takes longer than
-all the rest of a render. Here a killed render leaves some of the changes made and a journal that says which
-were meant; the next command that looks at the tree makes the others. Every file is whole all the time.
+all the rest of a render. Here a killed render leaves some of the changes made, and a journal that lists all
+of them; the next command that looks at the tree makes the others. Every file is whole at all times.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from pathlib import Path
 
 from gangplan.incremental.seal import key, opened, sealed
 
-#: Files of a tree above which a journal is worth while, and the part of them that changes at most.
+#: The number of files in a tree from which a journal pays off, and the fraction (1/PART) that may change.
 MANY, PART = 2_000, 10
 
 
 def journal_of(folder: Path) -> Path:
-    """Where the journal of a stage is: beside it."""
+    """Return where the journal of a stage is: next to it."""
     return folder.with_name("journal")
 
 
 def make(tree: Path, folder: Path, staged: Iterable[str], gone: Iterable[str]) -> None:
     """Move the staged files of a folder into a tree and remove others. Raises OSError.
 
-    Before the first change all of them are in the journal; from then on they will be made.
+    The journal lists all changes before the first one is made; from then on they will be made.
     """
     journal = journal_of(folder)
     aside = journal.with_name("journal.new")
@@ -38,13 +38,13 @@ def make(tree: Path, folder: Path, staged: Iterable[str], gone: Iterable[str]) -
 
 
 def finish(tree: Path, folder: Path) -> None:
-    """Make the changes of a journal that have not been made, if there is one. Raises OSError."""
+    """Make the remaining changes of a journal, if there is one. Raises OSError."""
     journal = journal_of(folder)
     try:
         text = opened(journal.read_bytes(), _secret())
     except FileNotFoundError:
         return
-    if text is None:  # nobody of ours wrote it: it could name any file
+    if text is None:  # gangplan did not write it: it could name any file
         journal.unlink()
         return
     wanted = json.loads(text)
@@ -61,7 +61,10 @@ def finish(tree: Path, folder: Path) -> None:
 
 
 def _secret() -> bytes:
-    """The key of journals. Raises OSError where there is none: the caller then exchanges the whole tree."""
+    """Return the key of journals.
+
+    Raises OSError if there is none: the caller then exchanges the whole tree.
+    """
     found = key()
     if found is None:
         raise OSError(errno.ENOKEY, "there is no place for a key")
@@ -69,7 +72,7 @@ def _secret() -> bytes:
 
 
 def is_plain(tree: Path, path: str) -> bool:
-    """Whether a path of a tree is really in it: no folder on the way is a link."""
+    """Return whether a path of a tree is really in it: no folder on the way is a link."""
     parts = path.split("/")
     return ".." not in parts and not any(
         os.path.islink(tree.joinpath(*parts[:number])) for number in range(1, len(parts))
@@ -77,7 +80,7 @@ def is_plain(tree: Path, path: str) -> bool:
 
 
 def remove_empty(path: Path, root: Path) -> None:
-    """Remove the folders that held a path, up to `root`, as far as nothing else is in them."""
+    """Remove the empty parent folders of a path, up to `root`."""
     for folder in path.parents:
         if folder == root:
             return

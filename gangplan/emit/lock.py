@@ -1,4 +1,4 @@
-"""One render at a time per tree."""
+"""A lock that allows one render at a time per tree."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pathlib import Path
 
 from gangplan.errors import ToolError, UserError, refusal
 
-# What a render makes in its state folder; stage.aside is there for a moment between two renames (swap.py).
+# What a render writes in its state folder; stage.aside exists only between two renames (swap.py).
 OWN = ("lock", "stage", "stage.aside", "journal", "journal.new")
 
 
 @contextmanager
 def locked(state: Path) -> Iterator[int]:
-    """Hold the lock of a state folder; the value is when it was last given back (ns; 0: never, or unknown).
+    """Hold the lock of a state folder; yield when it was last released (ns; 0: never, or unknown).
 
-    Raises ToolError when another process holds it, UserError for links.
+    Raises ToolError if another process holds it, UserError for links.
 
-    What stands in the folder is written and removed, so neither it nor that may lead elsewhere. The kernel
+    A render writes and removes what is in the folder, so no part of it may be a link to elsewhere. The kernel
     drops the lock with the process, so a killed render never leaves one behind.
     """
     for path in (state, *(state / name for name in OWN)):
@@ -30,7 +30,7 @@ def locked(state: Path) -> Iterator[int]:
             )
     try:
         import fcntl
-    except ImportError:  # not a POSIX system: the swap is still whole, only two renders may race
+    except ImportError:  # not a POSIX system: the swap is still whole, but two renders may race
         yield 0
         return
     try:

@@ -1,4 +1,4 @@
-"""Exchange two folders in one step where the kernel can, in two renames where it cannot."""
+"""Exchange two folders in one step if the kernel can, else in three renames."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _RENAME_EXCHANGE = 2  # linux/fs.h; renameat2 is in glibc since 2.28
 
 
 def exchange(first: Path, second: Path) -> None:
-    """After this, each path holds what the other held. Raises OSError.
+    """Exchange the contents of two paths. Raises OSError.
 
-    Without renameat2 (another system, an old file system) there is a moment in which `second` does not
-    exist; `Stage.recover` finishes the second rename at the next start.
+    Without renameat2 (another system, an old file system) there is a moment in which `second` does not exist;
+    `tree.recover` undoes the first rename at the next start.
     """
     if _exchange_at_once(first, second):
         return
@@ -25,7 +25,7 @@ def exchange(first: Path, second: Path) -> None:
     except OSError:
         os.rename(aside, second)
         raise
-    with contextlib.suppress(OSError):  # what is left aside is removed at the next start
+    with contextlib.suppress(OSError):  # if this fails, the next start removes what is left aside
         os.rename(aside, first)
 
 

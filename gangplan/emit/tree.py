@@ -1,8 +1,8 @@
-"""The rendered tree: new texts are staged beside it, then the whole tree is swapped in at once.
+"""The rendered tree: new texts are staged next to it, then the whole tree is swapped in at once.
 
-A killed render leaves the old tree or the new one (for a large tree of which little changes see journal.py).
-Unchanged files are never written. Only files that carry our mark are replaced or removed, and nothing outside
-the tree is touched.
+A killed render leaves the old tree or the new one (journal.py handles small changes of a large tree).
+Unchanged files are never written. Only files with gangplan's mark are replaced or removed, and nothing
+outside the tree is touched.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class FileOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One file of the tree, by its path inside it, and what happens to it; the digest of its new text."""
+    """A file of the tree by its path in it, what happens to it, and the digest of its new text."""
 
     path: str
     outcome: FileOutcome
@@ -47,10 +47,10 @@ class Change:
 
 @dataclass(slots=True)
 class Stage:
-    """A place for new texts beside the tree. Workers put files, one process commits them.
+    """A folder for new texts next to the tree. Workers put files into it, and one process commits them.
 
-    `tree` is the folder that will hold the result; `folder` is the stage, on the same file system. A stage
-    that is a `look` is never committed: what stands in the tree is compared, and nothing there is refused.
+    `tree` is the folder for the result; `folder` is the stage, on the same file system. A stage with
+    `is_look` is never committed: it only compares texts with the tree, and refuses nothing there.
     """
 
     tree: Path
@@ -59,7 +59,7 @@ class Stage:
 
     @classmethod
     def beside(cls, tree: Path, state: Path) -> Stage:
-        """An empty stage in the state folder; what an earlier, killed render left there is removed."""
+        """Create an empty stage in the state folder; remove what an earlier, killed render left there."""
         if tree.is_symlink():
             raise UserError(f"{tree} is a link; a render would replace it", "Make it a folder.")
         folder = state / "stage"
@@ -72,7 +72,7 @@ class Stage:
         return cls(tree, folder)
 
     def put(self, path: str, text: str) -> Change:
-        """Compare a text with the tree and stage it when it differs. Raises UserError for a foreign file."""
+        """Compare a text with the tree and stage it if it differs. Raises UserError for an unmanaged file."""
         data, existing = text.encode(), os.path.join(self.tree, path)
         digest = sha256(data).hexdigest()
         old = _regular(existing) if self.is_look else _existing(existing)
@@ -99,9 +99,9 @@ class Stage:
         in_scope: Callable[[str, str], bool],
         folders: Collection[str] | None = None,
     ) -> list[str]:
-        """Files of ours that nothing renders any more. `in_scope(path, source)` limits what may go.
+        """Return gangplan's files that are no longer rendered; `in_scope(path, source)` limits what may go.
 
-        `folders` are those of the tree in which some may be ("" is the tree itself), where that is known.
+        `folders` are those of the tree that may have some ("" is the tree itself), if they are known.
         """
         found = []
         for path in sorted(_files(self.tree) if folders is None else _files_in(self.tree, folders)):
@@ -113,7 +113,7 @@ class Stage:
         return found
 
     def commit(self, removed: Iterable[str]) -> None:
-        """Make the tree what was staged. Raises ToolError when the file system refuses."""
+        """Make the tree what was staged. Raises ToolError if the file system refuses."""
         staged, gone = sorted(_files(self.folder)), set(removed)
         is_plain = all(journal.is_plain(self.tree, path) for path in (*staged, *gone))
         try:
@@ -129,19 +129,19 @@ class Stage:
             self.discard()
 
     def discard(self) -> None:
-        """Remove the stage; the tree stays as it is. What a journal has still to do stays, too."""
+        """Remove the stage and leave the tree as it is. Staged files that a journal still needs stay."""
         if not journal.journal_of(self.folder).exists():
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def _is_small_part(self, changes: int) -> bool:
-        """Whether so few of so many files change that a journal is worth while."""
+        """Return whether so few of so many files change that a journal pays off."""
         if key() is None:
             return False
         most = max(journal.MANY, changes * journal.PART)
         return any(number >= most for number, _ in enumerate(_files(self.tree)))
 
     def _commit_one(self, staged: list[str], gone: set[str]) -> None:
-        """A single rename or removal is already all or nothing."""
+        """Rename or remove a single file, which is already atomic."""
         for path in staged:
             (self.tree / path).parent.mkdir(parents=True, exist_ok=True)
             os.replace(self.folder / path, self.tree / path)
@@ -150,7 +150,7 @@ class Stage:
             journal.remove_empty(self.tree / path, self.tree)
 
     def _commit_all(self, gone: set[str]) -> None:
-        """Complete the stage with links to everything unchanged, then exchange it with the tree."""
+        """Complete the stage with links to all unchanged files, then exchange it with the tree."""
         folder = str(self.folder)
         for path in _files(self.tree):
             if path in gone or os.path.lexists(os.path.join(folder, path)):
@@ -166,7 +166,7 @@ class Stage:
 
 
 def _existing(path: str) -> bytes | None:
-    """What stands where a file is rendered; None for nothing. Raises UserError where that is no file."""
+    """Return the bytes of the file at a path, or None if nothing is there. Raises UserError for non-files."""
     try:
         with open(path, "rb", buffering=0) as file:
             return file.read()
@@ -179,8 +179,10 @@ def _existing(path: str) -> bytes | None:
 
 
 def _regular(path: str) -> bytes | None:
-    """The bytes of a regular file; None for whatever else is there. A link is not followed, a pipe not waited
-    for."""
+    """Return the bytes of a regular file, or None for anything else.
+
+    Does not follow links or wait for pipes.
+    """
     try:
         number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -198,7 +200,7 @@ def _refused(folder: Path, failed: OSError) -> ToolError:
 
 
 def _files(folder: Path) -> Iterator[str]:
-    """Paths of all files and links below a folder, relative, with forward slashes."""
+    """Yield the paths of all files and links below a folder, relative, with forward slashes."""
     for parent, folders, names in os.walk(folder):
         inside = parent[len(str(folder)) + 1 :].replace(os.sep, "/")
         links = [name for name in folders if os.path.islink(os.path.join(parent, name))]
@@ -207,7 +209,7 @@ def _files(folder: Path) -> Iterator[str]:
 
 
 def _files_in(tree: Path, folders: Collection[str]) -> Iterator[str]:
-    """The same of some folders alone, without those below them."""
+    """Yield the paths of files and links directly in some folders, not below them."""
     for inside in folders:
         with suppress(FileNotFoundError), os.scandir(tree / inside) as entries:
             for entry in entries:
@@ -216,7 +218,7 @@ def _files_in(tree: Path, folders: Collection[str]) -> Iterator[str]:
 
 
 def _link(source: Path, target: Path) -> None:
-    """A second name for an unchanged file, or a copy where the file system has no links."""
+    """Create a second name for an unchanged file, or a copy if the file system has no links."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:
@@ -224,14 +226,14 @@ def _link(source: Path, target: Path) -> None:
 
 
 def is_unfinished(state: Path) -> bool:
-    """Whether a killed render left changes of its tree to be made."""
+    """Return whether a killed render left changes of its tree to be made."""
     return journal.journal_of(state / "stage").exists()
 
 
 def recover(tree: Path, state: Path) -> None:
-    """Finish what a killed render began: a journal, or an exchange between its two renames.
+    """Finish a killed render's journal, or undo its exchange if it stopped between two renames.
 
-    Raises ToolError where the file system refuses. Whoever calls holds the lock.
+    Raises ToolError if the file system refuses. The caller holds the lock.
     """
     folder = state / "stage"
     try:

@@ -1,4 +1,4 @@
-"""Built objects: kustomize applies a cluster's last-mile patches to what was generated."""
+"""Apply a cluster's last-mile patches to generated objects with kustomize."""
 
 from gangplan.overlay.build import OverlayBuilder, PatchError
 

@@ -1,4 +1,4 @@
-"""Objects in, built objects out, in the same order; kustomize sees only what a patch can touch."""
+"""Build objects with a cluster's patches, in order; kustomize sees only what a patch can touch."""
 
 from __future__ import annotations
 
@@ -28,36 +28,36 @@ from gangplan.records import dataclass
 from gangplan.source import load_blocks
 from gangplan.tools.kustomize import KustomizeEngine, OverlayError, require_engine
 
-# The cheapest build has 120 to 240 objects: below, start-up dominates, above, kustomize is quadratic.
+# A build is cheapest with 120 to 240 objects: below, start-up dominates; above, kustomize is quadratic.
 SHARD = 200
 
 
 class PatchError(UserError):
-    """A patch cannot be applied; `where` is the one to blame."""
+    """Raised if a patch cannot be applied; `where` is the place of that patch."""
 
     def __init__(self, message: str, help: str, where: Location) -> None:
         super().__init__(message, help)
         self.where = where
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PatchError, (self.message, self.help, self.where)  # workers hand it on
+        return PatchError, (self.message, self.help, self.where)  # workers pass it on
 
 
 class Shapes(Protocol):
     """Outcomes by the keys of shapes, from earlier commands and for later ones."""
 
     def get(self, key: Any) -> Body | None:
-        """What a shape becomes, where that is known."""
+        """Return the outcome of a shape, if it is known."""
 
     def add(self, made: Mapping[Any, Body]) -> None:
-        """Keep more."""
+        """Store the outcomes of more shapes."""
 
 
 @dataclass(slots=True)
 class OverlayBuilder:
     """Builds the objects of one cluster. It remembers outcomes by shape, and in `shapes` for later commands.
 
-    `hits` are the patches (by their numbers) that matched each object of the last build.
+    `hits` are the numbers of the patches that matched each object of the last build.
     """
 
     component: Component
@@ -71,8 +71,10 @@ class OverlayBuilder:
         self._tree = tree_of(path for patch in self.component.patches for path in patch.paths)
 
     def build(self, bodies: Sequence[Body]) -> list[Body]:
-        """The built objects, in order. Raises PatchError when a patch cannot be applied, ToolError
-        without any kustomize."""
+        """Build objects, in order.
+
+        Raises PatchError if a patch cannot be applied, ToolError if there is no kustomize.
+        """
         built = list(bodies)
         direct: list[int] = []
         by_shape: dict[int, tuple[Any, list[Any]]] = {}
@@ -98,7 +100,10 @@ class OverlayBuilder:
         return built
 
     def _check_replaced(self, body: Body, hits: list[int]) -> None:
-        """JSON6902 refuses to replace what is not there; kustomize adds it in silence (5.5.0 and 5.8.1)."""
+        """Check that each replaced path exists.
+
+        JSON6902 refuses to replace a missing path; kustomize adds it silently (5.5.0 and 5.8.1).
+        """
         added: list[str] = []
         for patch in (self.component.patches[number] for number in hits):
             added += patch.added
@@ -111,12 +116,12 @@ class OverlayBuilder:
                     )
 
     def _needs_values(self, body: Body) -> bool:
-        """Whether a patch of this object looks at its values, so that shapes are not enough.
+        """Return whether a patch of this object looks at its values, so that its shape is not enough.
 
-        A patch that selects by value counts even where it does not match: it must not match a placeholder.
+        A patch that selects by value counts even if it does not match: it must not match a placeholder.
         """
         if any(b"x0gp" in data for data in self.component.files.values()):
-            return True  # a patch that writes something like a placeholder
+            return True  # a patch writes something like a placeholder
         return any(
             (patch.looks_at_values or patch.target.is_by_value) and patch.target.matches_kind(body)
             for patch in self.component.patches
@@ -142,7 +147,7 @@ class OverlayBuilder:
         return outcomes
 
     def _run_shard(self, bodies: list[Body]) -> list[Body]:
-        """One kustomize build; objects are told apart by an annotation, which is taken off again."""
+        """Run one kustomize build; an annotation, removed afterwards, identifies each object."""
         if self._engine is None:
             self._engine = require_engine()
         marked = [_marked(body, index) for index, body in enumerate(bodies)]
@@ -156,7 +161,7 @@ class OverlayBuilder:
         return _answer(self._engine, text, bodies)
 
     def _refused(self, cause: str) -> PatchError:
-        """kustomize's complaint at the patch whose path it names."""
+        """Return kustomize's complaint, at the patch whose path it names."""
         where = next(
             (
                 patch.where_of(path)
@@ -180,7 +185,10 @@ class OverlayBuilder:
 
 
 def _answer(engine: KustomizeEngine, text: bytes, bodies: list[Body]) -> list[Body]:
-    """What kustomize made of each object, in order. ToolError: it is no answer about just these."""
+    """Return what kustomize built from each object, in order.
+
+    Raises ToolError if the output does not match these objects.
+    """
     help = f"{engine.path} is not a working kustomize; `gangplan tools list` shows which programs are used"
     outcomes: dict[int, Body] = {}
     try:
@@ -195,21 +203,21 @@ def _answer(engine: KustomizeEngine, text: bytes, bodies: list[Body]) -> list[Bo
 
 
 def _brings(added: str, path: str) -> bool:
-    """Whether an `add` may have brought what stands at a path: around it, or as an entry at a list's end."""
+    """Return whether an `add` may have created a path: at or around it, or as an entry at a list's end."""
     if added.endswith("/-") and path.startswith(added[:-1]):
         return path[len(added) - 1 :].split("/")[0].isdigit()
     return f"{path}/".startswith(f"{added}/")
 
 
 def _with_digits(body: Body) -> Body:
-    """The object under the name that targets see."""
+    """Return the object under the name that targets see."""
     meta = dict(body["metadata"])
     meta["name"] = with_digits(meta["name"])
     return {**body, "metadata": meta}
 
 
 def _without_digits(value: Any) -> Any:
-    """What was built, with the name of the run as before, also where a patch copied it to."""
+    """Restore the placeholder of the run's name in what was built, also where a patch copied the name."""
     if isinstance(value, dict):
         return {key: _without_digits(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -219,7 +227,7 @@ def _without_digits(value: Any) -> Any:
 
 
 def _marked(body: Body, index: int) -> Body:
-    """The object with its place noted, so that equal names in one build do not clash."""
+    """Return the object with its index in an annotation, so that equal names in one build do not clash."""
     meta = dict(body["metadata"])
     meta["annotations"] = {**meta.get("annotations", {}), BUILD_MARK: f"i{index}"}
     return {**body, "metadata": meta}
@@ -234,7 +242,7 @@ def _unmarked(body: Body) -> tuple[int, Body]:
 
 
 def points_at(value: Any, path: str) -> bool:
-    """Whether a JSON pointer leads to something in the value."""
+    """Return whether a JSON pointer leads to something in the value."""
     for step in path.split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
         if isinstance(value, dict) and name in value:

@@ -1,12 +1,13 @@
 """The shape of an object: what patches see of it. Objects of one shape are patched alike.
 
-kustomize costs about a millisecond an object and grows quadratically. A patch that looks at no value sees the
-mappings and lists that its paths pass through, and nothing else. So one representative per shape is built, in
-which every value, and within `spec` every part that no path enters, is a placeholder; the outcome is filled
-for all others.
+kustomize costs about a millisecond an object and grows quadratically. A patch that looks at no values sees
+only the mappings and lists that its paths pass through. So one representative per shape is built, in which
+every value, and within `spec` every part that no path enters, is a placeholder; the outcome is filled in for
+all others.
 
 kustomize also sorts the keys of an object that it patches, by rules that differ between its versions. The
-generator's order is put back, so that bytes do not hang on the engine and patched files read like others.
+generator's order is restored, so that the bytes do not depend on the engine and patched files read like
+others.
 """
 
 from __future__ import annotations
@@ -19,23 +20,23 @@ from typing import Any
 from gangplan.objects import Body
 from gangplan.records import dataclass
 
-# The steps of all paths of a component's patches, as a tree. None opens everything below.
+# The steps of all paths of a component's patches, as a tree. None means that everything below is visible.
 Tree = dict[str, "Tree"]
 
 _PLACEHOLDER = re.compile(r"gp[0-9]+x([0-9]+)x0gp")
-# Texts that decide what kustomize does with an object.
+# Keys whose values decide what kustomize does with an object.
 _LITERAL = ("apiVersion", "kind")
 
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """The place of a part, by its index among those of the object."""
+    """The slot of a part, by its index among the parts of the object."""
 
     index: int
 
 
 def tree_of(pointers: Iterable[str]) -> Tree:
-    """The JSON pointers of patches as a tree. `spec` itself is always a mapping in it."""
+    """Return the JSON pointers of patches as a tree. `spec` itself is always a mapping in it."""
     tree: Tree = {"spec": {"": {}}}
     for pointer in pointers:
         inner = tree
@@ -45,7 +46,7 @@ def tree_of(pointers: Iterable[str]) -> Tree:
 
 
 def shape_of(body: Body, tree: Tree) -> tuple[Any, list[Any]]:
-    """A hashable key of the shape, and the parts that are not in it, in order."""
+    """Return a hashable key of the shape, and the parts that are not in it, in order."""
     parts: list[Any] = []
     return tuple(
         [
@@ -56,9 +57,10 @@ def shape_of(body: Body, tree: Tree) -> tuple[Any, list[Any]]:
 
 
 def _below(tree: Tree, name: str, body: Body) -> Tree | None:
-    """kustomize itself looks at names, labels and references, so that only `spec` is closed.
+    """Return the tree below a top-level field; only `spec` is limited, as kustomize reads all the others.
 
-    In a CronJob it looks for references in the pod's volumes, too (5.8.1, namereference.go).
+    kustomize itself looks at names, labels and references. In a CronJob it looks for references in the pod's
+    volumes, too (5.8.1, namereference.go).
     """
     return tree["spec"] if name == "spec" and body["kind"] != "CronJob" else None
 
@@ -78,9 +80,9 @@ def _step(tree: Tree | None, step: str) -> Tree | None:
 
 
 def representative(body: Body, tree: Tree, number: int) -> Body:
-    """The object with a placeholder for each part; the number keeps names in one build apart.
+    """Return the object with a placeholder for each part; the number keeps names in one build distinct.
 
-    A number becomes a text too: kustomize's JSON patches do not look at types.
+    Even a numeric value becomes text: kustomize's JSON patches do not look at types.
     """
     placeholders = (f"gp{number}x{index}x0gp" for index in count())
     return {
@@ -99,7 +101,7 @@ def _placed(value: Any, tree: Tree | None, placeholders: Iterator[str]) -> Any:
 
 
 def slotted(value: Any) -> Any:
-    """A built representative, ready to be filled."""
+    """Return a built representative with slots for its placeholders, ready to be filled."""
     if isinstance(value, dict):
         return {name: slotted(item) for name, item in value.items()}
     if isinstance(value, list):
@@ -109,7 +111,7 @@ def slotted(value: Any) -> Any:
 
 
 def filled(value: Any, parts: list[Any]) -> Any:
-    """A slotted representative with the parts of one object in its slots."""
+    """Fill the slots of a representative with the parts of one object."""
     kind = type(value)
     if kind is _Slot:
         return parts[value.index]
@@ -121,7 +123,7 @@ def filled(value: Any, parts: list[Any]) -> Any:
 
 
 def in_order_of(model: Any, built: Any) -> Any:
-    """What was built, its keys in the order of what went in; keys that a patch brought come last, sorted."""
+    """Return a built value with its keys in the order of `model`; keys added by a patch come last, sorted."""
     if isinstance(built, dict):
         known = model if isinstance(model, dict) else {}
         names = [name for name in known if name in built] + sorted(
@@ -139,8 +141,10 @@ def in_order_of(model: Any, built: Any) -> Any:
 
 
 def _counterpart(item: Any, models: list[Any], same_place: list[Any]) -> Any:
-    """What an entry of a list was before a patch moved or changed it: the same, else the one of its name,
-    else the one in its place."""
+    """Return the model of a list entry that a patch may have moved or changed.
+
+    It is an equal entry, else the one of the same name, else the one at the same index.
+    """
     for model in (*same_place, *models):
         if model == item:
             return model

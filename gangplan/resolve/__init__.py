@@ -1,4 +1,4 @@
-"""Specs and workspace in, jobs out: defaults applied, names looked up, every value's origin kept."""
+"""Resolve specs and workspace into jobs: defaults applied, names looked up, every value's origin kept."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ __all__ = ["advised", "resolve", "resolve_site", "resolve_tenants", "target_clus
 
 
 def resolve_site(workspace: Workspace, cluster_name: str) -> Site:
-    """The site of a cluster whose file was found sound, with the queues of sweeps."""
+    """Return the site of a cluster whose file has passed its checks, with the queues of sweeps."""
     site = _resolve_site(workspace, cluster_name)
     if not workspace.sweeps:
         return site
@@ -23,7 +23,7 @@ def resolve_site(workspace: Workspace, cluster_name: str) -> Site:
 
 
 def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
-    """The teams that a cluster lists, sorted by name, with the queues of their sweeps."""
+    """Return the teams that a cluster lists, sorted by name, with the queues of their sweeps."""
     tenants = _resolve_tenants(workspace, cluster_name)
     if not workspace.sweeps:
         return tenants
@@ -33,9 +33,9 @@ def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
 
 
 def advised(findings: Sequence[Finding], workspace: Workspace, team: str) -> Sequence[Finding]:
-    """The findings about a spec of a team, with helps that name what the workspace has."""
+    """Return the findings about a team's spec, with helps that list names of the workspace."""
     if not findings:
         return findings
-    from gangplan.resolve.advice import with_names  # few specs have any
+    from gangplan.resolve.advice import with_names  # few specs have findings
 
     return with_names(findings, workspace, team)

@@ -1,4 +1,4 @@
-"""The service account that the pods of a run use."""
+"""The service account of the pods of a run."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from gangplan.spec.declare import known_or_new
 
 
 def resolve_account(context: JobResolution) -> tuple[str, bool]:
-    """The account that the spec names, where the platform lets the team use it, and whether its token is mounted;
-    else gangplan's own."""
+    """Return the account that the spec names, if the team may use it, and whether its token is mounted.
+
+    Otherwise return gangplan's own account.
+    """
     wanted = context.spec.spec.service_account
     if wanted is None or wanted == SERVICE_ACCOUNT:
         return SERVICE_ACCOUNT, False

@@ -1,4 +1,4 @@
-"""Addresses in the environment of a run that its policies do not let it reach."""
+"""Addresses in the environment of a run that its network policies do not let it reach."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from gangplan.resolve.context import JobResolution
 from gangplan.resolve.proxy import INTERNET, literal_address
 from gangplan.rules.settings import ENV_UNREACHABLE
 
-# What clients connect to; s3:// and hf:// are names of things, not of places.
+# Schemes of URLs that clients connect to; s3:// and hf:// name things, not hosts.
 _SCHEMES = frozenset(
     {
         *("http", "https", "ws", "wss", "grpc", "grpcs", "tcp", "ftp"),
         *("postgres", "postgresql", "mysql", "redis", "rediss", "amqp", "amqps", "mongodb", "kafka"),
     }
 )
-# Variables with which programs go through a proxy, or ask nobody (Hugging Face Hub 1.0, W&B 0.22).
+# Variables that make programs use a proxy or stay offline (Hugging Face Hub 1.0, W&B 0.22).
 _PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
 _OFFLINE = re.compile(r"(?:.*_)?OFFLINE=(?:1|true|yes|on)|WANDB_MODE=(?:offline|disabled)", re.IGNORECASE)
-_LOOPBACK = ("localhost", "127.", "::1", "0.0.0.0")  # what a user may write, not what listens
+_LOOPBACK = ("localhost", "127.", "::1", "0.0.0.0")  # as users write them, not what listens
 
 
 def check_addresses(context: JobResolution, egress: Sequence[Egress], env: Iterable[EnvVar]) -> None:
-    """URLs that the spec gives to its program by name. The cluster's and the team's are for all of their runs,
-    some of which reach them.
+    """Check the URLs that the spec sets in its environment.
 
-    What a named endpoint leads to is known by addresses alone: with one, only a literal address is judged.
+    Variables of the cluster and the team are for all of their runs, and some of those reach the URLs. A named
+    endpoint is known by its addresses only, so if the run has one, only literal addresses are checked.
     """
     own = {name: value for name, value in context.spec.spec.env.items() if isinstance(value, str)}
     network = context.spec.spec.network
@@ -53,7 +53,7 @@ def check_addresses(context: JobResolution, egress: Sequence[Egress], env: Itera
 
 
 def _place(value: str) -> SplitResult | None:
-    """A URL of another host, known before the run; None for anything else."""
+    """Return the URL of another host that is known before the run, or None for anything else."""
     try:
         url = urlsplit(value.strip())
         host = url.hostname or ""

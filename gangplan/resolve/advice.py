@@ -1,6 +1,6 @@
-"""What a spec that cannot be read yet names, and the workspace knows: the help then says what is there.
+"""Helps for specs that cannot be read yet, with names that the workspace knows.
 
-A reader of one file knows its form alone; here its findings get the names of images, GPUs and endpoints.
+The reader of a file knows only its format; this module adds names of images, GPUs and endpoints.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gangplan.workspace import ClusterFile, TeamFile, Workspace
 
 
 def with_names(findings: Sequence[Finding], workspace: Workspace, team: str) -> list[Finding]:
-    """The findings about a spec of a team, with helps that name what there is."""
+    """Return the findings about a team's spec, with helps that list what exists."""
     return [_advised(one, workspace, team) for one in findings]
 
 
@@ -46,7 +46,7 @@ def _advised(finding: Finding, workspace: Workspace, team: str) -> Finding:
 
 
 def _checkpoint(finding: Finding, folder: str, team: TeamFile) -> Finding:
-    """A folder goes behind the claim that it is in: one that all workers may write to."""
+    """Suggest the claim that the folder is in: one that all workers may write to."""
     claims = (
         name
         for name, claim in team.spec.claims.items()
@@ -56,7 +56,7 @@ def _checkpoint(finding: Finding, folder: str, team: TeamFile) -> Finding:
 
 
 def _image(finding: Finding, written: str, workspace: Workspace) -> Finding:
-    """The entry that the reference is nearest to: one whose name is among its words."""
+    """Suggest catalog entries whose name occurs in the reference, else those that share a word with it."""
     images = workspace.catalog.images if workspace.catalog else {}
     words = [word for word in re.split(r"[^a-z0-9]+", written.lower()) if word]
     near = [name for name in images if name in words] or [
@@ -74,7 +74,7 @@ def _models(clusters: Sequence[ClusterFile]) -> list[str]:
 
 
 def _gpu(finding: Finding, written: str, clusters: Sequence[ClusterFile]) -> Finding:
-    """A model where its block belongs."""
+    """Suggest the block `gpu:` with the model that was written in its place."""
     models = _models(clusters)
     if not models or written in models:
         return finding
@@ -96,14 +96,14 @@ def _model(finding: Finding, written: str, clusters: Sequence[ClusterFile]) -> F
 
 
 def models_like(written: str, models: Iterable[str], file: str) -> str:
-    """A help that names the models that are meant by a shorter or other spelling, else all; `file` is the cluster's."""
+    """Return a help with the models that the spelling may mean, else all; `file` is the cluster's."""
     there = sorted(models)
     like = models_meant(written, there)
     return f"Write model: {_or(like)}." if like else known_or_new("GPU model", written, there, file)
 
 
 def models_meant(written: str, models: Iterable[str]) -> list[str]:
-    """The models that a shorter or other spelling is meant for; none where it is one of them."""
+    """Return the models that a shorter or different spelling may mean; none if it is itself a model."""
     there = sorted(models)
     own = re.sub(r"[^a-z0-9]", "", written.lower().replace("nvidia", "").replace("amd", ""))
     like = [one for one in there if own and re.sub(r"[^a-z0-9]", "", one).startswith(own)]
@@ -111,7 +111,7 @@ def models_meant(written: str, models: Iterable[str]) -> list[str]:
 
 
 def _egress(finding: Finding, written: str, clusters: Sequence[ClusterFile]) -> Finding:
-    """Endpoints have the names that cluster files give them; hosts have none."""
+    """Suggest names of endpoints, which cluster files define, for a host."""
     offered = sorted({name for one in clusters for name in one.spec.egress})
     name = re.sub(r"[^a-z0-9]+", "-", written.lower()).strip("-")
     of = ", ".join(one.document.file for one in clusters[:2])

@@ -1,4 +1,4 @@
-"""What a run comes after: other jobs of the team, which of them it can wait for, and what creates it then."""
+"""The runs that a run comes after: which ones it can wait for, and what creates it once they are complete."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _STATES = {
 
 
 def engine_of(cluster: Cluster) -> str:
-    """What creates runs after others: job, tekton or kfp; empty where nothing does."""
+    """Return what creates runs after others: job, tekton or kfp; empty if nothing does."""
     if cluster.schedules is None or cluster.schedules.client is None:
         return ""
     if cluster.pipelines is not None:
@@ -40,10 +40,10 @@ def engine_of(cluster: Cluster) -> str:
 
 
 def add_after(context: JobResolution, workspace: Workspace, job: Job) -> Job:
-    """The job with the runs that it comes after, and findings about them."""
+    """Return the job with the runs that it comes after, and report findings about them."""
     context.origins["after"] = Origin("spec", context.where("after"))
     if not job.is_active:
-        return job  # nothing is created, and what was goes its own way
+        return job  # nothing is created, and existing runs go on
     engine = engine_of(context.cluster.spec)
     if not engine:
         message = f"nothing on cluster {context.cluster.name} creates runs after others"
@@ -69,7 +69,7 @@ def add_after(context: JobResolution, workspace: Workspace, job: Job) -> Job:
 
 
 def _unusable(context: JobResolution, job: Job) -> Iterator[tuple[str, str, str]]:
-    """What a run cannot be that others must have completed for."""
+    """Yield why runs of this job cannot wait for others, as field, message and help."""
     if job.backend.name != "trainjob":
         message = f"what creates runs may create TrainJobs, and here runs are {job.backend.kind}s"
         yield "after", message, "Remove after, or choose a cluster with Trainer."
@@ -85,7 +85,7 @@ def _unusable(context: JobResolution, job: Job) -> Iterator[tuple[str, str, str]
 def _earlier(
     context: JobResolution, order: Order, job: Job, engine: str, name: str, index: int
 ) -> Earlier | None:
-    """One of the runs that it waits for; None where it cannot."""
+    """Return one of the runs that it waits for, or None if it cannot wait for it."""
     where = context.where("after", index)
     step = order.step(name)
     if step is None:
@@ -94,7 +94,7 @@ def _earlier(
         context.report(AFTER_UNKNOWN, where, message, known_or_new("job", name, others))
         return None
     if step.spec is None:
-        return None  # what is wrong with its file is told there
+        return None  # an error in its file is reported there
     if step.spec.state in _STATES or step.spec.schedule is not None:
         message = (
             f"{name} {_STATES[step.spec.state]}"

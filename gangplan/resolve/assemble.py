@@ -1,4 +1,4 @@
-"""The parts of a job in, the job out: with its names, labels and queue, and what decides whether it runs."""
+"""Assemble a job from its resolved parts: add its name, labels and queue, and whether it may run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gangplan.spec.words import DNS_LABEL
 
 
 class JobBounds(NamedTuple):
-    """How long, how often and how urgently a job runs, and what follows from losses."""
+    """How long, how often and how urgently a job runs, and what it does after losses."""
 
     timeout_s: int
     grace_s: int
@@ -39,7 +39,7 @@ class JobBounds(NamedTuple):
 
 
 class JobParts(NamedTuple):
-    """What was resolved of a job that can run."""
+    """The resolved parts of a job that can run."""
 
     image: PulledImage
     workers: int
@@ -57,7 +57,7 @@ class JobParts(NamedTuple):
 
 
 def assemble(context: JobResolution, parts: JobParts) -> Job:
-    """The job of its parts; with findings about its name, account, queue, files, neighbours and other pods."""
+    """Assemble a job from its parts; report findings about its name, account, queue, files and other pods."""
     spec, team = context.spec.spec, context.team.spec
     if spec.retired:
         context.origins["retired"] = Origin("spec", context.where("retired"))
@@ -140,7 +140,7 @@ def assemble(context: JobResolution, parts: JobParts) -> Job:
 
 
 def _stem(context: JobResolution) -> str:
-    """The file's name as job name; it must be a DNS label."""
+    """Return the file's name as the job's name, and report it if it is not a DNS label."""
     stem = context.spec.source.stem
     if (
         not stem.isascii()
@@ -159,7 +159,7 @@ def _stem(context: JobResolution) -> str:
 
 
 def _renamed(file: str, stem: str) -> str:
-    """How to rename a file whose name cannot be a job's; where nothing of it can, what to add."""
+    """Return how to rename a file whose name is not valid for a job, or else what to add."""
     name = as_name(DNS_LABEL, stem)
     if not name:
         return "Rename the file, or add name: to the spec."

@@ -1,8 +1,8 @@
 """The namespace's own bounds: ResourceQuota and LimitRange that never refuse what Kueue admits.
 
 Kueue owns compute; a ResourceQuota below what a queue can admit would leave admitted runs without pods while
-they hold their quota (kueue#1403). So it is the most that the queue can ever give, unless the cluster file
-states a cap of its own, which checks hold against that amount.
+they hold their quota (kueue#1403). So the ResourceQuota is the most that the queue can ever give, unless the
+cluster file states a cap of its own, which checks compare with that amount.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from gangplan.spec.cluster import Cluster
 from gangplan.spec.job import Priority
 from gangplan.spec.queues import HardQuota, TeamQueue
 
-# What a container gets that states nothing: a debug container, never a worker, which always states its own.
+# The requests of a container that states none: a debug container, never a worker, which states its own.
 DEFAULT_CPU = parse_cpu(1)
 DEFAULT_MEMORY = parse_memory("1Gi")
 
 
 @dataclass(frozen=True, slots=True)
 class Backstop:
-    """What a tenant's own bounds are."""
+    """The bounds of a tenant's namespace."""
 
     hard: tuple[tuple[str, Quantity], ...]
     bounds: ContainerBounds
@@ -32,7 +32,7 @@ class Backstop:
 
 
 def backstop(cluster: Cluster, team: TeamQueue, most: Amounts) -> Backstop:
-    """The bounds of a team's namespace, where its queue can give at most `most` of each resource."""
+    """Return the bounds of a team's namespace whose queue can give at most `most` of each resource."""
     hard = {f"requests.{resource}": amount for resource, amount in _with_room(cluster, most).items()}
     hard |= {f"requests.{resource}": cap for resource, cap in caps_of(cluster, team.hard_quota).items()}
     if team.hard_quota is not None:
@@ -47,7 +47,7 @@ def backstop(cluster: Cluster, team: TeamQueue, most: Amounts) -> Backstop:
         },
         "persistentvolumeclaims": Quantity.of(objects.claims),
         "pods": Quantity.of(objects.pods),
-        # Training needs no way in from outside.
+        # Training needs no ingress from outside the cluster.
         "services.loadbalancers": Quantity.of(0),
         "services.nodeports": Quantity.of(0),
     }
@@ -58,12 +58,15 @@ def backstop(cluster: Cluster, team: TeamQueue, most: Amounts) -> Backstop:
 
 
 def storage_of(storage_class: str) -> str:
-    """What claims of a class request, as a quota counts it (Kubernetes v1.34, quota/evaluator/core, claims)."""
+    """Return the quota resource for claims of a class (Kubernetes v1.34, quota/evaluator/core, claims)."""
     return f"{storage_class}.storageclass.storage.k8s.io/requests.storage"
 
 
 def _with_room(cluster: Cluster, most: Amounts) -> Amounts:
-    """The most that a queue gives, and what creates the runs of schedules: it has to start when all is in use."""
+    """Return the most that a queue gives, plus the pods that create scheduled runs.
+
+    Those must start even when the whole quota is in use.
+    """
     if cluster.schedules is None or cluster.schedules.starter(cluster.gitops_only) != "cronjob":
         return most
     from gangplan.model.schedule import CPU as POD_CPU  # few clusters have schedules
@@ -75,7 +78,7 @@ def _with_room(cluster: Cluster, most: Amounts) -> Amounts:
 
 
 def caps_of(cluster: Cluster, hard: HardQuota | None) -> Amounts:
-    """The caps that a cluster file states for a team, by resource."""
+    """Return the caps that a cluster file states for a team, by resource."""
     caps: Amounts = {}
     if hard is None:
         return caps
@@ -89,14 +92,14 @@ def caps_of(cluster: Cluster, hard: HardQuota | None) -> Amounts:
 
 
 def allowed_priorities(cluster: Cluster, team: TeamQueue) -> tuple[Priority, ...]:
-    """The priorities that a team's runs may have: those stated, else all of the cluster's but critical."""
+    """Return the priorities that a team's runs may have: those stated, else all but critical."""
     if team.priorities is not None:
         return team.priorities
     return tuple(name for name in cluster.limits.priorities if name != "critical")
 
 
 def _bounds(cluster: Cluster) -> ContainerBounds:
-    """No container is larger than the largest node, nor is what it gets unasked."""
+    """Return bounds that make no container, and no default, larger than the largest node."""
     sizes = [free_per_node(pool) for pool in cluster.node_pools.values()]
     cpu, memory = max(cpu for cpu, _ in sizes), max(memory for _, memory in sizes)
     return ContainerBounds(min(DEFAULT_CPU, cpu), min(DEFAULT_MEMORY, memory), cpu, memory)

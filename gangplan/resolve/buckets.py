@@ -1,9 +1,9 @@
-"""Buckets of a cloud as folders.
+"""Cloud buckets mounted as folders.
 
-Cloud Storage FUSE makes a volume for a pod alone: driver and attributes of its inline volumes, and the
+Cloud Storage FUSE creates a volume for one pod: driver and attributes of its inline volumes, and the
 annotation by which GKE adds its container to a pod, are those of GKE's page "Mount Cloud Storage buckets as
-CSI ephemeral volumes". Mountpoint for S3 knows only volumes that somebody has made (static provisioning, its
-README), and so does Blob CSI as AKS documents it: these go through a claim.
+CSI ephemeral volumes". Mountpoint for S3 supports only existing volumes (static provisioning, its README),
+and so does Blob CSI as AKS documents it: these go through a claim.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gangplan.spec.team import Connection
 
 
 def is_folder(connection: Connection) -> bool:
-    """Whether a connection is a folder by itself, without a claim."""
+    """Return whether a connection can be mounted as a folder without a claim."""
     return connection.mount == "gcsfuse"
 
 
@@ -32,7 +32,7 @@ def bucket_mount(
     image: PulledImage | None,
     where: Location,
 ) -> Mount:
-    """The folder of a bucket of Google Cloud; a run that nobody lets in is reported."""
+    """Return the mount of a Google Cloud bucket, and report a run that has no identity to open it with."""
     identity = own_identity(context)
     account = context.spec.spec.service_account
     if identity is None and account not in (None, SERVICE_ACCOUNT):
@@ -84,7 +84,7 @@ S3_URL = "S3_URL"
 
 
 def bucket_env(name: str, connection: Connection) -> tuple[EnvVar, ...]:
-    """Address and keys of a bucket as the AWS tools and SDKs read them, and its URL as S3_URL."""
+    """Return the address and keys of a bucket as AWS tools and SDKs read them, and its URL as S3_URL."""
 
     def said(*fields: str) -> Origins:
         return tuple(ValueOrigin("team", ("connections", name, field)) for field in fields)

@@ -7,9 +7,9 @@ from gangplan.resolve.image import pull
 
 
 def client_of(context: JobResolution, field: str) -> tuple[str, int, int]:
-    """The image as the cluster pulls it, and its user and group, for a field of the spec that asks for it.
+    """Return the image as the cluster pulls it, with its user and group, for the spec field that needs it.
 
-    The image is empty where none can be had; what is wrong with its name is told at the cluster.
+    The image is empty if the cluster has none; an unknown name is reported at the cluster.
     """
     offered = context.cluster.spec.schedules
     entry = context.catalog.images.get(offered.client) if offered and offered.client else None

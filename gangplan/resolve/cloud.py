@@ -1,4 +1,4 @@
-"""Whom a team's pods are in the cloud of a cluster, and what they must reach for it."""
+"""The identity of a team's pods in the cloud of a cluster, and the endpoints that it needs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gangplan.spec.declare import known_or_new
 from gangplan.spec.team import Team
 from gangplan.workspace import ClusterFile, TeamFile
 
-# The name of GKE's metadata server among what runs reach.
+# The name of GKE's metadata server among the endpoints of runs.
 METADATA_SERVER = "metadata-server"
 
 
 def identity_of(cluster: Cluster, name: str, team: Team) -> CloudIdentity | None:
-    """The identity of a team on a cluster: that of the cluster's cloud, which the cluster's file may state."""
+    """Return the identity of a team in the cluster's cloud; the cluster's file may override the team's."""
     answers = cluster.workload_identity
     if answers is None:
         return None
@@ -37,14 +37,14 @@ def identity_of(cluster: Cluster, name: str, team: Team) -> CloudIdentity | None
 
 
 def own_identity(context: JobResolution) -> CloudIdentity | None:
-    """The identity of a run's pods: the team's, which its own account has and another account has not."""
+    """Return the identity of a run's pods: the team's, unless the run has another service account."""
     if context.spec.spec.service_account not in (None, SERVICE_ACCOUNT):
         return None
     return identity_of(context.cluster.spec, context.team.name, context.team.spec)
 
 
 def needed_endpoints(context: JobResolution) -> dict[str, Location]:
-    """The endpoints of the cluster that a run with an identity must reach, each with the place that names it."""
+    """Return the cluster's endpoints that a run with an identity must reach, with where each is named."""
     cluster = context.cluster
     answers = cluster.spec.workload_identity
     if answers is None or own_identity(context) is None:
@@ -56,14 +56,14 @@ def needed_endpoints(context: JobResolution) -> dict[str, Location]:
 
 
 def metadata_egress(identity: CloudIdentity | None) -> tuple[Egress, ...]:
-    """GKE's metadata server, which is an address of every node and no endpoint of the cluster's file."""
+    """Return GKE's metadata server, an address of every node but not an endpoint in the cluster's file."""
     if identity is None or identity.provider != "gcp":
         return ()
     return tuple(Egress(METADATA_SERVER, cidr, (), ports) for cidr, ports in METADATA)
 
 
 def check_cluster(cluster: ClusterFile) -> Iterator[Finding]:
-    """A webhook hands out tokens that nobody can exchange, and identities that no cloud here answers to."""
+    """Check that pods can exchange the webhook's tokens, and that identities are of the cluster's cloud."""
     answers = cluster.spec.workload_identity
     if answers is not None:
         for index, name in enumerate(answers.egress):
@@ -96,7 +96,7 @@ def check_cluster(cluster: ClusterFile) -> Iterator[Finding]:
 def check_team(
     team: TeamFile, clusters: list[ClusterFile], unread: frozenset[str] = frozenset()
 ) -> Iterator[Finding]:
-    """An identity of a cloud that no cluster of the team has; of clusters whose file cannot be read, nobody knows."""
+    """Report an identity in a cloud that no cluster of the team has; unreadable cluster files may have it."""
     stated = team.spec.identity
     if stated is None or unread & set(team.spec.clusters or unread):
         return

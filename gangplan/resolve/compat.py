@@ -1,4 +1,4 @@
-"""Whether the versions in a cluster file are known, and work together. The facts are in `model/support.py`."""
+"""Checks that versions in a cluster file are known and work together, by facts in `model/support.py`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from gangplan.workspace import ClusterFile
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """One cluster: its file, and the versions it comes to."""
+    """A cluster: its file, and the versions that follow from it."""
 
     cluster: ClusterFile
     platform: Platform
@@ -56,24 +56,24 @@ class _Asked:
 
     @property
     def is_openshift_old(self) -> bool:
-        """Whether its Kubernetes comes before the first that gangplan knows."""
+        """Whether its Kubernetes is older than the first that gangplan knows."""
         return bool(self.openshift) and minor_key(self.openshift) < minor_key(LEAST_OPENSHIFT)
 
 
 def check_versions(cluster: ClusterFile, platform: Platform) -> list[Finding]:
-    """Findings for versions that gangplan does not know, and for pairs that do not work together."""
+    """Check for versions that gangplan does not know, and for pairs that do not work together."""
     asked = _Asked(cluster, platform)
     return [finding for check in CHECKS for finding in check(asked)]
 
 
 def either(words: Iterable[str]) -> str:
-    """`a`, `a or b`, `a, b or c`."""
+    """Join words as `a`, `a or b`, `a, b or c`."""
     *most, last = words
     return f"{', '.join(most)} or {last}" if most else last
 
 
 def _known(asked: _Asked) -> Iterable[Finding]:
-    """Each component's line is in its table."""
+    """Check that each component's line is in its table."""
     platform = asked.platform
     if not asked.is_openshift_old or KUBERNETES_OF_OPENSHIFT.get(asked.openshift) != platform.kubernetes.line:
         yield from _unknown(asked, "kubernetes", "Kubernetes", platform.kubernetes.line, KUBERNETES)
@@ -102,7 +102,7 @@ def _unknown(
 
 
 def _pair(asked: _Asked) -> Iterable[Finding]:
-    """Kueue writes into a TrainJob what its Trainer reads (kueue#11931, kueue#14722)."""
+    """Check that Trainer reads what Kueue writes into a TrainJob (kueue#11931, kueue#14722)."""
     platform = asked.platform
     trainer, kueue = platform.trainer.line, platform.kueue.line if platform.kueue else ""
     if trainer not in TRAINER or kueue not in KUEUE or work_together(trainer, kueue):
@@ -120,7 +120,7 @@ def _pair(asked: _Asked) -> Iterable[Finding]:
 
 
 def _jobset(asked: _Asked) -> Iterable[Finding]:
-    """Trainer is built against one line of JobSet, and its CRD copies that line's fields."""
+    """Check that JobSet is of the line that Trainer is built for, whose fields Trainer's CRD copies."""
     trainer, jobset = asked.platform.trainer.line, asked.platform.jobset.line
     if trainer not in TRAINER or jobset not in JOBSET or jobset == TRAINER[trainer].jobset.line:
         return
@@ -133,7 +133,7 @@ def _jobset(asked: _Asked) -> Iterable[Finding]:
 
 
 def _openshift(asked: _Asked) -> Iterable[Finding]:
-    """OpenShift is new enough, and its Kubernetes is the one stated."""
+    """Check that OpenShift is new enough, and that its Kubernetes is the one stated."""
     line, document = asked.openshift, asked.cluster.document
     if not line:
         return
@@ -174,7 +174,7 @@ def _network_plugin(asked: _Asked) -> Iterable[Finding]:
 
 
 def _gang(asked: _Asked) -> Iterable[Finding]:
-    """What starts the pods of a run together is there, and fit for the environment."""
+    """Check that what starts the pods of a run together is installed, and fits the environment."""
     spec, document = asked.cluster.spec, asked.cluster.document
     if spec.gang == "kueue" and asked.platform.kueue is None:
         yield Finding(
@@ -199,7 +199,7 @@ def _gang(asked: _Asked) -> Iterable[Finding]:
 
 
 def _gpu_operator(asked: _Asked) -> Iterable[Finding]:
-    """Nothing offers nvidia.com/gpu on a node but NVIDIA's device plugin; its operator should be stated."""
+    """Check that NVIDIA's GPU operator is stated: only NVIDIA's device plugin offers nvidia.com/gpu."""
     pools = asked.cluster.spec.node_pools
     plugged = (
         name
@@ -235,8 +235,11 @@ def _tools(asked: _Asked) -> Iterable[Finding]:
 
 
 def _monitoring(asked: _Asked) -> Iterable[Finding]:
-    """OpenShift's user-workload monitoring adds the namespace of a rule to every series that it reads (Monitoring
-    stack for OpenShift 4.21, "Creating cross-project alerting rules for user-defined projects")."""
+    """Check for OpenShift's user-workload monitoring, which limits a rule to series of its own namespace.
+
+    It adds the rule's namespace to every series that the rule reads (Monitoring stack for OpenShift 4.21,
+    "Creating cross-project alerting rules for user-defined projects").
+    """
     wanted = asked.cluster.spec.monitoring
     if wanted is None or not asked.openshift or wanted.all_namespaces:
         return

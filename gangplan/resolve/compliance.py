@@ -1,4 +1,4 @@
-"""Regimes and residency: what a job's data falls under, and whether its cluster holds runs against that at all."""
+"""Regimes and residency: which apply to a job's data, and whether its cluster enforces them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from gangplan.records import dataclass
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.security import COMPLIANCE_NOT_ENFORCED
 
-# The pack that holds runs with a residency to it.
+# The pack that enforces the residency of runs.
 RESIDENCY = "residency"
 Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Compliance:
-    """What a job's data falls under: regimes, sorted, and a residency ("" for none).
+    """What applies to a job's data: regimes, sorted, and a residency ("" for none).
 
-    `datasets` are the claims and connections that it reads and writes, `regions` those of the connections
-    ("" where team.yaml states none), empty where no regime asks for them.
+    `datasets` are the claims and connections that it reads and writes, `regions` those of the connections (""
+    if team.yaml states none); empty if no regime needs them.
     """
 
     regimes: tuple[str, ...] = ()
@@ -28,8 +28,10 @@ class Compliance:
 
 
 def resolve_compliance(context: JobResolution) -> Compliance:
-    """The regimes of the spec and of its team. A cluster that does not list the pack of one is refused:
-    a rule that nobody enforces is not kept."""
+    """Resolve the regimes of the spec, its team and the cluster, and the residency.
+
+    A cluster without the policy pack of one is refused, because it would not enforce that regime.
+    """
     spec, team = context.spec.spec, context.team
     asked: dict[str, Location] = {}
     granted = context.cluster.spec.teams.get(team.name)
@@ -62,7 +64,7 @@ def resolve_compliance(context: JobResolution) -> Compliance:
 
 
 def _datasets(context: JobResolution) -> tuple[str, ...]:
-    """The claims and connections that the spec names, sorted."""
+    """Return the claims and connections that the spec names, sorted."""
     spec = context.spec.spec
     checkpoint = (spec.checkpoint.to,) if spec.checkpoint else ()
     return tuple(sorted({*spec.data, *checkpoint}))

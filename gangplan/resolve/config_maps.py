@@ -1,4 +1,4 @@
-"""Files of a run: ConfigMaps of the team as folders, and files from beside the spec."""
+"""Files of a run: ConfigMaps of the team as folders, and files from next to the spec."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gangplan.resolve.data_plan import named_origins
 from gangplan.rules.pods import CONFIG_MAP_UNKNOWN
 from gangplan.spec.files import BESIDE, path_of
 
-# The volume of the files beside the spec; those of ConfigMaps of the team are called files-NAME.
+# The volume of the files next to the spec; those of the team's ConfigMaps are called files-NAME.
 VOLUME = "files"
 
 
 def config_mounts(context: JobResolution) -> list[Mount]:
-    """A mount for each entry of `files`; what the team does not declare is reported."""
+    """Return a mount for each entry of `files`, and report ConfigMaps that the team does not declare."""
     declared, found = context.team.spec.config_maps, list[Mount]()
     taken: set[str] = set()
     keys = keys_of(context.spec.files)
@@ -39,18 +39,18 @@ def config_mounts(context: JobResolution) -> list[Mount]:
 
 
 def run_files(context: JobResolution) -> tuple[RunFile, ...]:
-    """What the ConfigMap of the run holds."""
+    """Return the files in the ConfigMap of the run."""
     files, spec = context.spec.files, context.spec.source.file
     return tuple(RunFile(key, path_of(spec, name), files[name]) for name, key in keys_of(files).items())
 
 
 def map_name(job: str) -> str:
-    """The name of the ConfigMap of a run, before the run has its own."""
+    """Return the name of a run's ConfigMap while the name of the run is not known yet."""
     return f"{job}-{PLACEHOLDER}-files"
 
 
 def keys_of(names: Iterable[str]) -> dict[str, str]:
-    """A key for each file, of the letters that keys may have (Kubernetes v1.34, IsConfigMapKey)."""
+    """Return a valid key for each file (Kubernetes v1.34, IsConfigMapKey)."""
     found: dict[str, str] = {}
     for name in names:
         base = re.sub(r"[^-._a-zA-Z0-9]", "-", name.rpartition("/")[2])[-240:]
@@ -71,7 +71,7 @@ def _unknown(context: JobResolution, name: str) -> None:
 
 
 def _volume(name: str, taken: set[str]) -> str:
-    """A name of a volume, which has no dots and at most 63 characters (Kubernetes v1.34, ValidateVolumes)."""
+    """Return a volume name without dots, of at most 63 characters (Kubernetes v1.34, ValidateVolumes)."""
     base = f"files-{name}".replace(".", "-")[:60].rstrip("-")
     volume = next(one for one in (base, *(f"{base}-{n}" for n in range(2, 40))) if one not in taken)
     taken.add(volume)

@@ -1,4 +1,4 @@
-"""Containers of the job before and beside its program: setup and sidecars."""
+"""Setup containers, which run before a job's program, and sidecars, which run next to it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from gangplan.rules.specs import IMAGE_UNKNOWN
 from gangplan.spec.declare import known_or_new
 from gangplan.spec.pods import PodContainer as Asked
 
-# What a sidecar asks for unless the spec says otherwise. A step of the setup has what the program has: it is done
-# before that starts, so a pod asks for no more.
+# The requests of a sidecar, unless the spec states them. A setup container has the program's requests: it
+# ends before the program starts, so the pod requests no more.
 CPU, MEMORY = parse_cpu("500m"), parse_memory("512Mi")
 # The container that the program runs in, which Trainer finds by this name.
 PROGRAM = "node"
 
 
 def resolve_containers(context: JobResolution, image: PulledImage | None, shape: WorkerShape) -> WorkerShape:
-    """The shape of a worker with its setup and its sidecars, in the order in which they start."""
+    """Return the shape of a worker with its setup and sidecar containers, in the order of their start."""
     spec = context.spec.spec
     if not (spec.setup or spec.sidecars):
         return shape
@@ -61,7 +61,7 @@ def _resolved(
 def _image(
     context: JobResolution, image: PulledImage | None, kind: str, index: int, one: Asked
 ) -> str | None:
-    """What is pulled; None where that is not known, or not allowed."""
+    """Return the image to pull, or None if it is unknown or not allowed."""
     if one.image is None:
         return image.reference if image else None
     where = context.where(kind, index, "image")
@@ -76,7 +76,7 @@ def _image(
 def named(
     context: JobResolution, containers: tuple[PodContainer, ...], access: FabricAccess
 ) -> tuple[PodContainer, ...]:
-    """The same; two of one name in a pod are reported (Kubernetes v1.34, validateInitContainers)."""
+    """Return the containers; report equal names in a pod (Kubernetes v1.34, validateInitContainers)."""
     taken = {PROGRAM: "the program's container"}
     taken |= {one.name: f"a container of fabric '{access.name}'" for one in access.containers}
     for one in containers:

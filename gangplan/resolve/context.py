@@ -1,4 +1,4 @@
-"""What one resolution works on: a spec on a cluster, the layers of defaults, and the findings so far."""
+"""The state of resolving one job: a spec on a cluster, the layers of defaults, and the findings so far."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gangplan.spec.declare import known_or_new, new
 from gangplan.spec.near import close_to
 from gangplan.workspace import ClusterFile, Spec, TeamFile, nearest
 
-_alias = cache(to_camel)  # of the names of fields, which stand in the code
+_alias = cache(to_camel)  # for names of fields, a fixed set
 
 
 @dataclass(slots=True)
@@ -33,17 +33,17 @@ class JobResolution:
     catalog: ImageCatalog
     findings: list[Finding] = field(default_factory=list)
     origins: dict[str, Origin] = field(default_factory=dict)
-    pulled: dict[str, Origins] = field(default_factory=dict)  # how images come to the cluster
+    pulled: dict[str, Origins] = field(default_factory=dict)  # how images get to the cluster
     teams: Mapping[str, TeamFile] = field(default_factory=dict)
     catalog_document: Document | None = None
-    jobs: frozenset[str] = frozenset()  # of the team, as their files are called
+    jobs: frozenset[str] = frozenset()  # of the team, by the names of their files
 
     def where(self, *path: str | int, key: bool = False) -> Location:
-        """The place of a field in the spec."""
+        """Return the place of a field in the spec."""
         return self.spec.document.where(path, key=key)
 
     def origin_of(self, name: str, path: Path) -> Location:
-        """Where the value of a resolved field was written: spec, team or cluster file."""
+        """Return where the value of a resolved field was written: spec, team or cluster file."""
         origin = self.origins.get(name)
         return origin.where if origin and origin.where else self.spec.document.where(path)
 
@@ -56,7 +56,7 @@ class JobResolution:
         level: Severity | None = None,
         until: str = "",
     ) -> None:
-        """Record a breach; `level` where it is not as bad as the rule says, `until` the last day of it."""
+        """Record a finding; `level` replaces the rule's severity if milder, `until` is its last day."""
         clue = Clue(until=until) if until else NO_CLUE
         self.findings.append(Finding(rule, where, message, help, level=level, clue=clue))
 
@@ -70,8 +70,11 @@ class JobResolution:
         )
 
     def near(self, name: str, known: Iterable[str], *blocks: str, key: str = "") -> str:
-        """A help line for an unknown name: whose it is, when another team declares it in one of the blocks of
-        its file, and the nearest one of this team; with the `key` in it, where one is written behind it."""
+        """Return a help for an unknown name: which other team declares it, if any, and the nearest name.
+
+        Other teams' `blocks` are searched; `key` is what was written after the name, and is kept in the
+        suggestion.
+        """
         owners = [
             team.name
             for team in self.teams.values()
@@ -86,7 +89,7 @@ class JobResolution:
         return f"Team {owners[0]} declares it, but a run can use only what its own team declares. {nearest(name, known)}"
 
     def choose(self, name: str, built_in: Any) -> Any:
-        """The value of a field by the chain spec, profile, team, cluster, built-in; its origin is kept.
+        """Return the value of a field by the chain spec, profile, team, cluster, built-in; record its origin.
 
         The name is the model's; the same name in `Defaults` and in the profile supplies the default.
         """

@@ -1,4 +1,4 @@
-"""Quotas as Kueue counts them, where its manager leaves resources out or counts others for them."""
+"""Quotas as Kueue counts them if its manager excludes or transforms resources."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gangplan.model.site import Amount, FlavorQuota, Site, SiteQueue
 
 
 def counted(site: Site) -> Site:
-    """The site with the quotas that are rendered: outputs of transformations in place of their inputs."""
+    """Return the site with the quotas to render: outputs of transformations replace their inputs."""
     manager = site.manager
     if manager.counts_as_written:
         return site
@@ -33,7 +33,7 @@ def counted(site: Site) -> Site:
 
 
 def _sweep(one: SiteQueue, covered: tuple[str, ...], manager: ManagerSettings) -> SiteQueue:
-    """The queue of a sweep: its quota of pods is what it was."""
+    """Return the queue of a sweep with counted quotas; its quota of pods does not change."""
     quotas = tuple(
         replace(counts, amounts=(*counts.amounts, quota.amounts[-1]))
         for quota in one.quotas
@@ -43,7 +43,7 @@ def _sweep(one: SiteQueue, covered: tuple[str, ...], manager: ManagerSettings) -
 
 
 def counted_resources(names: Iterable[str], manager: ManagerSettings) -> tuple[str, ...]:
-    """The resources that quota counts, in place of those that nodes have: these first, then outputs by name."""
+    """Return the resources that quotas count instead of nodes' own: kept ones, then outputs by name."""
     known = [name for name in names if not manager.is_excluded(name)]
     rules = [rule for name in known if (rule := manager.of(name)) is not None]
     gone = {rule.resource for rule in rules if rule.replaces}
@@ -52,7 +52,7 @@ def counted_resources(names: Iterable[str], manager: ManagerSettings) -> tuple[s
 
 
 def counted_amounts(amounts: Mapping[str, Quantity], manager: ManagerSettings) -> dict[str, Quantity]:
-    """Amounts of nodes' resources as quota counts them."""
+    """Convert amounts of nodes' resources to the amounts that quotas count."""
     covered = counted_resources(amounts, manager)
     made = dict.fromkeys(covered, 0) | {name: amounts[name].nano for name in covered if name in amounts}
     for name, amount in amounts.items():

@@ -1,4 +1,4 @@
-"""Data, secrets, checkpoints and environment: references of a spec become mounts, variables and egress."""
+"""Data, secrets, checkpoints and environment: a spec's references become mounts, variables and egress."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from gangplan.spec.team import Claim, Connection
 def resolve_data(
     context: JobResolution, image: PulledImage | None, workers: int, scratch: Scratch | None = None
 ) -> DataPlan:
-    """Mounts, environment and endpoint names of the job."""
+    """Return the mounts, environment and endpoint names of the job."""
     plan = DataPlan(env=plain_env(context))
     for name, target in context.spec.spec.data.items():
         _dataset(context, plan, name, target, workers, image)
@@ -61,7 +61,7 @@ def _dataset(
     workers: int,
     image: PulledImage | None = None,
 ) -> None:
-    """One entry of `data`."""
+    """Resolve one entry of `data`."""
     team, where = context.team.spec, context.where("data", name, key=True)
     asked = ValueOrigin("spec", ("data", name), f"data in the spec: {name}")
     claim, connection = team.claims.get(name), team.connections.get(name)
@@ -100,7 +100,7 @@ def _dataset(
 
 
 def _is_made(context: JobResolution, name: str, connection: Connection) -> bool:
-    """Whether the cluster's file states a PersistentVolume for a bucket."""
+    """Return whether the cluster's file defines a PersistentVolume for a bucket."""
     if name not in context.cluster.spec.teams[context.team.name].persistent_volumes:
         return False
     from gangplan.resolve.persistent import is_bucket  # few teams have one
@@ -117,14 +117,14 @@ def _mount_bucket(
     workers: int,
     asked: ValueOrigin,
 ) -> None:
-    """A bucket by the claim that gangplan makes for it."""
+    """Mount a bucket through the claim that gangplan creates for it."""
     from gangplan.resolve.persistent import claim_of
 
     _mount_claim(context, plan, name, claim_of(connection), path, workers, asked)
 
 
 def _report_folder(context: JobResolution, name: str, connection: Connection, target: str) -> None:
-    """A connection that is to be a folder, and of which nobody makes one."""
+    """Report a connection that is to be mounted as a folder but has no claim."""
     kind = {
         "s3": "an S3 connection",
         "gcs": "a bucket of Google Cloud",
@@ -148,7 +148,7 @@ def _bucket(
     image: PulledImage | None,
     where: Location,
 ) -> None:
-    """A bucket that is a folder by itself; its driver reaches the store from inside the pod."""
+    """Mount a bucket that needs no claim; its driver connects to the store from inside the pod."""
     plan.mounts.append(bucket_mount(context, name, connection, path, image, where))
     place = context.team.document.where(("connections", name, "egress"))
     plan.egress.setdefault(connection.endpoint_name, place if connection.egress else where)
@@ -184,15 +184,18 @@ def _mount_claim(
 
 
 def _holder(claim: Claim) -> str:
-    """Who alone can mount a claim that is not shared. ReadWriteOnce is held by a node (the attach-detach
-    controller), ReadWriteOncePod by a pod (the scheduler's plugin VolumeRestrictions); Kubernetes 1.29 on."""
+    """Return what can mount an unshared claim: one node or one pod.
+
+    ReadWriteOnce is held by a node (the attach-detach controller), ReadWriteOncePod by a pod (the scheduler's
+    plugin VolumeRestrictions); since Kubernetes 1.29.
+    """
     return "pod" if "ReadWriteOncePod" in claim.access_modes else "node"
 
 
 def _s3_env(
     context: JobResolution, plan: DataPlan, name: str, connection: Connection, asked: ValueOrigin
 ) -> None:
-    """The variables of a bucket.
+    """Add the variables of a bucket.
 
     AWS tools know one address and one pair of keys, so all connections of a run must agree on them.
     """
@@ -282,7 +285,7 @@ def _checkpoint(
 
 
 def _writable(claims: Mapping[str, Claim], connections: Iterable[str]) -> str:
-    """A help that names what checkpoints can be written to."""
+    """Return a help with the claims and connections that checkpoints can be written to."""
     names = [
         name
         for name, claim in claims.items()

@@ -1,4 +1,4 @@
-"""What the references of a spec to data amount to, while they are collected."""
+"""The mounts, variables and endpoints that a spec's references to data need, while they are collected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gangplan.resolve.context import JobResolution
 
 @dataclass(slots=True)
 class DataPlan:
-    """What the references amount to, while they are collected."""
+    """The mounts, variables and endpoints that references need, while they are collected."""
 
     mounts: list[Mount] = field(default_factory=list)
     env: dict[str, EnvVar] = field(default_factory=dict)
@@ -22,13 +22,13 @@ class DataPlan:
 
 
 def named_origins(path: tuple[str, ...], what: str, why: str) -> PartOrigins:
-    """Of a mount by a declared name, which is the key of an entry of the spec; the entry says where to."""
+    """Return the origins of a mount by a declared name, which is the key of the spec's entry for the path."""
     asked = ValueOrigin("spec", path, what, is_direct=False, is_key=True)
     return {"mountPath": (ValueOrigin("spec", path),), "": (asked, ValueOrigin("", because=why))}
 
 
 def claim_origins(context: JobResolution, claim: str, asked: ValueOrigin) -> PartOrigins:
-    """Of the mount of a claim, or of a bucket by the claim that gangplan makes for it."""
+    """Return the origins of a claim's mount, or of a bucket's through the claim that gangplan creates."""
     team, around = context.team.spec, list[ValueOrigin]()
     is_made = claim in context.cluster.spec.teams[context.team.name].persistent_volumes
     if is_made:

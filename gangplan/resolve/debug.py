@@ -1,6 +1,7 @@
-"""Runs whose pods are kept after a failure: where that is allowed, and what a day means for it.
+"""Runs whose pods are kept after a failure: where that is allowed, and what a given day means for it.
 
-Resolving knows no day: a note says until when, and `as_of` judges it on the day that is asked about, as waivers are.
+Resolving does not depend on the day: a note has the last day, and `as_of` judges it on a given day, as
+waivers are.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ LONGEST = datetime.timedelta(days=14)
 
 
 def resolve_debug(context: JobResolution, retries: int) -> Debug | None:
-    """What the spec says, and findings where it cannot be had; None where it does not say it."""
+    """Return the spec's debug setting, and report where it cannot be used; None if the spec has none."""
     asked = context.spec.spec.debug
     if asked is None:
         return None
@@ -59,7 +60,7 @@ def _end_s(until: str) -> int:
 
 
 def as_of(finding: Finding, today: datetime.date) -> Finding:
-    """The note about pods that are kept, as what it is on a day: over, too long, or a note."""
+    """Return the note about kept pods as it applies on a day: over, too long, or still a note."""
     if finding.rule != DEBUG_KEPT or not finding.clue.until:
         return finding
     ends = datetime.date.fromisoformat(finding.clue.until)

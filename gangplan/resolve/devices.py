@@ -10,7 +10,7 @@ from gangplan.spec.nodes import by_resource
 
 
 def resolve_others(context: JobResolution) -> tuple[tuple[str, Quantity], ...]:
-    """What one worker asks for by resource, in bytes and pieces. Whether a node has it, placement tells."""
+    """Return what a worker requests by resource, in bytes and pieces. Placement checks that a node has it."""
     spec = context.spec.spec
     for field, value in (("disk", spec.disk), ("hugePages", spec.huge_pages), ("devices", spec.devices)):
         if value:
@@ -21,7 +21,10 @@ def resolve_others(context: JobResolution) -> tuple[tuple[str, Quantity], ...]:
 
 
 def _check_pages(context: JobResolution) -> None:
-    """The API server refuses a part of a page (validateResourceRequirements, Kubernetes v1.34)."""
+    """Check that huge pages are whole.
+
+    The API server refuses a part of a page (validateResourceRequirements, Kubernetes v1.34).
+    """
     for size, amount in context.spec.spec.huge_pages.items():
         page = parse(size)
         if amount.nano % page.nano:
@@ -35,7 +38,10 @@ def _check_pages(context: JobResolution) -> None:
 
 
 def _is_other(context: JobResolution, resource: str, count: int) -> bool:
-    """Whether it is neither a GPU nor an RDMA device: those have fields, which know models and networks."""
+    """Return whether a device is neither a GPU nor an RDMA device.
+
+    Those have fields of their own, which know models and networks.
+    """
     pools = context.cluster.spec.node_pools.values()
     if any(pool.gpu and pool.gpu.resource == resource for pool in pools):
         field, what, help = "gpus", "GPUs", f"gpus: {count}"

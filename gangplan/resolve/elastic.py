@@ -1,8 +1,8 @@
-"""Elastic runs of torch: how many workers they go on with, and what they need for that.
+"""Elastic runs of torch: with how many workers they go on, and what they need for that.
 
-Trainer has no elastic training: it counts every TrainJob's pods as fixed, and its torch plugin reads nothing of
-mlPolicy.torch.elasticPolicy (v2.1.0 to v2.3.0, pkg/runtime/framework/plugins/torch/torch.go). So torchrun alone
-is told, and the Job makes lost workers again.
+Trainer has no elastic training: it counts every TrainJob's pods as fixed, and its torch plugin ignores
+mlPolicy.torch.elasticPolicy (v2.1.0 to v2.3.0, pkg/runtime/framework/plugins/torch/torch.go). So only
+torchrun gets the range, and the Job recreates lost workers.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from gangplan.rules.elastic import ELASTIC_CHECKPOINT, ELASTIC_UNUSABLE
 from gangplan.rules.specs import ENV_RESERVED
 from gangplan.spec.job import Elastic as Asked
 
-# Where successPolicy of a Job is on: beta and on by default (Kubernetes, kube_features.go, JobSuccessPolicy).
+# The first with successPolicy of a Job: beta, on by default (Kubernetes, kube_features.go, JobSuccessPolicy).
 SINCE = (1, 31)
 
 
 def most_workers(context: JobResolution, asked: Asked) -> int:
-    """How many workers the run has at most."""
+    """Return the largest number of workers of the run."""
     context.origins["workers"] = Origin("spec", context.where("elastic", "max"))
     return asked.max
 
 
 def resolve_elastic(context: JobResolution, image: PulledImage | None) -> Elastic | None:
-    """What the spec says, and findings where it cannot be had."""
+    """Return the spec's elastic setting, and report where it cannot be used."""
     asked, spec = context.spec.spec.elastic, context.spec.spec
     if asked is None:
         return None

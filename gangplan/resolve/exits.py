@@ -1,4 +1,4 @@
-"""Exit codes that are tried again and that are not: whether they agree, and whether anybody sees them."""
+"""Exit codes that are and are not retried: whether they agree, and whether they can be seen."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gangplan.rules.pods import EXIT_CODES_CLASH, EXIT_CODES_LOST, EXIT_CODES_UN
 
 
 def resolve_exit_codes(context: JobResolution, image: PulledImage | None, retries: int) -> ExitCodes:
-    """What the spec says, sorted; nothing where it says nothing."""
+    """Return the spec's exit codes, sorted; both empty if it has none."""
     asked = context.spec.spec.exit_codes
     if asked is None:
         return ExitCodes()
@@ -35,7 +35,8 @@ def resolve_exit_codes(context: JobResolution, image: PulledImage | None, retrie
         message = "torchrun ends with 1 whatever its ranks end with, so no other exit code is seen"
         context.report(EXIT_CODES_LOST, context.where("exitCodes"), message, "Remove exitCodes.")
     if image is not None and image.mpi is not None and image.mpi.family == "IntelMPI":
-        # Seen in half of the launches of 2021.18.1 whose other ranks were still at work (tests/reality/test_pods.py).
+        # Seen in half of the launches of 2021.18.1 whose other ranks were still at work
+        # (tests/reality/test_pods.py).
         message = "Intel MPI's mpirun may end with 255 instead of the program's exit code, once it has to kill other ranks"
         help = "Let the program end on all ranks at once, or name what holds with 255, too."
         context.report(EXIT_CODES_LOST, context.where("exitCodes"), message, help, WARNING)

@@ -1,7 +1,7 @@
-"""What workers need on the fabrics of clouds and network operators: values as published, each with its source.
+"""What workers need on the fabrics of clouds and network operators: published values, each with its source.
 
 The values are those of the manifests named in `source`, read in November 2026, without what belongs to single
-tests. Images are left out: the cluster's file names them, with a digest and behind its mirrors.
+tests. Images are left out: the cluster's file names them, with a digest and from its mirrors.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gangplan.spec.fabrics import Fabric, laid_over
 
 @dataclass(frozen=True, slots=True)
 class FabricPreset:
-    """A fabric as published. `devices` is the resource that its pools offer; empty where annotations do it."""
+    """A fabric as published. `devices` is the resource that its pools offer; empty if annotations do that."""
 
     title: str
     source: str
@@ -29,12 +29,12 @@ _GPUS = tuple(f"/dev/nvidia{number}" for number in range(8))
 
 
 def _devices(*paths: str) -> str:
-    """An annotation of GKE's device injector (container-engine-accelerators, nri_device_injector)."""
+    """Return an annotation for GKE's device injector (container-engine-accelerators, nri_device_injector)."""
     return "".join(f"- path: {path}\n" for path in paths)
 
 
 def _interfaces(first: int, *networks: str) -> str:
-    """The interfaces of a pod with several networks (GKE, multi-network support for pods)."""
+    """Return the interfaces of a pod with several networks (GKE, multi-network support for pods)."""
     names = {"eth0": "default", **{f"eth{first + at}": network for at, network in enumerate(networks)}}
     parts = (f'{{"interfaceName":"{name}","network":"{network}"}}' for name, network in names.items())
     return f"[{','.join(parts)}]"
@@ -226,7 +226,7 @@ PRESETS: Mapping[str, FabricPreset] = {
 
 
 def whole(stated: Fabric) -> Fabric:
-    """A fabric with the values of its preset below its own."""
+    """Return a fabric completed with the values of its preset; its own values take precedence."""
     if stated.preset is None:
         return stated
     return laid_over(_of_preset(stated.preset), stated)

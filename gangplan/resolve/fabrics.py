@@ -1,4 +1,4 @@
-"""The fabric of a node pool: what workers with RDMA get there, and whether their namespace and the node allow it."""
+"""The fabric of a node pool: what workers with RDMA get, and whether their namespace and node allow it."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from gangplan.spec.fabrics import Fabric
 from gangplan.spec.fabrics import FabricContainer as ContainerSpec
 from gangplan.spec.nodes import NodePool, by_resource
 
-# Names of volumes begin with it, so that none is that of a claim or secret.
+# The prefix of names of volumes, so that none is the name of a claim or secret.
 PREFIX = "fabric-"
-# What a container beside the program asks for unless its fabric says otherwise.
+# The requests of a setup or sidecar container, unless its fabric states them.
 CPU, MEMORY = parse_cpu("500m"), parse_memory("512Mi")
 
 
 def access_of(cluster: Cluster, pool: NodePool) -> FabricAccess:
-    """What workers with RDMA get on a pool; nothing where it names no fabric, or one that is not there."""
+    """Return what workers with RDMA get on a pool; nothing if it names no fabric or an unknown one."""
     stated = cluster.fabrics.get(pool.fabric) if pool.fabric else None
     if stated is None or pool.fabric is None:
         return NO_ACCESS
@@ -66,7 +66,7 @@ def access_of(cluster: Cluster, pool: NodePool) -> FabricAccess:
 
 
 def given_by(cluster: Cluster) -> GivenByFabrics:
-    """What the fabrics of all node pools give, each thing once."""
+    """Return what the fabrics of all node pools give, without duplicates."""
     every = [access_of(cluster, pool) for pool in cluster.node_pools.values()]
     open_volumes = {
         (access.name, mount.volume)
@@ -84,7 +84,7 @@ def given_by(cluster: Cluster) -> GivenByFabrics:
 
 
 def _mounts(fabric: Fabric, places: Mapping[str, str]) -> Iterator[FabricMount]:
-    """Volumes of the fabric at these places, sorted by name; those that do not exist are told by checks."""
+    """Yield mounts of the fabric's volumes, sorted by name; checks report volumes that do not exist."""
     for name, path in sorted(places.items()):
         folder = fabric.host_paths.get(name)
         if folder or name in fabric.shared:
@@ -113,7 +113,7 @@ def _container(
 def check_access(
     context: JobResolution, access: FabricAccess, pool: NodePool, shape: WorkerShape, uid: int
 ) -> None:
-    """Findings about a run that uses a fabric: its namespace's level, what else is on the node, images.
+    """Check a run that uses a fabric: its namespace's Pod Security level, other pods on the node, images.
 
     `uid` is the user that its program runs as.
     """
@@ -160,7 +160,10 @@ def _listed(names: list[str]) -> str:
 
 
 def _alone(context: JobResolution, access: FabricAccess, pool: NodePool, shape: WorkerShape) -> None:
-    """Workers in the node's network share its ports, and a daemon that serves all cards is one per node."""
+    """Check that a worker has its node to itself if the fabric needs that.
+
+    Workers in the node's network share its ports, and a daemon that serves all cards is one per node.
+    """
     stated = context.cluster.spec.fabrics[access.name]
     fabric = whole(stated)
     if not (fabric.host_network or fabric.whole_node):
@@ -184,7 +187,7 @@ def _alone(context: JobResolution, access: FabricAccess, pool: NodePool, shape: 
 
 
 def _room(context: JobResolution, access: FabricAccess, pool: NodePool, shape: WorkerShape) -> None:
-    """A worker shares its node with the sidecars of the fabric."""
+    """Check that a worker fits on its node together with the sidecars of the fabric."""
     beside = [one for one in access.containers if one.is_sidecar]
     for field, asked, has, added in (
         ("cpu", shape.whole("cpu"), pool.cpu, [one.cpu for one in beside]),
@@ -202,7 +205,10 @@ def _room(context: JobResolution, access: FabricAccess, pool: NodePool, shape: W
 
 
 def _scc(context: JobResolution, access: FabricAccess) -> None:
-    """OpenShift admits pods by SecurityContextConstraints; nonroot-v2 admits nothing of the node."""
+    """Check that the fabric names SecurityContextConstraints that admit its pods on OpenShift.
+
+    OpenShift admits pods by them, and nonroot-v2 allows no access to the node.
+    """
     if context.cluster.spec.versions.openshift and access.needs and not access.scc:
         context.report(
             FABRIC_SCC,
@@ -214,7 +220,10 @@ def _scc(context: JobResolution, access: FabricAccess) -> None:
 
 
 def _idle(context: JobResolution, access: FabricAccess, uid: int) -> None:
-    """Capabilities reach no program of a user other than root: Kubernetes has no ambient ones (KEP-2763)."""
+    """Report capabilities that have no effect: programs of non-root users do not get them.
+
+    Kubernetes has no ambient capabilities (KEP-2763).
+    """
     if access.capabilities and uid and not access.is_privileged:
         context.report(
             CAPABILITY_IDLE,
@@ -227,7 +236,7 @@ def _idle(context: JobResolution, access: FabricAccess, uid: int) -> None:
 
 
 def add_env(env: dict[str, EnvVar], access: FabricAccess) -> None:
-    """The fabric's variables below all others."""
+    """Add the fabric's variables, which all others override."""
     for name, value in access.env:
         why = f"env in the spec would win over {name} of the fabric"
         nearer = ValueOrigin("spec", ("env", name), why, is_direct=False)
@@ -238,7 +247,7 @@ def add_env(env: dict[str, EnvVar], access: FabricAccess) -> None:
 def with_pages(
     others: tuple[tuple[str, Quantity], ...], cluster: Cluster, pool: NodePool
 ) -> tuple[tuple[str, Quantity], ...]:
-    """What a worker asks for with the fabric's huge pages: where the pool has such pages, and the spec is silent."""
+    """Return a worker's requests with the fabric's huge pages, if the pool has them and the spec none."""
     stated = cluster.fabrics.get(pool.fabric) if pool.fabric else None
     if stated is None:
         return others
@@ -251,5 +260,5 @@ def with_pages(
 
 
 def _order(resource: str) -> tuple[bool, bool, str]:
-    """As `by_resource` puts them: disk, huge pages, devices."""
+    """Return the sort key for the order of `by_resource`: disk, huge pages, devices."""
     return resource != "ephemeral-storage", not resource.startswith("hugepages-"), resource

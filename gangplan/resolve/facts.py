@@ -1,6 +1,6 @@
-"""Facts of a cluster that policies are given as parameters: texts, as a ConfigMap holds them.
+"""Facts of a cluster that policies get as parameters: texts, as a ConfigMap stores them.
 
-A list is joined by commas. An empty text is a fact that nobody stated; policies take it for the worse.
+A list is joined by commas. An empty text is an unstated fact; policies assume the worse.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gangplan.spec.namespaces import namespace_of
 from gangplan.spec.team import Claim
 from gangplan.workspace import TeamFile, Workspace
 
-# Where the cluster's file states a fact; facts of other files are not in it.
+# Where the cluster's file states a fact; facts of other files are missing here.
 STATED: dict[str, tuple[str, ...]] = {
     **{name: (name,) for name in ("region", "location", "environment", "fips", "certifications")},
     **{name: (name,) for name in ("networkEncrypted", "registries")},
@@ -39,12 +39,12 @@ STATED: dict[str, tuple[str, ...]] = {
 REGIMES: tuple[str, ...] = get_args(Regime)
 # Regimes whose packs use the policy storage-encrypted.
 ENCRYPTING = frozenset({"hipaa", "gdpr", "fedramp", "pci-dss"})
-# Access modes by which many nodes mount a claim.
+# Access modes with which many nodes can mount a claim.
 SHARED = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 
 
 def facts(workspace: Workspace, cluster_name: str) -> dict[str, str]:
-    """Every fact of a cluster by the name that pack.yaml files use (`{fact: NAME}`)."""
+    """Return every fact of a cluster by the name that pack.yaml files use (`{fact: NAME}`)."""
     cluster = workspace.clusters[cluster_name]
     spec, platform = cluster.spec, resolve_platform(cluster)
     teams = {name: workspace.teams[name] for name in sorted(spec.teams) if name in workspace.teams}
@@ -63,7 +63,7 @@ def facts(workspace: Workspace, cluster_name: str) -> dict[str, str]:
 
 
 def _stated(spec: Cluster) -> dict[str, str]:
-    """What the cluster's file says in so many words."""
+    """Return the facts that the cluster's file states directly."""
     audit, egress, given = spec.retention.audit, spec.egress, _given(spec)
     return {
         "region": spec.region,
@@ -98,25 +98,24 @@ def _given(spec: Cluster) -> GivenByFabrics:
 
 
 def _own_pools(spec: Cluster) -> str:
-    """Of a cluster with rented pools: the labels of each pool of its own, joined by `&`; else empty."""
+    """Return the labels of each on-premises pool, joined by `&`; empty if the cluster rents no pools."""
     places = {name: pool.location or spec.location for name, pool in spec.node_pools.items()}
     if set(places.values()) != {"on-prem", "cloud"}:
         return ""
     own = [pool.labels for name, pool in spec.node_pools.items() if places[name] == "on-prem" and pool.labels]
-    # A name that no node has: no pool of its own can be told from the rented ones.
+    # A label that no node has: none of its own pools can be distinguished from the rented ones.
     return _list("&".join(f"{key}={labels[key]}" for key in sorted(labels)) for labels in own) or "none=none"
 
 
 def _deadline_kind(platform: Platform) -> str:
-    """The kind that holds a run's deadline: TrainJob since Trainer 2.2, before its TrainingRuntime; or MPIJob."""
+    """Return the kind with a run's deadline: TrainJob (TrainingRuntime before Trainer 2.2), or MPIJob."""
     if not platform.has_trainer:
         return MPIJOB.kind
     return TRAINJOB.kind if platform.trainer_line.has_run_deadline else RUNTIME
 
 
 def _storage(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[str, str]:
-    """Storage classes that encrypt, and claims as NAMESPACE/NAME: those known to be encrypted, and those that
-    one node at a time can mount."""
+    """Return storage classes that encrypt, and encrypted and single-node claims as NAMESPACE/NAME."""
     claims = [
         (
             f"{namespace_of(spec, name, team.spec)}/{claim.claim_name or alias}",
@@ -137,7 +136,7 @@ def _storage(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[str, str]:
 
 
 def _encrypted_buckets(spec: Cluster, teams: Mapping[str, TeamFile]) -> list[str]:
-    """Claims that are made for buckets, of those that the platform says are encrypted."""
+    """Return the claims of buckets that the platform declares as encrypted."""
     return [
         f"{namespace_of(spec, name, team.spec)}/{key}"
         for name, team in teams.items()
@@ -147,8 +146,11 @@ def _encrypted_buckets(spec: Cluster, teams: Mapping[str, TeamFile]) -> list[str
 
 
 def _is_encrypted(claim: Claim, regimes: Set[str], spec: Cluster) -> bool:
-    """Whether runs need not ask: the team says so, the class of a claim to be made does, or such a claim is
-    refused where it is made, because the whole team falls under a regime that asks for encryption."""
+    """Return whether a claim is known to be encrypted.
+
+    The team declares it, or the storage class of a claim to be created encrypts, or the whole team falls
+    under a regime that requires encryption, so that an unencrypted claim would be refused when created.
+    """
     if not claim.size or claim.encrypted:
         return claim.encrypted
     classes = spec.storage_classes
@@ -162,7 +164,7 @@ def _is_single(claim: Claim) -> bool:
 
 
 def _images(workspace: Workspace, cluster_name: str) -> dict[str, str]:
-    """The catalog's images as this cluster pulls them: all, those for FIPS mode, those approved by regime."""
+    """Return the catalog's images as the cluster pulls them: all, those for FIPS mode, and by regime."""
     images = workspace.catalog.images if workspace.catalog else {}
     cluster = workspace.clusters[cluster_name].spec
     pulled = [(image, build) for image in images.values() for build in _builds(image, cluster, cluster_name)]
@@ -176,13 +178,13 @@ def _images(workspace: Workspace, cluster_name: str) -> dict[str, str]:
 
 
 def _builds(image: Image, cluster: Cluster, cluster_name: str) -> list[str]:
-    """An image as the cluster pulls it, and its earlier builds that running runs may still have."""
+    """Return an image as the cluster pulls it, and its earlier builds that running runs may still have."""
     today = reference(image, cluster, cluster_name)
     return [today, *(f"{today.partition('@')[0]}@{digest}" for digest in image.earlier)]
 
 
 def _priorities(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[str, str]:
-    """The priority classes of the cluster, and by NAMESPACE=CLASS/CLASS those of each team."""
+    """Return the priority classes of the cluster and, as NAMESPACE=CLASS/CLASS, those of each team."""
     own = {
         namespace_of(spec, name, team.spec): "/".join(
             f"training-{word}" for word in allowed_priorities(spec, spec.teams[name])
@@ -198,7 +200,7 @@ def _priorities(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[str, str]:
 def _granted(
     workspace: Workspace, cluster_name: str, teams: Mapping[str, TeamFile]
 ) -> Iterator[tuple[str, str]]:
-    """The waivers that hold here: the last day, and a regular expression over NAMESPACE/JOB/RULE (RE2)."""
+    """Yield the waivers that apply here: the last day, and a regex over NAMESPACE/JOB/RULE (RE2)."""
     for waiver in workspace.waivers:
         scope = waiver.spec.scope
         if scope.cluster and not re.fullmatch(_regex(scope.cluster), cluster_name):
@@ -212,7 +214,7 @@ def _granted(
 
 
 def _regex(pattern: str) -> str:
-    """A pattern with * and ? as a regular expression."""
+    """Convert a pattern with * and ? to a regular expression."""
     return "".join({"*": "[^/]*", "?": "[^/]"}.get(char, re.escape(char)) for char in pattern)
 
 

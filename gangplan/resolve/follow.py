@@ -1,7 +1,7 @@
-"""A job that comes after a scheduled one: it follows that schedule, with a run after each of its runs.
+"""Jobs after a scheduled job: they follow its schedule, with a run after each of its runs.
 
-Both CronJobs are due in the same minute, so the runs have the same date in their names, and the pod of the later
-one knows by it which run it waits for.
+Both CronJobs are due in the same minute, so the runs have the same date in their names, which tells the pod
+of the later one which run it waits for.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Resolve = Callable[[Workspace, Spec, str], tuple[Job | None, list[Finding]]]
 
 
 def followed(order: Order, name: str) -> Asked | None:
-    """The schedule that runs of a job start by: its own, or that of the jobs which it comes after."""
+    """Return the schedule that starts a job's runs: its own, or that of the jobs which it comes after."""
     seen, left = set[str](), [name]
     while left:
         one = left.pop(0)
@@ -43,18 +43,18 @@ def followed(order: Order, name: str) -> Asked | None:
 
 
 def follows(context: JobResolution, workspace: Workspace) -> bool:
-    """Whether the job's runs come after those of a schedule, which a CronJob of this cluster starts."""
+    """Return whether the job's runs come after scheduled runs that a CronJob of this cluster starts."""
     spec = context.spec.spec
     if spec.schedule is not None or spec.state != "active" or backend_of(context.cluster.spec) != "cronjob":
         return False
     order = order_of(workspace, context.team.name)
     if order.cycle(context.spec.source.stem):
-        return False  # which is told as for any job
+        return False  # reported as for any job
     return any(followed(order, name) for name in spec.after)
 
 
 def add_follow(context: JobResolution, workspace: Workspace, job: Job, resolve: Resolve) -> Job:
-    """The job with the schedule that it follows, and findings about that; `resolve` makes other jobs."""
+    """Return the job with the schedule that it follows; report findings. `resolve` resolves other jobs."""
     order, here = order_of(workspace, context.team.name), context.cluster.name
     first: Asked | None = None
     names: list[str] = []
@@ -82,12 +82,12 @@ def add_follow(context: JobResolution, workspace: Workspace, job: Job, resolve: 
 
 
 def _with_run(job: Job) -> tuple[EnvVar, ...]:
-    """Its variables with the name of the run, whose date tells one night's model from another's."""
+    """Return the job's variables with the name of the run, whose date identifies the night's model."""
     return tuple(sorted((*job.env, label_variable()), key=lambda one: one.name))
 
 
 def _why_not(step: Step | None, asked: Asked | None, first: Asked | None, here: str, name: str) -> str:
-    """Why a run cannot follow those of a job; empty where it can."""
+    """Return why a run cannot follow those of a job; empty if it can."""
     if step is None or step.spec is None:
         return f"{name} has no runs to follow: there is no such spec, or it has errors"
     if asked is None:
@@ -102,7 +102,7 @@ def _why_not(step: Step | None, asked: Asked | None, first: Asked | None, here: 
 
 
 def _longest(workspace: Workspace, step: Step, order: Order, cluster: str, resolve: Resolve) -> int:
-    """How long it takes until a run of a job is over, with those that it follows, after its start."""
+    """Return how long a run of a job may take after its start, including the runs that it follows."""
     spec, _ = load_spec(workspace.root, step.file, workspace.templates)
     job = resolve(workspace, spec, cluster)[0] if spec is not None else None
     own = most_seconds(job) if job else 0
@@ -113,11 +113,11 @@ def _longest(workspace: Workspace, step: Step, order: Order, cluster: str, resol
 
 
 def _check_gap(context: JobResolution, job: Job, schedule: Schedule, before: int) -> None:
-    """The runs of one start, one after the other, against the time to the next start."""
+    """Check that the runs of one start, one after the other, end before the next start."""
     try:
         found = shortest_gap(schedule.cron, schedule.time_zone)
     except (KeyError, NoZonesError):
-        return  # which is told where the schedule is written
+        return  # reported where the schedule is written
     gap, mine = found[0] if found else 0, most_seconds(job)
     if not gap or before + mine <= gap:
         return

@@ -1,7 +1,8 @@
-"""What the platform gives a team and holds it to: its namespace, regimes, and the weakest network posture.
+"""What the platform grants a team and requires of it: namespace, regimes, and the weakest network posture.
 
-A team writes its own folder and every rendered file that follows from it, so nothing that keeps teams apart may
-hang on the team's word alone. Errors stand at the file that takes or leaves out, never at the team that is wronged.
+A team writes its own folder and every rendered file that follows from it, so nothing that separates teams may
+depend on the team's own files alone. Errors are reported at the file that takes too much or omits something,
+never at the team that would suffer.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from gangplan.workspace import ClusterFile, TeamFile, Workspace
 
 # From the weakest to the strongest.
 POSTURES = (DEFAULT_POSTURE, "restricted", "isolated")
-OWN, GRANTED, CHOSEN = range(3)  # how good a claim to a namespace is, the best first
+OWN, GRANTED, CHOSEN = range(3)  # how strong a claim to a namespace is, strongest first
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Taken:
-    """A namespace that a team has: how it came by it, and where that is written."""
+    """A namespace that a team has: how strong its claim is, and where it is written."""
 
     right: int
     team: str
@@ -32,7 +33,7 @@ class _Taken:
 
 
 def check_namespaces(workspace: Workspace) -> Iterator[Finding]:
-    """A namespace is one team's, because its roles, quota and secrets are; and none of a team is the platform's."""
+    """Check that a namespace, with its roles, quota and secrets, has one team, and is not the platform's."""
     specs = [cluster.spec for cluster in workspace.clusters.values()]
     platform = {spec.monitoring.namespace for spec in specs if spec.monitoring}
     platform |= {spec.dns.namespace for spec in specs if spec.dns}
@@ -52,7 +53,7 @@ def check_namespaces(workspace: Workspace) -> Iterator[Finding]:
 
 
 def _taken(workspace: Workspace, team: TeamFile) -> Iterator[_Taken]:
-    """Every namespace that a team has or asks for."""
+    """Yield every namespace that a team has or asks for."""
     chosen = team.spec.namespace
     where = team.document.where(("namespace",))
     listed = [cluster for cluster in workspace.clusters.values() if team.name in cluster.spec.teams]
@@ -80,7 +81,7 @@ def _twice(where: Location, namespace: str, owner: str) -> Finding:
 
 
 def _not_given(workspace: Workspace, team: TeamFile) -> Iterator[Finding]:
-    """A namespace in team.yaml that is neither one of the team's own names nor what a cluster gives it."""
+    """Report a namespace in team.yaml that is neither the team's own nor granted by a cluster."""
     chosen, where = team.spec.namespace, team.document.where(("namespace",))
     if chosen is None:
         return
@@ -121,7 +122,7 @@ def _ungiven(team: TeamFile, chosen: str, where: Location, refusing: list[Cluste
 
 
 def check_pins(workspace: Workspace) -> Iterator[Finding]:
-    """A regime that one cluster holds a team to holds on each, or the data would only have to move."""
+    """Check that a regime of a team on one cluster applies on all, or its data would only have to move."""
     for name, team in workspace.teams.items():
         listed = [one for one in workspace.clusters.values() if name in one.spec.teams]
         pinned = {
@@ -142,7 +143,7 @@ def check_pins(workspace: Workspace) -> Iterator[Finding]:
 
 
 def _weak_default(team: TeamFile, listed: list[ClusterFile]) -> Iterator[Finding]:
-    """The team's default posture, where a cluster asks for a stronger one."""
+    """Yield a finding if the team's default posture is weaker than a cluster requires."""
     posture = team.spec.defaults.posture
     for cluster in listed:
         least = cluster.spec.teams[team.name].posture
@@ -153,7 +154,7 @@ def _weak_default(team: TeamFile, listed: list[ClusterFile]) -> Iterator[Finding
 
 
 def too_weak(where: Location, posture: str, least: str, team: str, cluster: str) -> Finding:
-    """A posture below what the platform holds the team to."""
+    """Return the finding about a posture weaker than the platform requires of the team."""
     words = " or ".join(POSTURES[POSTURES.index(least) :])
     return Finding(
         POSTURE_TOO_WEAK,

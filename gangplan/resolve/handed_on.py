@@ -1,4 +1,4 @@
-"""What one job hands on to the next: claims that are the same volume, and the rules that its data falls under."""
+"""Data that one job passes on to the next: whether it is the same volume, and which rules apply to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _asked(step: Step) -> Iterator[str]:
 
 
 def _handed_on(context: JobResolution, step: Step) -> list[str]:
-    """The claims and connections that the earlier job may write and this one names, sorted."""
+    """Return the claims and connections that the earlier job may write and this one names, sorted."""
     spec = context.spec.spec
     mine = {*spec.data, *((spec.checkpoint.to,) if spec.checkpoint else ())}
     claims = context.team.spec.claims
@@ -33,7 +33,7 @@ def _handed_on(context: JobResolution, step: Step) -> list[str]:
 
 
 def check_data(context: JobResolution, step: Step, cluster: str, index: int) -> None:
-    """A claim of another cluster is another volume, whatever it is called."""
+    """Report claims passed on from another cluster: a claim of the same name there is another volume."""
     here, claims = context.cluster.name, context.team.spec.claims
     for name in _handed_on(context, step):
         if name in claims and cluster != here:
@@ -47,7 +47,7 @@ def check_data(context: JobResolution, step: Step, cluster: str, index: int) -> 
 
 
 def check_rules(context: JobResolution, job: Job, step: Step, index: int) -> None:
-    """What was made of data under a regime or a residency falls under it, too."""
+    """Check that a run has the regimes and the residency of the data that it gets from an earlier job."""
     names = _handed_on(context, step)
     if not names or step.spec is None:
         return

@@ -28,15 +28,15 @@ from gangplan.spec.catalog import Image as ImageSpec
 from gangplan.spec.cluster import Cluster, Mirror
 from gangplan.spec.declare import known_or_new
 
-# Open MPI 3 is documented but untested; families and majors with a launch recipe.
+# Families and major versions that gangplan can launch; Open MPI 3 is documented but untested.
 KNOWN_MAJORS = {"OpenMPI": {4, 5}, "IntelMPI": {2019, 2021}, "MPICH": {3, 4, 5}}
 
-# The pack whose policy image-fips holds for every run; fedramp asks it only of runs of that regime.
+# The pack whose policy image-fips applies to every run; fedramp applies it only to runs of that regime.
 FIPS_PACK = "images"
 
 
 def resolve_image(context: JobResolution) -> PulledImage | None:
-    """The image of the job, or None with findings."""
+    """Return the image of the job, or None and report why."""
     name = context.choose("image", None)
     if name is None:
         context.report(
@@ -77,7 +77,7 @@ def resolve_image(context: JobResolution) -> PulledImage | None:
 
 
 def _preflight(context: JobResolution, name: str, entry: ImageSpec, framework: Framework) -> str:
-    """The program that looks at the workers first, where the spec asks for it."""
+    """Return the program that checks the workers before the run, if the spec asks for it."""
     if not context.spec.spec.preflight:
         return ""
     from gangplan.resolve.preflight import resolve_preflight  # few runs have one
@@ -86,7 +86,7 @@ def _preflight(context: JobResolution, name: str, entry: ImageSpec, framework: F
 
 
 def with_image(context: JobResolution, shape: WorkerShape, name: str | None) -> WorkerShape:
-    """The worker with what of its image decides where it runs: architectures, CUDA, ROCm."""
+    """Return the worker with what its image requires of a node: architectures, CUDA, ROCm."""
     entry = context.catalog.images.get(name) if name else None
     if entry is None:
         return shape
@@ -100,7 +100,7 @@ def with_image(context: JobResolution, shape: WorkerShape, name: str | None) -> 
 
 
 def pull(context: JobResolution, name: str, entry: ImageSpec, where: Location) -> str | None:
-    """How the cluster pulls an image of the catalog, which is asked for at a place; None where it must not."""
+    """Return how the cluster pulls a catalog image that `where` asks for, or None if it must not."""
     _fips(context, name, entry, where)
     _digest(context, name, entry)
     context.pulled[name] = _pulled_by(name, entry, context.cluster.spec, context.cluster.name)
@@ -117,7 +117,7 @@ def pull(context: JobResolution, name: str, entry: ImageSpec, where: Location) -
 
 
 def _version(context: JobResolution, framework: str) -> None:
-    """Older versions of Trainer drop a policy that they do not know, and the workers never meet."""
+    """Check that Trainer knows the framework: older versions drop its policy, and workers never connect."""
     needs = SINCE.get(framework)
     version = context.cluster.spec.versions.trainer
     if needs and version and not parse_version(version).at_least(*needs):
@@ -131,7 +131,7 @@ def _version(context: JobResolution, framework: str) -> None:
 
 
 def _fips(context: JobResolution, name: str, entry: ImageSpec, where: Location) -> None:
-    """On nodes in FIPS mode an image uses validated cryptography; where a pack says so, it need not be said twice."""
+    """Check that images on FIPS nodes use validated cryptography, unless a policy pack checks that."""
     cluster = context.cluster.spec
     if not cluster.fips or entry.fips or FIPS_PACK in cluster.policies.packs:
         return
@@ -151,7 +151,7 @@ def _fips(context: JobResolution, name: str, entry: ImageSpec, where: Location) 
 
 
 def _digest(context: JobResolution, name: str, entry: ImageSpec) -> None:
-    """A digest of zeros keeps the place of one that is still to be looked up (gangplan import writes it)."""
+    """Report a digest of zeros, the placeholder for one to be looked up (gangplan import writes it)."""
     own = entry.clusters.get(context.cluster.name)
     if set((own.digest if own and own.digest else entry.digest).removeprefix("sha256:")) != {"0"}:
         return
@@ -169,7 +169,7 @@ def _digest(context: JobResolution, name: str, entry: ImageSpec) -> None:
 
 
 def reference(entry: ImageSpec, cluster: Cluster, cluster_name: str) -> str:
-    """repository@digest on this cluster: its own entry, else the mirror with the longest source."""
+    """Return repository@digest on this cluster: its own entry, else the mirror with the longest source."""
     own = entry.clusters.get(cluster_name)
     digest = own.digest if own and own.digest else entry.digest
     if own and own.repository:
@@ -178,19 +178,19 @@ def reference(entry: ImageSpec, cluster: Cluster, cluster_name: str) -> str:
 
 
 def mirrored(repository: str, cluster: Cluster) -> str:
-    """The repository behind the cluster's mirrors."""
+    """Return the repository as the cluster's mirrors have it."""
     best = _mirror_for(repository, cluster)
     return repository if best is None else best.mirror + repository[len(best.source) :]
 
 
 def _mirror_for(repository: str, cluster: Cluster) -> Mirror | None:
-    """The mirror with the longest source."""
+    """Return the mirror with the longest matching source."""
     fitting = (m for m in cluster.mirrors if repository == m.source or repository.startswith(f"{m.source}/"))
     return max(fitting, key=lambda mirror: len(mirror.source), default=None)
 
 
 def _pulled_by(name: str, entry: ImageSpec, cluster: Cluster, cluster_name: str) -> Origins:
-    """What the reference of an image comes from: the cluster's own entry, the image's, a mirror."""
+    """Return the origins of the reference of an image: the cluster's own entry, the image's, a mirror."""
     at, own = ("images", name), entry.clusters.get(cluster_name)
     fields = ("repository", "digest")
     here = [ValueOrigin("catalog", (*at, "clusters", cluster_name, field)) for field in fields]
@@ -213,7 +213,7 @@ def _pulled_by(name: str, entry: ImageSpec, cluster: Cluster, cluster_name: str)
 
 
 def is_trusted(reference: str, registries: Sequence[str]) -> bool:
-    """Whether an image comes from one of the registries (with or without a path); none stated means any."""
+    """Return whether an image is from one of the registries, with or without a path, or none are stated."""
     repository = reference.partition("@")[0]
     return not registries or any(
         repository == registry or repository.startswith(f"{registry}/") for registry in registries
@@ -221,7 +221,10 @@ def is_trusted(reference: str, registries: Sequence[str]) -> bool:
 
 
 def _without_mpi(context: JobResolution, name: str, framework: str) -> None:
-    """To blame is who asked for a framework with MPI: the spec, the entry, or nobody, since mpi is the default."""
+    """Report an image without MPI where a framework with MPI was asked for.
+
+    That is the spec, or the catalog entry, whose default framework is mpi.
+    """
     message = f"framework {framework} needs an MPI, but the catalog lists none for image '{name}'"
     if context.spec.spec.framework or context.catalog_document is None:
         place = context.origin_of("image", ("image",))

@@ -1,4 +1,4 @@
-"""The catalog against itself, the clusters and the specs: what `images check` looks at, without any registry."""
+"""Checks of the catalog, alone and with clusters and specs: `images check` without a registry."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from gangplan.source import Document
 from gangplan.spec.catalog import Image, ImageCatalog
 from gangplan.workspace import Spec, Workspace, load_spec, nearest
 
-# Of what resolving a spec finds, that which is about images.
+# The findings about images, among all that resolving a spec finds.
 ABOUT_IMAGES = frozenset(
     (
         ARCHITECTURE_MISMATCH,
@@ -58,12 +58,12 @@ ABOUT_IMAGES = frozenset(
         REGISTRY_UNTRUSTED,
     )
 )
-# What tags are often called by: 5.0.8-cuda12.8, 2.9-cu128 has no dot and is left alone.
+# Versions as tags usually have them: 5.0.8-cuda12.8; 2.9-cu128 has no dot and is ignored.
 _IN_TAG = re.compile(r"(?<![a-z])(cuda|rocm)-?([0-9]+\.[0-9]+)")
 
 
 def check_catalog(workspace: Workspace, catalog: ImageCatalog, document: Document) -> Iterator[Finding]:
-    """What of the catalog contradicts itself, or names nothing that there is."""
+    """Check the catalog for contradictions, unknown clusters and images that no cluster may pull."""
     builds: dict[tuple[str, str], str] = {}
     for name, image in catalog.images.items():
         where = document.where(("images", name), key=True)
@@ -121,7 +121,7 @@ def _rocm_lines() -> tuple[str, ...]:
 
 
 def check_specs(workspace: Workspace, catalog: ImageCatalog, document: Document) -> Iterator[Finding]:
-    """What specs ask of images that these do not have, for each cluster; and images that nothing uses."""
+    """Yield findings about the images of specs on each cluster, and about unused images."""
     used = {team.spec.defaults.image for team in workspace.teams.values()}
     used |= {cluster.spec.defaults.image for cluster in workspace.clusters.values()}
     is_whole = True

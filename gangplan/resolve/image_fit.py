@@ -1,4 +1,4 @@
-"""What the catalog says of an image, held against the pool that a run goes to: architecture, driver, tier."""
+"""Checks of an image, as the catalog describes it, on the pool of a run: architecture, driver, tier."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gangplan.rules.model import Rule
 from gangplan.spec.catalog import Image
 from gangplan.spec.nodes import NodePool
 
-# By the field that keeps a worker off a pool (misfit), the rule that tells so.
+# The rule for each field that keeps a worker off a pool (misfit).
 RULES: dict[str, Rule] = {"architecture": ARCHITECTURE_MISMATCH, "driver": IMAGE_DRIVER}
 HELP = {
     "architecture": "If it was built for them too, list them in its architectures (images/catalog.yaml); else choose another image, or run it on another cluster.",
@@ -26,7 +26,7 @@ HELP = {
 
 
 def driver_verdict(pool: NodePool, cuda: str | None, rocm: str | None, has_compat: bool) -> Verdict:
-    """What the driver of a pool makes of an image; unknown where either is not stated."""
+    """Return what the driver of a pool means for an image; unknown if either is not stated."""
     if pool.gpu is None or pool.gpu.driver is None:
         return Verdict("unknown")
     if pool.gpu.resource.startswith("amd.com/"):
@@ -35,7 +35,7 @@ def driver_verdict(pool: NodePool, cuda: str | None, rocm: str | None, has_compa
 
 
 def driver_reason(pool: NodePool, cuda: str | None, rocm: str | None, has_compat: bool) -> str:
-    """Why the driver of a pool does not run an image; empty where it does, or nobody can say."""
+    """Return why the driver of a pool cannot run an image; empty if it can, or if that is unknown."""
     verdict = driver_verdict(pool, cuda, rocm, has_compat)
     if verdict.outcome != "refused" or pool.gpu is None:
         return ""
@@ -44,7 +44,7 @@ def driver_reason(pool: NodePool, cuda: str | None, rocm: str | None, has_compat
 
 
 def check_image(context: JobResolution, image: PulledImage, name: str, pool: NodePool, gpus: int) -> None:
-    """What is to be known of an image on the pool that was chosen: it runs, but not as well as it might."""
+    """Report on an image that runs on the chosen pool, but with limitations."""
     entry = context.catalog.images.get(image.name)
     if entry is None:
         return
@@ -86,7 +86,7 @@ def _check_tier(context: JobResolution, image: PulledImage, entry: Image, pool: 
 
 
 def _check_others(context: JobResolution, name: str, pool: NodePool) -> None:
-    """Images of setup and sidecars, which run on the node of the worker."""
+    """Check the architectures of setup and sidecar images, which run on the node of the worker."""
     has = pool.processor
     spec = context.spec.spec
     for kind, asked in (("setup", spec.setup), ("sidecars", spec.sidecars)):

@@ -1,4 +1,4 @@
-"""What the catalog requires of its images: an owner, cleared licences, a recent scan."""
+"""Requirements of the catalog for its images: an owner, cleared licences, a recent scan."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gangplan.source import Document
 from gangplan.spec.catalog import Image, ImageCatalog, Requirements
 
 _WORDS = re.compile(r"[()]|[^\s()]+")
-# An expression is read by calls; a person writes a handful of brackets.
+# The parser is recursive, and people write only a handful of brackets.
 _DEEPEST = 20
 
 
 def check_requirements(catalog: ImageCatalog, document: Document) -> list[Finding]:
-    """Images that do not state what the catalog requires, or state what it does not allow."""
+    """Return findings about images that omit what the catalog requires, or have what it does not allow."""
     wanted = catalog.requirements
     if wanted is None:
         return []
@@ -52,7 +52,7 @@ def _of_image(name: str, image: Image, wanted: Requirements, document: Document)
 
 
 def old_scans(catalog: ImageCatalog, document: Document, today: datetime.date) -> list[Finding]:
-    """Scans that are too old on a day."""
+    """Return findings about scans that are too old on a day."""
     wanted = catalog.requirements
     if wanted is None or wanted.scan_days is None:
         return []
@@ -69,9 +69,10 @@ def old_scans(catalog: ImageCatalog, document: Document, today: datetime.date) -
 
 
 def refused_licences(expression: str, allowed: Collection[str]) -> list[str]:
-    """What of an SPDX expression is not allowed: of AND every part counts, of OR one that is allowed will do.
+    """Return the licences of an SPDX expression that are not allowed.
 
-    An expression that cannot be read is refused as a whole.
+    In AND every part counts, in OR one allowed part is enough. An unreadable expression is refused as a
+    whole.
     """
     words = _WORDS.findall(expression)
     if words.count("(") > _DEEPEST:

@@ -1,4 +1,4 @@
-"""What a cluster file says is installed: known or not, needed or not, and what each version decides."""
+"""The software that a cluster file states: whether it is known and needed, and what its version decides."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from gangplan.resolve.platform import resolve_platform
 from gangplan.spec.cluster import Cluster
 from gangplan.workspace import ClusterFile
 
-# `untried`: it may work, nobody looked; `unused`: it is there, and runs go past it.
+# `untried`: it may work, but was never tested; `unused`: it is installed, and runs bypass it.
 State = Literal["yes", "no", "missing", "untried", "unused", "-"]
 
 
 @dataclass(frozen=True, slots=True)
 class InstalledComponent:
-    """One component of the inventory. `stated` is empty where the file says nothing."""
+    """A component of the inventory. `stated` is empty if the file does not state a version."""
 
     key: str
     name: str
@@ -40,7 +40,10 @@ class InstalledComponent:
 
 
 def inventory(cluster: ClusterFile) -> list[InstalledComponent]:
-    """The components of a cluster, in the order of its file. Those that no run needs are left out unless stated."""
+    """Return the components of a cluster in the order of its file.
+
+    Components that no run needs are left out unless stated.
+    """
     spec, platform = cluster.spec, resolve_platform(cluster)
     return [*_core(spec, platform), *_openshift(spec, platform), *_tools(spec), *_gpu_operator(spec)]
 

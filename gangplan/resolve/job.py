@@ -1,4 +1,4 @@
-"""One spec on one cluster becomes one job, or the findings that say why not."""
+"""Resolve one spec on one cluster into a job, or into the findings that explain why not."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ from gangplan.workspace import Spec, Workspace
 
 
 def resolve(workspace: Workspace, spec: Spec, cluster_name: str) -> tuple[Job | None, list[Finding]]:
-    """The job for one cluster, and all findings; the job is None when any of them is an error."""
+    """Return the job for one cluster, and all findings; the job is None if any of them is an error."""
     team, cluster = workspace.teams.get(spec.source.team), workspace.clusters[cluster_name]
     if team is None or workspace.catalog is None:
-        return None, []  # the missing file is reported where it is missing
+        return None, []  # the missing file has its own finding
     context = JobResolution(spec, team, cluster, workspace.catalog, teams=workspace.teams)
     context.catalog_document = workspace.catalog_document
     if spec.spec.placement is not None and (spec.spec.placement.near or spec.spec.placement.apart):
@@ -70,7 +70,7 @@ def resolve(workspace: Workspace, spec: Spec, cluster_name: str) -> tuple[Job | 
         context.report(TEAM_NOT_ON_CLUSTER, context.where("clusters"), message, help)
         return None, context.findings
     if team.spec.is_limited:
-        from gangplan.resolve.there import check_there  # few teams are
+        from gangplan.resolve.there import check_there  # few teams are limited
 
         check_there(context)
     job = _resolve(context)
@@ -95,7 +95,7 @@ def resolve(workspace: Workspace, spec: Spec, cluster_name: str) -> tuple[Job | 
 
 
 def _after(context: JobResolution, workspace: Workspace, job: Job) -> Job:
-    """The job as it comes after others: once, or by the schedule that those have."""
+    """Return the job as it comes after others: once, or by their schedule."""
     from gangplan.resolve.after import add_after
     from gangplan.resolve.follow import add_follow, follows
 
@@ -122,7 +122,7 @@ def _resolve(context: JobResolution) -> Job | None:
     egress = _egress(context, data, posture)
     compliance = resolve_compliance(context)
     if image is None or placement is None:
-        return None  # after everything that can be said without them
+        return None  # after all checks that need neither
     _check_room(context, shape, workers, placement, compliance, data)
     add_threads(data, shape.cpu, slots)
     resources = _resources(context, image, placement, shape, data)
@@ -150,7 +150,7 @@ def _resolve(context: JobResolution) -> Job | None:
 
 
 def _egress(context: JobResolution, data: DataPlan, posture: Posture) -> tuple[Egress, ...]:
-    """Where the run may connect to, and variables that agree with it."""
+    """Return what the run may connect to, and set proxy variables that agree with it."""
     egress = resolve_egress(context, {**endpoints_of(context), **data.egress}, posture)
     egress += metadata_egress(own_identity(context))
     add_proxy(context, data, egress)
@@ -169,7 +169,7 @@ def _check_room(
     compliance: Compliance,
     data: DataPlan,
 ) -> None:
-    """Scratch, and other volumes of a pod's own."""
+    """Check scratch and the other volumes of a pod."""
     check_scratch(context, shape, workers, placement, compliance.regimes)
     if context.spec.spec.volumes:
         from gangplan.resolve.volumes import check_volumes  # few runs have one
@@ -178,7 +178,7 @@ def _check_room(
 
 
 def _check(context: JobResolution, job: Job) -> None:
-    """What can only be said of the job as a whole."""
+    """Check what depends on the job as a whole."""
     check_zones(context, job)
     if job.made_of != TRAINJOB.name or not job.platform.has_trainer:
         from gangplan.resolve.mpijobs import check_backend  # few runs are MPIJobs
@@ -187,7 +187,7 @@ def _check(context: JobResolution, job: Job) -> None:
 
 
 def _shape(context: JobResolution, gpus: int, image: PulledImage | None) -> WorkerShape:
-    """What a worker asks of its node."""
+    """Return what a worker needs of its node."""
     spec = context.spec.spec
     shape = WorkerShape(
         gpus,
@@ -209,7 +209,7 @@ def _resources(
     shape: WorkerShape,
     data: DataPlan,
 ) -> Resources:
-    """What a worker requests; with the fabric of its pool also findings, variables and huge pages."""
+    """Return what a worker requests; for the fabric of its pool add variables, huge pages and findings."""
     check_on_pool(context, image, placement, shape.gpus)
     pool, access, others = placement.node_pool, placement.fabric.access, shape.others_on(placement.node_pool)
     if access.name:

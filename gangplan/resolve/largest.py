@@ -1,4 +1,4 @@
-"""The largest worker that fits on a node: what to write where the one that is asked for is too large."""
+"""The largest worker that fits on a node: what to write if the requested one is too large."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from gangplan.spec.nodes import NodePool
 
 
 def less(pools: Mapping[str, NodePool], shape: WorkerShape, workers: int, otherwise: str) -> str:
-    """A help with the largest amounts that fit: of the pool where the fewest have to change. `workers` are those of
-    the run; fewer GPUs each may be as many together."""
+    """Return a help with the largest amounts that fit on the pool where the fewest have to change.
+
+    `workers` are those of the run: with fewer GPUs each, more workers may have the same GPUs in total.
+    """
     found = [
         (len(changes), -rank, changes)
         for rank, pool in enumerate(pools.values())
@@ -32,7 +34,7 @@ def less(pools: Mapping[str, NodePool], shape: WorkerShape, workers: int, otherw
 
 
 def _changes(pool: NodePool, shape: WorkerShape) -> dict[str, Quantity]:
-    """What has to shrink, and to how much, for a worker to fit on a node of the pool; empty where that is not all."""
+    """Return the amounts to reduce so that a worker fits on a node; empty if that is not enough."""
     if shape.containers:
         return {}
     has = room_of(pool, shape.cpu)

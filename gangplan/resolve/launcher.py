@@ -1,4 +1,4 @@
-"""The launcher's pod, and what each rank is told of its share of a worker."""
+"""The launcher's pod, and the share of a worker that each rank may use."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _runs_ranks(context: JobResolution, image: PulledImage, workers: int) -> boo
             LAUNCHER_TORCH, where, f"{image.framework} has no launcher", "Remove the launcher block."
         )
     elif workers < 2:
-        # Trainer makes max(numNodes - 1, 1) node pods beside the launcher: one worker would become two.
+        # Trainer creates max(numNodes - 1, 1) node pods next to the launcher: one worker would become two.
         context.report(
             LAUNCHER_ONE_WORKER,
             where,
@@ -44,7 +44,7 @@ def _runs_ranks(context: JobResolution, image: PulledImage, workers: int) -> boo
 
 @dataclass(frozen=True, slots=True)
 class LauncherPod:
-    """What the launcher's pod asks for, where it goes, and whether it is one of the workers."""
+    """The resources and the pool of the launcher's pod, and whether it is one of the workers."""
 
     resources: Resources
     pool: TargetPool
@@ -54,7 +54,7 @@ class LauncherPod:
 def resolve_launcher(
     context: JobResolution, image: PulledImage, worker: Resources, placement: ChosenPlacement, workers: int
 ) -> LauncherPod:
-    """Resources and pool of the launcher: a worker's own when it runs ranks, else the ladder without GPU."""
+    """Return the launcher's resources and pool: a worker's if it runs ranks, else without GPUs."""
     if _runs_ranks(context, image, workers):
         return LauncherPod(worker, placement.worker, True)
     beside = launcher_of(context, workers)
@@ -62,9 +62,9 @@ def resolve_launcher(
 
 
 def add_threads(plan: DataPlan, cpu: Quantity, slots: int) -> None:
-    """OMP_NUM_THREADS, unless somebody set it: OpenMP sees the cores of the node, not the worker's share.
+    """Set OMP_NUM_THREADS unless it is set: OpenMP sees the cores of the node, not the worker's share.
 
-    torchrun sets 1 where it is unset (torch/distributed/run.py), which starves one rank with many cores.
+    If it is unset, torchrun sets 1 (torch/distributed/run.py), too few for one rank with many cores.
     """
     threads = max(1, cpu.milli() // (1000 * slots))
     origins = (

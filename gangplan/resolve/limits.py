@@ -1,4 +1,4 @@
-"""Limits of the cluster, counts, timeouts, priorities and the egress list: what a spec may ask for."""
+"""Limits of what a spec may ask for: counts, timeouts, labels, priorities, endpoints and posture."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from gangplan.rules.specs import (
 )
 from gangplan.spec.declare import known_or_new
 
-# Prefixes, and everything below them: objects are found, queued, isolated and pruned by such labels.
+# Prefixes, and everything below them: controllers find, queue, isolate and prune objects by such labels.
 RESERVED_LABELS = (
     *(
         "gangplan.dev",
@@ -51,8 +51,8 @@ RESERVED_LABELS = (
     ),
     *("fluxcd.io", "volcano.sh"),
 )
-# Labels without a prefix that controllers own. The API server refuses a Job whose pods carry another value of the
-# first two (ValidateGeneratedSelector, kubernetes v1.34 pkg/apis/batch/validation); the others are those by which
+# Labels without a prefix that controllers own. The API server refuses a Job whose pods have another value of
+# the first two (ValidateGeneratedSelector, kubernetes v1.34 pkg/apis/batch/validation); by the others,
 # Deployments, DaemonSets and StatefulSets find their pods.
 RESERVED_PLAIN = frozenset(
     (
@@ -60,15 +60,15 @@ RESERVED_PLAIN = frozenset(
         *("controller-revision-hash", "pod-template-generation"),
     )
 )
-# Prefixes, and a label without one, that webhooks read on pods: they hand out identities of the cloud, secrets,
-# or containers of their own. Azure AD workload and pod identity, EKS Pod Identity and IRSA, GKE; Vault's agent,
-# Bank-Vaults, External Secrets, SPIRE; Linkerd, Consul, Dapr, App Mesh, Datadog, OpenTelemetry, Dynatrace.
+# Prefixes, and a label without one, that webhooks read on pods: they inject cloud identities, secrets or
+# containers. Azure AD workload and pod identity, EKS Pod Identity and IRSA, GKE; Vault's agent, Bank-Vaults,
+# External Secrets, SPIRE; Linkerd, Consul, Dapr, App Mesh, Datadog, OpenTelemetry, Dynatrace.
 INJECTING = (
     *("azure.workload.identity", "aadpodidbinding", "amazonaws.com", "iam.gke.io", "spiffe.io", "spire.io"),
     *("vault.hashicorp.com", "consul.hashicorp.com", "banzaicloud.io", "external-secrets.io"),
     *("linkerd.io", "dapr.io", "appmesh.k8s.aws", "datadoghq.com", "opentelemetry.io", "dynatrace.com"),
 )
-# And by which policy engines are told to look away, or network plugins to attach another network.
+# Prefixes of labels that make policy engines ignore a pod, or network plugins attach another network.
 EXEMPTING = (
     *(
         "kyverno.io",
@@ -84,7 +84,7 @@ EXEMPTING = (
 
 
 def check_counts(context: JobResolution, workers: int, gpus: int) -> None:
-    """Workers and GPUs against the cluster's limits and its nodes."""
+    """Check workers and GPUs against the cluster's limits and its nodes."""
     limit, cluster = context.cluster.spec.limits.workers, context.cluster.name
     where = context.origin_of("workers", ("workers",))
     if workers > limit:
@@ -102,7 +102,7 @@ def check_counts(context: JobResolution, workers: int, gpus: int) -> None:
             "Prefer more GPUs per worker where nodes have them.",
         )
     launcher = context.spec.spec.launcher
-    if workers == 1 and not (launcher and launcher.runs_ranks):  # which needs two, and says so
+    if workers == 1 and not (launcher and launcher.runs_ranks):  # needs two, reported elsewhere
         context.report(
             WORKERS_ONE, where, "one worker: nothing is distributed", "Raise workers, or ignore this."
         )
@@ -110,8 +110,11 @@ def check_counts(context: JobResolution, workers: int, gpus: int) -> None:
 
 
 def _check_gpus(context: JobResolution, gpus: int) -> None:
-    """A number that leaves GPUs of every kind of node idle. MIG slices are what the owner cut, in any
-    number; more than a node has is told where the pool is chosen."""
+    """Report a number of GPUs that leaves some idle on every kind of node.
+
+    Not for MIG slices, which the owner cuts in any number; more GPUs than a node has are reported when the
+    pool is chosen.
+    """
     sizes = {pool.gpu.count for pool in context.cluster.spec.node_pools.values() if pool.gpu} or {8}
     is_mig = context.spec.spec.gpu is not None and context.spec.spec.gpu.mig is not None
     if gpus in USUAL_GPUS or is_mig or gpus > max(sizes) or any(size % gpus == 0 for size in sizes):
@@ -127,7 +130,7 @@ def _check_gpus(context: JobResolution, gpus: int) -> None:
 
 
 def check_timeout(context: JobResolution, timeout_s: int) -> None:
-    """24 hours, with extendedTimeout seven days, never above the cluster's limit."""
+    """Check the timeout: 24 hours, with extendedTimeout seven days, never above the cluster's limit."""
     spec, where = context.spec.spec, context.origin_of("timeout", ("timeout",))
     most_s = context.cluster.spec.limits.timeout_hours * 3600
     by_profile = context.origins["timeout"].layer.startswith("profile")
@@ -149,7 +152,7 @@ def check_timeout(context: JobResolution, timeout_s: int) -> None:
 
 
 def check_labels(context: JobResolution) -> None:
-    """Labels that controllers find, queue and count runs by are not the spec's to set."""
+    """Check that the spec sets no labels that controllers find, queue and count runs by."""
     for key in context.spec.spec.labels:
         prefix, slash, name = key.rpartition("/")
         where = context.where("labels", key, key=True)
@@ -184,12 +187,15 @@ def check_labels(context: JobResolution) -> None:
 
 
 def _belongs(prefix: str, owners: Sequence[str]) -> bool:
-    """Whether the prefix of a label is one of these, or below one."""
+    """Return whether the prefix of a label is one of these, or below one."""
     return any(prefix == one or prefix.endswith(f".{one}") for one in owners)
 
 
 def check_grace(context: JobResolution, grace_s: int) -> None:
-    """Between 30 seconds and an hour: less saves no checkpoint, more holds the GPUs of whoever comes next."""
+    """Check the grace period, between 30 seconds and an hour.
+
+    Less is too short to save a checkpoint; more keeps the GPUs from the next run.
+    """
     if LEAST_GRACE_S <= grace_s <= MOST_GRACE_S:
         return
     least, most = format_duration(LEAST_GRACE_S), format_duration(MOST_GRACE_S)
@@ -202,7 +208,7 @@ def check_grace(context: JobResolution, grace_s: int) -> None:
 
 
 def check_priority(context: JobResolution, priority: str) -> None:
-    """The priority exists on the cluster, and the team's runs may have it."""
+    """Check that the priority exists on the cluster, and that the team's runs may have it."""
     spec = context.cluster.spec
     allowed = spec.limits.priorities
     if priority not in allowed:
@@ -226,7 +232,7 @@ def check_priority(context: JobResolution, priority: str) -> None:
 def resolve_egress(
     context: JobResolution, needed: Mapping[str, Location], posture: str
 ) -> tuple[Egress, ...]:
-    """The endpoints that the spec, its defaults and its connections ask for, by the cluster's addresses.
+    """Return the endpoints that the spec, its defaults and its connections need, with their addresses.
 
     `needed` are those of connections, each with the place that asks for it.
     """
@@ -260,7 +266,7 @@ def resolve_egress(
 
 
 def _asked_at(context: JobResolution, name: str, asked: Sequence[str]) -> Location:
-    """The entry of a list of endpoints that names one: the spec's, the team's or the cluster's default."""
+    """Return where an endpoint is named: in the spec's, the team's or the cluster's list."""
     index = asked.index(name)
     network = context.spec.spec.network
     if network and network.egress:
@@ -271,7 +277,7 @@ def _asked_at(context: JobResolution, name: str, asked: Sequence[str]) -> Locati
 
 
 def resolve_posture(context: JobResolution) -> Posture:
-    """The network posture: the spec's, else the chain's; never weaker than the platform asks of the team."""
+    """Return the posture of the spec, else of the chain, never weaker than the platform requires."""
     network, granted = context.spec.spec.network, context.cluster.spec.teams.get(context.team.name)
     least: Posture = (granted.posture if granted else None) or "default"
     if network and network.posture:
@@ -284,7 +290,7 @@ def resolve_posture(context: JobResolution) -> Posture:
     posture: Posture = context.choose("posture", DEFAULT_POSTURE)
     if POSTURES.index(posture) >= POSTURES.index(least):
         return posture
-    # A default of the team that is weaker is an error in its file; all others were not meant for this team.
+    # The team's own weaker default is an error in its file; other defaults are not meant for this team.
     pinned = context.cluster.document.where(("teams", context.team.name, "posture"))
     context.origins["posture"] = Origin(f"cluster {context.cluster.name}", pinned)
     return least

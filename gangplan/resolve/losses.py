@@ -1,4 +1,4 @@
-"""What a run would lose when it ends before its time: spot nodes that go away, long runs that save nothing."""
+"""Checks of what a run would lose if it ended early: on spot nodes, or in long runs without checkpoints."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gangplan.rules.platform import CHECKPOINT_MISSING, SPOT_IN_PROD
 from gangplan.rules.specs import SPOT_WITHOUT_RETRY
 from gangplan.spec.nodes import NodePool
 
-# Whoever gives a run this priority says that it is not the production's own work.
+# A run with this priority is not production work.
 GIVES_WAY = "low"
 
 
 def check_spot(context: JobResolution, pool: NodePool, retries: int, priority: str) -> None:
-    """Spot nodes go away: a run there needs a checkpoint and a retry, and production belongs elsewhere."""
+    """Check that a run on spot nodes has a checkpoint and retries, and is not production work."""
     if pool.capacity != "spot":
         return
     asked = context.spec.spec.placement
@@ -41,9 +41,9 @@ def check_spot(context: JobResolution, pool: NodePool, retries: int, priority: s
 
 
 def check_checkpoint(context: JobResolution, data: DataPlan, timeout_s: int) -> None:
-    """A run that may take longer than a day saves its state somewhere.
+    """Check that a run that may take longer than a day saves its state.
 
-    A mount that can be written, or a bucket, may be where the program saves on its own: then it is a note.
+    If it has a writable mount or a bucket, the program may save there on its own: then this is a note.
     """
     is_refused = any(finding.rule.startswith("timeout-") for finding in context.findings)
     if context.spec.spec.checkpoint is not None or timeout_s <= PLAIN_TIMEOUT_S or is_refused:
@@ -59,7 +59,7 @@ def check_checkpoint(context: JobResolution, data: DataPlan, timeout_s: int) -> 
 
 
 def where_to(context: JobResolution) -> str:
-    """A claim of the team that every worker can write, else a bucket of it, else a placeholder."""
+    """Return a claim of the team that every worker can write, else one of its buckets, else a placeholder."""
     team = context.team.spec
     shared = [
         name
@@ -72,5 +72,5 @@ def where_to(context: JobResolution) -> str:
     return next(iter((*named, *free)), "CLAIM")
 
 
-# How claims are called that programs write to.
+# Names that claims for output usually have.
 _FOR_RESULTS = re.compile(r"ch?e?ck?(point|pt)|snapshot|result|output|scratch|work|model")

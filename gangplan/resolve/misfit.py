@@ -9,7 +9,7 @@ from gangplan.model.quantity import ZERO, Quantity
 from gangplan.records import dataclass
 from gangplan.spec.nodes import NodePool, field_of
 
-# What a program needs for the devices of each vendor's plugin; a resource of another domain may be anyone's.
+# The platform that each vendor's devices need; a resource of another domain may be anyone's.
 VENDORS = {"nvidia.com": "CUDA", "amd.com": "ROCm", "gpu.intel.com": "oneAPI", "habana.ai": "SynapseAI"}
 
 
@@ -18,7 +18,7 @@ DISK = "ephemeral-storage"
 
 @dataclass(frozen=True, slots=True)
 class WorkerShape:
-    """What one worker asks of a node."""
+    """What one worker needs of a node."""
 
     gpus: int
     model: str | None
@@ -36,18 +36,18 @@ class WorkerShape:
 
     @property
     def built_for(self) -> tuple[str, ...]:
-        """What of CUDA and ROCm is in the image."""
+        """Which of CUDA and ROCm the image has."""
         return tuple(name for name, version in (("CUDA", self.cuda), ("ROCm", self.rocm)) if version)
 
     def whole(self, field: str) -> Quantity:
-        """What the whole pod asks for of `cpu` or `memory`, with what runs before and beside the program."""
+        """Return the whole pod's request of `cpu` or `memory`, including setup and sidecar containers."""
         program: Quantity = getattr(self, field)
         if not self.containers:
             return program
         return whole_pod(program, ((getattr(one, field), one.is_sidecar) for one in self.containers))
 
     def others_on(self, pool: NodePool) -> tuple[tuple[str, Quantity], ...]:
-        """What it asks for by resource in a pool: scratch on disk is counted where the pool states its disk."""
+        """Return its other requests in a pool: scratch on disk counts if the pool states its disk."""
         scratch = self.scratch
         if scratch is None or scratch.medium != "disk" or pool.disk is None:
             return self.others
@@ -55,7 +55,7 @@ class WorkerShape:
         return tuple((amounts | {DISK: amounts[DISK] + scratch.size}).items())
 
 
-# The fields of a spec that can keep a worker off a pool, in the order in which they are looked at.
+# The fields of a spec that can keep a worker off a pool, in the order of the checks.
 FIELDS = (
     "gpus",
     "mig",
@@ -73,12 +73,12 @@ FIELDS = (
 )
 
 
-# What cluster files call these.
+# Names of resources in cluster files.
 _NOUNS = {"ephemeral-storage": "disk"}
 
 
 def misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
-    """The field and the reason why a worker does not fit on one empty node of the pool; empty when it does."""
+    """Return the field and the reason why a worker does not fit on an empty node; empty if it does."""
     if shape.gpus:
         if pool.gpu is None:
             return "gpus", "it has no GPUs"
@@ -121,10 +121,10 @@ def misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
 
 
 def room_of(pool: NodePool, cpu: Quantity) -> dict[str, Quantity]:
-    """What a worker with so many cores can have of GPUs, CPU and memory on a node of the pool: of one NUMA node,
-    where the kubelet takes it from one.
+    """Return the GPUs, CPU and memory that a worker with so many cores can have on a node of the pool.
 
-    The CPU manager pins whole cores alone (Kubernetes v1.34, pkg/kubelet/cm/cpumanager/policy_static.go).
+    They are those of one NUMA node if the kubelet takes them from one. The CPU manager pins only whole cores
+    (Kubernetes v1.34, pkg/kubelet/cm/cpumanager/policy_static.go).
     """
     count = pool.gpu.count if pool.gpu else 0
     room = {"gpus": Quantity.of(count), "cpu": pool.cpu, "memory": pool.memory}
@@ -140,7 +140,7 @@ def room_of(pool: NodePool, cpu: Quantity) -> dict[str, Quantity]:
 
 
 def _off_numa(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
-    """Why no NUMA node has what a worker needs."""
+    """Return why no NUMA node has what a worker needs; empty if one has."""
     asked = {"gpus": Quantity.of(shape.gpus), "cpu": shape.cpu, "memory": shape.memory}
     for field, has in room_of(pool, shape.cpu).items():
         if asked[field] > has and (field != "gpus" or pool.gpu):
@@ -152,7 +152,7 @@ def _off_numa(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
 
 
 def _no_scratch(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
-    """Why the nodes of the pool have no local disk for the scratch folder."""
+    """Return why the nodes of the pool have no local disk for the scratch folder; empty if they do."""
     if shape.scratch is not None and shape.scratch.medium == "local":
         if pool.local_disk is None:
             return "scratch", "its nodes state no local disk"
@@ -166,7 +166,7 @@ def _no_scratch(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
 
 
 def _unfit_image(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
-    """Why the image does not run on the nodes of the pool."""
+    """Return why the image does not run on the nodes of the pool; empty if it does."""
     has = pool.processor
     if has not in shape.architectures:
         return "architecture", f"its nodes are {has}, and the image is built for {shape.architectures[0]}"
@@ -178,7 +178,7 @@ def _unfit_image(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
 
 
 def _crowded(shape: WorkerShape, field: str, has: Quantity) -> tuple[str, str]:
-    """To blame is a step of the setup that is too large by itself, else the sidecars."""
+    """Return the cause: a setup container that is too large by itself, else the sidecars."""
     largest = max((getattr(one, field) for one in shape.containers if not one.is_sidecar), default=ZERO)
     blamed, what = ("setup", "setup") if largest > has else ("sidecars", "its sidecars")
     needs = f"a worker with {what} needs {bare(field, shape.whole(field))}"

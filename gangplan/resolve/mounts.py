@@ -1,4 +1,4 @@
-"""Where claims and secrets are mounted: not over each other, and not over what the run needs from its image."""
+"""Checks of mounts: not over each other, and not over what the run needs from its image."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SYSTEM = {**PROGRAMS, **STATE}
 
 
 def check_mounts(context: JobResolution, mounts: Sequence[Mount], image: PulledImage | None) -> None:
-    """Two mounts on one path, and mounts that hide what the run needs."""
+    """Check for two mounts on one path, and for mounts that hide what the run needs."""
     seen: dict[str, str] = {}
     for mount in mounts:
         name = mount.name
@@ -40,9 +40,9 @@ def check_mounts(context: JobResolution, mounts: Sequence[Mount], image: PulledI
 
 
 def check_workdir(context: JobResolution, image: PulledImage | None) -> None:
-    """The run's user can enter the folder, and files can be kept there.
+    """Check that the run's user can enter the working directory and keep files there.
 
-    A folder that is not there is made, as root's (runc v1.3, libcontainer/rootfs_linux.go, prepareRootfs).
+    A missing folder is created, owned by root (runc v1.3, libcontainer/rootfs_linux.go, prepareRootfs).
     """
     path = context.spec.spec.workdir
     if path is None:
@@ -58,7 +58,7 @@ def check_workdir(context: JobResolution, image: PulledImage | None) -> None:
 
 
 def _taken(path: str, image: PulledImage | None) -> str:
-    """Why nothing may be mounted at or below a path; empty when it may."""
+    """Return why nothing may be mounted at or below a path; empty if it may."""
     taken = dict(TAKEN)
     if image is not None and image.mpi is not None:
         taken[image.ssh.keys] = "the key pair of its SSH sessions is there"
@@ -66,7 +66,7 @@ def _taken(path: str, image: PulledImage | None) -> str:
 
 
 def _hidden(path: str, image: PulledImage | None) -> str:
-    """What a mount at exactly this path would hide; empty for a folder that holds nothing of the kind."""
+    """Return what a mount at exactly this path would hide; empty if that is nothing the run needs."""
     if is_in(path, ROOT):
         user = f"user {image.uid}" if image else "not root"
         return f"only root may enter {ROOT}, and the run is {user}"
@@ -79,7 +79,7 @@ def _hidden(path: str, image: PulledImage | None) -> str:
 
 
 def _needs(image: PulledImage | None) -> list[tuple[str, str]]:
-    """Files of the image that the run reads, as the catalog states them."""
+    """Return files of the image that the run reads, as the catalog states them."""
     if image is None:
         return []
     setup = image.mpi.setup if image.mpi else None
@@ -103,7 +103,7 @@ def _elsewhere(context: JobResolution, name: str) -> str:
 
 
 def place_of(context: JobResolution, mount: Mount) -> Location:
-    """Where a mount is asked for in the spec."""
+    """Return where the spec asks for a mount."""
     spec = context.spec.spec
     if mount.scratch:
         return context.where("scratch", *(("path",) if isinstance(spec.scratch, Scratch) else ()))

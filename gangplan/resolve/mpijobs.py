@@ -1,4 +1,4 @@
-"""Whether a job can be what it is to be made of on its cluster."""
+"""Checks of a job's backend: whether its cluster has it, and whether it can run the job."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check_backend(context: JobResolution, job: Job) -> None:
 
 
 def _check_mpi_job(context: JobResolution, job: Job, is_asked: bool) -> None:
-    """What only a TrainJob can do."""
+    """Report what only a TrainJob can do."""
     instead = "remove backend" if is_asked and job.platform.has_trainer else "use a cluster with Trainer"
     framework = job.image.framework
     if not job.uses_mpi:

@@ -1,4 +1,4 @@
-"""Other jobs of the team that the workers are to be near to, or apart from."""
+"""Other jobs of the team that the workers should be near to, or apart from."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from gangplan.spec.declare import known_or_new
 from gangplan.spec.job import Placement
 
 NODE = "kubernetes.io/hostname"
-# Of a preferred affinity (Kubernetes v1.34: 1 to 100): of the same node, and for each level that is wider.
+# Weights of a preferred affinity (Kubernetes v1.34: 1 to 100): for the same node, less for each wider level.
 MOST, STEP = 100, 20
 
 
 def resolve_neighbours(
     context: JobResolution, asked: Placement, placement: ChosenPlacement
 ) -> tuple[tuple[Neighbour, ...], tuple[str, ...]]:
-    """Terms for `near`, from the node to the widest level of the cluster; names for `apart`."""
+    """Return terms for `near`, from the node to the widest level of the cluster, and names for `apart`."""
     own = context.spec.spec.name or context.spec.source.stem
     for field, names in (("near", asked.near), ("apart", asked.apart)):
         if names:

@@ -14,9 +14,9 @@ from gangplan.workspace import Spec, SpecFile, Workspace, load_spec
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A job or sweep of the team: its file, its name, what it says and where it runs.
+    """A job or sweep of the team: its file, its name, its spec and where it runs.
 
-    `spec` is None where the file cannot be read, and for a sweep that of its template.
+    `spec` is that of the template for a sweep, and None if the file cannot be read.
     """
 
     file: SpecFile
@@ -27,7 +27,7 @@ class Step:
 
     @property
     def after(self) -> tuple[str, ...]:
-        """The jobs that it comes after; a run that is over waits for none."""
+        """The jobs that it comes after; a job that is not active waits for none."""
         if self.spec is None or self.spec.state != "active":
             return ()
         return tuple(dict.fromkeys(self.spec.after))
@@ -35,23 +35,23 @@ class Step:
 
 @dataclass(slots=True)
 class Order:
-    """The jobs of a team by what their files are called; a file is read when it is asked for, once."""
+    """The jobs of a team by the names of their files; a file is read only once, on demand."""
 
     workspace: Workspace
     files: Mapping[str, SpecFile]
     known: dict[str, Step] = field(default_factory=dict)
 
     def step(self, name: str) -> Step | None:
-        """A job or sweep; None where the team has none of that name."""
+        """Return a job or sweep, or None if the team has none of that name."""
         if name not in self.known and name in self.files:
             self.known[name] = step_of(self.workspace, self.files[name])
         return self.known.get(name)
 
     def cycle(self, name: str) -> list[str]:
-        """The names along a cycle that a job is part of, the job first and last; empty where there is none."""
+        """Return the names along a cycle through a job, the job first and last; empty without a cycle."""
         paths = [[name]]
         seen = set()
-        while paths:  # breadth first, so that the cycle is a shortest one
+        while paths:  # breadth first, to find a shortest cycle
             path = paths.pop(0)
             step = self.step(path[-1])
             for one in step.after if step else ():
@@ -64,12 +64,12 @@ class Order:
 
 
 def order_of(workspace: Workspace, team: str) -> Order:
-    """The jobs of a team."""
+    """Return the order of a team's jobs."""
     return Order(workspace, {file.stem: file for file in workspace.spec_files if file.team == team})
 
 
 def step_of(workspace: Workspace, file: SpecFile) -> Step:
-    """What one file says about its place in the order."""
+    """Read the step of one spec file."""
     sweep = workspace.sweeps.get(file.file)
     if sweep is not None:
         return _of_sweep(workspace, file)
@@ -97,7 +97,7 @@ def _of_sweep(workspace: Workspace, file: SpecFile) -> Step:
 
 
 def successors(workspace: Workspace, files: Collection[str]) -> Iterator[str]:
-    """The spec files of jobs that come right after those of some files, and name their runs."""
+    """Yield the spec files of jobs that come directly after those of some files, and so name their runs."""
     named = {(one.team, one.stem) for one in workspace.spec_files if one.file in files}
     teams = {team for team, _ in named}
     for file in workspace.spec_files:
@@ -108,7 +108,7 @@ def successors(workspace: Workspace, files: Collection[str]) -> Iterator[str]:
 
 
 def _may_wait(root: Path, file: SpecFile) -> bool:
-    """Whether the word is in a file at all, which most files need not be parsed for."""
+    """Return whether a file contains the word `after`: most files do not and need not be parsed."""
     try:
         return b"after" in (root / file.file).read_bytes()
     except OSError:

@@ -1,13 +1,13 @@
-"""PersistentVolumes that the platform states for a team: which object each becomes.
+"""PersistentVolumes that the platform defines for a team, and the objects that they become.
 
-Mountpoint for S3 (awslabs/mountpoint-s3-csi-driver, docs/CONFIGURATION.md): static provisioning alone, storage
-class "", a claimRef both ways, a handle that is unique in the cluster, options `region`, `prefix`, `allow-other`
-(needed by users other than root), `allow-delete`, `allow-overwrite`, `read-only`; `authenticationSource: pod` is
-IRSA of the pod's service account, where `driver` is the default. Blob CSI (kubernetes-sigs/blob-csi-driver,
-docs/driver-parameters.md and docs/workload-identity-static-pv-mount.md, from v1.24): storageAccount,
-containerName, `clientID` for the pod's identity, a handle without '#' and '/', `-o allow_other`, and blobfuse2's
-`--subdirectory=`. FSx for Lustre (kubernetes-sigs/aws-fsx-csi-driver, examples/kubernetes/static_provisioning):
-the file system's id as handle, dnsname and mountname as attributes.
+Mountpoint for S3 (awslabs/mountpoint-s3-csi-driver, docs/CONFIGURATION.md): static provisioning only, storage
+class "", a claimRef both ways, a handle that is unique in the cluster, options `region`, `prefix`,
+`allow-other` (needed by users other than root), `allow-delete`, `allow-overwrite`, `read-only`;
+`authenticationSource: pod` is IRSA of the pod's service account, and `driver` is the default. Blob CSI
+(kubernetes-sigs/blob-csi-driver, docs/driver-parameters.md and docs/workload-identity-static-pv-mount.md,
+from v1.24): storageAccount, containerName, `clientID` for the pod's identity, a handle without '#' and '/',
+`-o allow_other`, and blobfuse2's `--subdirectory=`. FSx for Lustre (kubernetes-sigs/aws-fsx-csi-driver,
+examples/kubernetes/static_provisioning): the file system's id as handle, dnsname and mountname as attributes.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from gangplan.spec.namespaces import namespace_of
 from gangplan.spec.persistent import PersistentVolume
 from gangplan.spec.team import Claim, Connection, Team
 
-# What mounts a bucket, by the type of its connection, and its driver.
+# The mount type of a bucket and its CSI driver, by the type of its connection.
 FOLDERS = {"s3": ("mountpoint-s3", "s3.csi.aws.com"), "azure-blob": ("blob", "blob.csi.azure.com")}
-# Of buckets nobody knows a size; Blob CSI asks for a high one (AKS, "Create a static persistent volume").
+# Buckets have no known size; Blob CSI needs a large one (AKS, "Create a static persistent volume").
 ENDLESS = parse_memory("1Pi")
-# The beginning of names that the project of Argo CD lets guardrails give to volumes.
+# The prefix of names that Argo CD's project lets guardrails give to volumes.
 PREFIX = "gangplan-"
 
 
 def is_bucket(connection: Connection | None) -> bool:
-    """Whether a connection is a bucket that a PersistentVolume shows as a folder."""
+    """Return whether a connection is a bucket that a PersistentVolume mounts as a folder."""
     if connection is None or connection.claim is not None:
         return False
     return connection.type in FOLDERS and connection.mount == FOLDERS[connection.type][0]
 
 
 def claim_of(connection: Connection) -> Claim:
-    """The claim of a bucket, as a team's file would state it."""
+    """Return the claim of a bucket, as a team's file would state it."""
     mode = "ReadOnlyMany" if connection.read_only else "ReadWriteMany"
     return Claim.model_validate({"accessModes": (mode,), "readOnly": connection.read_only})
 
 
 def volumes_of(cluster: Cluster, name: str, team: Team) -> Iterator[VolumeToMake]:
-    """The volumes of a team on a cluster, by name; those that its file has no claim or connection for are left out."""
+    """Yield a team's volumes on a cluster, by name, if its file has a claim or connection for them."""
     namespace, identity = namespace_of(cluster, name, team), identity_of(cluster, name, team)
     for key, stated in sorted(cluster.teams[name].persistent_volumes.items()):
         connection, claim = team.connections.get(key), team.claims.get(key)
@@ -93,7 +93,7 @@ Facts = tuple[list[str], dict[str, str]]
 
 
 def _mountpoint(stated: PersistentVolume, connection: Connection, identity: CloudIdentity | None) -> Facts:
-    """Options and attributes of a bucket of S3."""
+    """Return the options and attributes of an S3 bucket."""
     options = ["allow-other"]
     options += [f"region {connection.region}"] if connection.region else []
     if prefix := connection.prefix.strip("/"):
@@ -106,7 +106,7 @@ def _mountpoint(stated: PersistentVolume, connection: Connection, identity: Clou
 
 
 def _blob(stated: PersistentVolume, connection: Connection, identity: CloudIdentity | None) -> Facts:
-    """Options and attributes of a container of Azure."""
+    """Return the options and attributes of an Azure container."""
     options = ["-o allow_other"]
     options += ["-o ro"] if connection.read_only else []
     if prefix := connection.prefix.strip("/"):

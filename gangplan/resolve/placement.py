@@ -24,14 +24,13 @@ from gangplan.spec.prices import PoolPrice
 
 # Every node that gangplan uses runs Linux.
 LINUX = ("kubernetes.io/os", "linux")
-# The kubelet's label for the processor architecture, in Go's words.
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenPlacement:
-    """The outcome: the pool by name, its facts, and what pods need to land there.
+    """The chosen placement: the pool by name, its facts, and what pods need to land there.
 
-    `alike` are the pools of the same kind that a worker fits, as they are preferred.
+    `alike` are the pools of the same kind that a worker fits, in the order of preference.
     """
 
     name: str
@@ -47,9 +46,9 @@ class ChosenPlacement:
 def resolve_placement(
     context: JobResolution, shape: WorkerShape, workers: int, has_launcher: bool
 ) -> ChosenPlacement | None:
-    """The pool for this shape: the named one, else the first in the cluster file that fits the whole run.
+    """Choose the pool for this shape: the named one, else the cluster's first that fits the whole run.
 
-    Where none does, the first where one worker fits: the proofs tell what is too much there.
+    If none fits the run, choose the first that fits one worker: the proofs report what is too much there.
     """
     everywhere = context.cluster.spec.node_pools
     pools = {name: everywhere[name] for name in team_pools(context.cluster.spec, context.team.name)}
@@ -90,7 +89,7 @@ def resolve_placement(
 
 
 def gpu_model(context: JobResolution, gpus: int) -> str | None:
-    """The GPU model asked for; a default model counts only for jobs with GPUs."""
+    """Return the GPU model asked for; a default model counts only for jobs with GPUs."""
     spec = context.spec.spec
     if spec.gpu and spec.gpu.model:
         return spec.gpu.model
@@ -107,7 +106,7 @@ def gpu_model(context: JobResolution, gpus: int) -> str | None:
 def _is_taken(
     context: JobResolution, shape: WorkerShape, name: str, pools: dict[str, NodePool], workers: int
 ) -> bool:
-    """Whether the pool that the spec names is the team's, and large enough for a worker."""
+    """Return whether the pool that the spec names is the team's, and large enough for a worker."""
     if not _is_allowed(context, name, pools):
         return False
     field, reason = misfit(pools[name], shape)
@@ -126,7 +125,7 @@ def _is_taken(
 
 
 def _told_by(field: str, help: str, pools: dict[str, NodePool], shape: WorkerShape) -> tuple[Rule, str]:
-    """The rule that tells what keeps a worker off its pools, and its help."""
+    """Return the rule that reports what keeps a worker off its pools, and its help."""
     if field == "mig":
         slices = sorted({one.gpu.mig for one in pools.values() if one.gpu and one.gpu.mig})
         if not slices:
@@ -143,7 +142,7 @@ def _told_by(field: str, help: str, pools: dict[str, NodePool], shape: WorkerSha
 
 
 def check_on_pool(context: JobResolution, image: PulledImage, chosen: ChosenPlacement, gpus: int) -> None:
-    """What is to be known of the image on the pool, where catalog or cluster state anything about it."""
+    """Check the image on the chosen pool, if the catalog or the cluster states anything to compare."""
     pool, wanted = chosen.node_pool, context.catalog.requirements
     is_stated = pool.processor != "amd64" or (pool.gpu and pool.gpu.driver) or (wanted and wanted.tier)
     if is_stated or any(one.architectures != ("amd64",) for one in context.catalog.images.values()):
@@ -153,7 +152,7 @@ def check_on_pool(context: JobResolution, image: PulledImage, chosen: ChosenPlac
 
 
 def _is_allowed(context: JobResolution, name: str, pools: dict[str, NodePool]) -> bool:
-    """Whether a named pool exists, and the team has quota there."""
+    """Return whether a named pool exists and the team has quota there."""
     if name in pools:
         return True
     where = context.where("placement", "nodePool")
@@ -172,9 +171,10 @@ def _is_allowed(context: JobResolution, name: str, pools: dict[str, NodePool]) -
 def _fitting(
     context: JobResolution, shape: WorkerShape, pools: dict[str, NodePool], workers: int
 ) -> list[str]:
-    """The pools where a worker fits, as they are preferred.
+    """Return the pools where a worker fits, in the order of preference.
 
-    Jobs without GPUs prefer pools without them, and never leave those for want of room; spot is only by request.
+    Jobs without GPUs prefer pools without them, and never leave those for lack of room; spot is only by
+    request.
     """
     names = sorted(pools, key=lambda name: (pools[name].gpu is not None) if not shape.gpus else False)
     offered = [name for name in names if shape.capacity or pools[name].capacity == "on-demand"]
@@ -192,7 +192,7 @@ def _fitting(
     reasons = "; ".join(
         f"{name}: {misfit(pools[name], shape)[1] or 'spot nodes, which a run must ask for'}" for name in names
     )
-    # To blame is what keeps the worker off the pool that comes nearest.
+    # The cause is what keeps the worker off the pool that comes nearest.
     fields = [misfit(pools[name], shape)[0] for name in names]
     blamed = max(fields, key=lambda field: FIELDS.index(field) if field else -1) or "gpus"
     room = {name: pools[name] for name in offered}
@@ -222,7 +222,7 @@ def _roomy(
     workers: int,
     launcher: PodDemand | None,
 ) -> str:
-    """The first of these pools that fits the whole run; the first of all where none does."""
+    """Return the first of these pools that fits the whole run; the first of all if none does."""
     for name in names:
         wanted = PodDemand(
             workers, shape.gpus, shape.whole("cpu"), shape.whole("memory"), shape.others_on(pools[name])
@@ -234,10 +234,10 @@ def _roomy(
 
 
 def _launcher_pool(pools: dict[str, NodePool], worker_pool: str, shape: WorkerShape) -> str:
-    """A dedicated launcher needs no GPU: the first on-demand pool without them, else where the workers are.
+    """Return the pool of a dedicated launcher: the first on-demand one without GPUs, else the workers'.
 
-    Its nodes have the processors of the workers' even where the image is built for several: mpirun starts
-    daemons there and hands them paths of its own (open-mpi/ompi#11781); MPICH cannot do without (pmodels/mpich#6008).
+    Its nodes have the same processors as the workers' even if the image is built for several: mpirun starts
+    daemons there and passes them its own paths (open-mpi/ompi#11781); MPICH requires it (pmodels/mpich#6008).
     """
     return next(
         (
@@ -268,7 +268,7 @@ def _pool(name: str, pool: NodePool) -> TargetPool:
 
 
 def _topology(context: JobResolution, name: str, pool: NodePool) -> tuple[str, str] | None:
-    """Kueue's topology annotation for the workers: its kind and the node label, or None."""
+    """Return Kueue's topology annotation for the workers, as its kind and the node label, or None."""
     asked = context.spec.spec.placement.topology if context.spec.spec.placement else None
     levels = {level.name: level.label for level in context.cluster.spec.topology}
     for kind in ("required", "preferred"):
@@ -295,6 +295,6 @@ def _topology(context: JobResolution, name: str, pool: NodePool) -> tuple[str, s
         else:
             return (f"podset-{kind}-topology", levels[level])
     # A pod set without a request is never placed on a flavor with topology (Kueue: "supports only
-    # TopologyAwareScheduling"), so pools with topology always carry one.
+    # TopologyAwareScheduling"), so pods in pools with topology always have one.
     is_placed = pool.topology and context.cluster.spec.gang == "kueue"
     return ("podset-unconstrained-topology", "true") if is_placed else None

@@ -1,4 +1,4 @@
-"""A cluster file becomes the platform facts that generators and checks read."""
+"""The platform facts of a cluster file, which generators and checks read."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from gangplan.model.version import NOT_INSTALLED, Version, parse_version
 from gangplan.spec.cluster import Cluster
 from gangplan.workspace import ClusterFile
 
-# Where DNS pods stand. NetworkPolicy matches the pod's own port: CoreDNS listens on 53, OpenShift's
-# DNS operator on 5353 behind a Service on 53.
+# Where DNS pods are. NetworkPolicy matches the pod's own port: CoreDNS listens on 53, OpenShift's DNS
+# operator on 5353 behind a Service on 53.
 KUBE_DNS = DnsService("kube-system", (("k8s-app", "kube-dns"),), (53,))
 OPENSHIFT_DNS = DnsService(
     "openshift-dns", (("dns.operator.openshift.io/daemonset-dns", "default"),), (5353,)
@@ -17,7 +17,7 @@ OPENSHIFT_DNS = DnsService(
 
 
 def resolve_platform(cluster: ClusterFile) -> Platform:
-    """The platform facts of one cluster. Kueue counts only where it starts the runs."""
+    """Return the platform facts of one cluster. Kueue counts only if it starts the runs."""
     spec = cluster.spec
     versions = spec.versions
     trainer = parse_version(versions.trainer) if versions.trainer else NOT_INSTALLED
@@ -43,7 +43,7 @@ def resolve_platform(cluster: ClusterFile) -> Platform:
 
 
 def _pinned_jobset(trainer: Version) -> Version:
-    """The JobSet that a Trainer brings; for one that is not known, the newest."""
+    """Return the JobSet that a version of Trainer brings; for an unknown version, the newest."""
     if trainer == NOT_INSTALLED:
         return NOT_INSTALLED
     line = TRAINER.get(trainer.line) or list(TRAINER.values())[-1]

@@ -1,6 +1,6 @@
-"""Pod Security levels that the platform states for teams: shown, over, or needed by no run.
+"""Pod Security levels that the platform grants teams: raised, expired, or needed by no run.
 
-The level is the platform's to give, like a namespace: it stands in the cluster's file with a reason and a last day.
+The platform grants the level, like a namespace: the cluster's file states it with a reason and a last day.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gangplan.workspace import ClusterFile, Workspace
 
 
 def raised_levels(cluster: ClusterFile) -> Iterator[Finding]:
-    """The levels beyond restricted, each with its reason, so that whoever reads a report sees them."""
+    """Yield the levels weaker than restricted, each with its reason, so that readers of a report see them."""
     for team, stated in _stated(cluster):
         message = (
             f"the namespace of team {team} enforces Pod Security {stated.level} instead of restricted until"
@@ -36,7 +36,7 @@ def raised_levels(cluster: ClusterFile) -> Iterator[Finding]:
 def expired_levels(
     workspace: Workspace, today: datetime.date, teams: Collection[str] = ()
 ) -> Iterator[Finding]:
-    """Levels whose last day is over. Labels of namespaces know no end, so somebody must take them away."""
+    """Yield levels whose last day is over. Namespace labels do not expire, so somebody must remove them."""
     for cluster in workspace.clusters.values():
         for team, stated in _stated(cluster):
             if (not teams or team in teams) and datetime.date.fromisoformat(stated.until) < today:
@@ -50,7 +50,7 @@ def expired_levels(
 
 
 def unneeded_levels(workspace: Workspace, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Levels that no run of the team needs, by the findings about all runs."""
+    """Yield levels that no run of the team needs, judged by the findings about all runs."""
     used = {
         (cluster, one.object_ref.split("/")[1])
         for one in findings

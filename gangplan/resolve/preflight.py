@@ -9,7 +9,7 @@ from gangplan.spec.catalog import Image
 
 
 def resolve_preflight(context: JobResolution, name: str, image: Image, framework: Framework) -> str:
-    """The program of the image; empty with a finding where it has none, or where no mpirun starts its ranks."""
+    """Return the image's preflight program; empty, with a finding, without a program or without mpirun."""
     where = context.where("preflight")
     if framework not in BY_MPI:
         context.report(

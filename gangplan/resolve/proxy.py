@@ -1,7 +1,7 @@
-"""The cluster's HTTP proxy: where it stands, which runs reach it, and what these are told of it.
+"""The cluster's HTTP proxy: its address, the runs that can reach it, and their variables.
 
 Only runs whose egress opens the proxy get its variables. For any other run they would turn connections that
-its policies allow into ones that they deny: programs that read HTTPS_PROXY ask the proxy even for a store
+its policies allow into ones that they deny: programs that read HTTPS_PROXY use the proxy even for a store
 that the run could reach directly.
 """
 
@@ -17,12 +17,12 @@ from gangplan.resolve.data_plan import DataPlan
 from gangplan.spec.cluster import Proxy
 
 INTERNET = "internet"
-# What Go, Python and curl take a URL without a port to mean, by its scheme.
+# The default ports that Go, Python and curl use for a URL without a port, by its scheme.
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def proxy_egress(proxy: Proxy) -> tuple[Egress, ...]:
-    """Where the proxy stands, as network policies need it; empty when only a name is known."""
+    """Return the addresses of the proxy as network policies need them; empty if only a name is known."""
     ports = [_port(url) for url in (proxy.http, proxy.https)]
     if proxy.addresses:
         found = {cidr: sorted(set(ports)) for cidr in proxy.addresses}
@@ -37,7 +37,7 @@ def proxy_egress(proxy: Proxy) -> tuple[Egress, ...]:
 
 
 def literal_address(url: str) -> str:
-    """The address in a URL as a range of one; empty for a name."""
+    """Return the address in a URL as a single-address range; empty for a name."""
     try:
         return str(ip_network(ip_address(urlsplit(url).hostname or "")))
     except ValueError:
@@ -45,7 +45,7 @@ def literal_address(url: str) -> str:
 
 
 def add_proxy(context: JobResolution, data: DataPlan, egress: Sequence[Egress]) -> None:
-    """The variables of a run that can reach the proxy; values of any other layer win over them."""
+    """Set the proxy variables of a run that can reach the proxy; values of any other layer override them."""
     proxy = context.cluster.spec.proxy
     if proxy is None or not uses_proxy(proxy, egress):
         return
@@ -60,7 +60,7 @@ def add_proxy(context: JobResolution, data: DataPlan, egress: Sequence[Egress]) 
 
 
 def _origins(context: JobResolution, data: DataPlan, name: str) -> Origins:
-    """What a variable comes from; what is reached without the proxy, also from stores that are reached directly."""
+    """Return the origins of a variable; NO_PROXY also has those of stores that are reached directly."""
     field = {"HTTP_PROXY": "http", "HTTPS_PROXY": "https", "NO_PROXY": "noProxy"}[name]
     found = [ValueOrigin("cluster", ("proxy", field))]
     around = [ValueOrigin("spec", ("network", "egress")), ValueOrigin("cluster", ("egress",))]
@@ -75,19 +75,19 @@ def _origins(context: JobResolution, data: DataPlan, name: str) -> Origins:
 
 
 def _stores(context: JobResolution, data: DataPlan) -> list[str]:
-    """The connections whose addresses the pods of a run are told."""
+    """Return the connections whose addresses the pods of a run get."""
     fetched = (one.fetch.partition("/")[0] for one in context.spec.spec.steps if one.fetch)
     return [name for name in (data.connection, *fetched) if name in context.team.spec.connections]
 
 
 def uses_proxy(proxy: Proxy, egress: Sequence[Egress]) -> bool:
-    """Whether what a run may reach holds the proxy; where nobody knows its address, whether it may reach anything."""
+    """Return whether a run may reach the proxy or, if its address is unknown, anything at all."""
     targets = proxy_egress(proxy)
     return bool(egress) and all(any(_holds(one, target) for one in egress) for target in targets)
 
 
 def _direct(context: JobResolution, data: DataPlan, proxy: Proxy, egress: Iterable[Egress]) -> Iterator[str]:
-    """Names and ranges that a run reaches without the proxy: its own pods, services, and direct endpoints."""
+    """Yield what a run reaches without the proxy: its own pods, services, and direct endpoints."""
     job = context.spec.spec.name or context.spec.source.stem
     yield from (".svc", f".{context.cluster.spec.domain}", f".{job}-{PLACEHOLDER}", "localhost", "127.0.0.1")
     yield from proxy.no_proxy
@@ -101,7 +101,7 @@ def _direct(context: JobResolution, data: DataPlan, proxy: Proxy, egress: Iterab
 
 
 def _holds(one: Egress, target: Egress) -> bool:
-    """Whether one opening covers another: its addresses and its ports."""
+    """Return whether one opening covers another, with its addresses and ports."""
     whole, part = ip_network(one.cidr), ip_network(target.cidr)
     if whole.version != part.version or not set(target.ports) <= set(one.ports):
         return False

@@ -7,7 +7,10 @@ from gangplan.rules.queues import QUEUE_UNKNOWN
 
 
 def resolve_queue(context: JobResolution) -> str:
-    """The LocalQueue that the spec names, else the team's own; Volcano's queue with that, "" with neither."""
+    """Return the LocalQueue that the spec names, else the team's own.
+
+    With Volcano it is the team's Volcano queue, with other schedulers "".
+    """
     cluster, wanted = context.cluster.spec, context.spec.spec.queue
     own = cluster.teams[context.team.name]
     if (trial := context.spec.trial) is not None:
@@ -24,7 +27,7 @@ def resolve_queue(context: JobResolution) -> str:
 
 
 def _uncapped(context: JobResolution, at_once: int) -> None:
-    """Only Kueue holds the trials of a sweep back."""
+    """Report that the cluster cannot limit the trials of a sweep; only its own Kueue does."""
     from gangplan.rules.sweeps import SWEEP_NEEDS_KUEUE  # few workspaces have sweeps
 
     name, gang = context.cluster.name, context.cluster.spec.gang

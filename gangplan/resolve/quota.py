@@ -11,7 +11,7 @@ from gangplan.spec.cluster import Cluster
 from gangplan.spec.nodes import NodePool
 from gangplan.spec.queues import Share, TeamQueue
 
-# The cohort of all teams where a cluster file declares none.
+# The cohort of all teams if a cluster file declares none.
 COHORT = "training"
 ONE = Quantity.of(1)
 
@@ -19,23 +19,23 @@ Amounts = dict[str, Quantity]  # resource -> amount
 
 
 def weight_of(team: TeamQueue) -> Quantity:
-    """A team's fair share; 1 unless stated."""
+    """Return a team's fair share; 1 unless stated."""
     return ONE if team.weight is None else team.weight
 
 
 def cohort_of(cluster: Cluster, team: TeamQueue) -> str:
-    """The cohort that a team is in. Checks make sure that there is one to name."""
+    """Return the cohort that a team is in. Checks make sure that it names one if there are several."""
     return team.cohort or next(iter(cluster.cohorts), COHORT)
 
 
 def team_pools(cluster: Cluster, team: str) -> tuple[str, ...]:
-    """The pools that a team may use, in the cluster's order of preference."""
+    """Return the pools that a team may use, in the cluster's order of preference."""
     stated = cluster.teams[team].quota if team in cluster.teams else None
     return tuple(name for name in cluster.node_pools if stated is None or name in stated)
 
 
 def all_shares(cluster: Cluster) -> dict[str, dict[str, Amounts]]:
-    """What is always there for each team, by pool and resource: its stated quota, else its part of the rest."""
+    """Return each team's guaranteed amounts by pool and resource: its quota, else a part of the rest."""
     pools, teams = cluster.node_pools, cluster.teams
     shares: dict[str, dict[str, Amounts]] = {name: {} for name in teams}
     weights = {name: weight_of(team).nano for name, team in teams.items() if team.quota is None}
@@ -49,7 +49,7 @@ def all_shares(cluster: Cluster) -> dict[str, dict[str, Amounts]]:
 
 
 def _parts_of_rest(pool: NodePool, rest: Amounts, weights: Mapping[str, int]) -> dict[str, Amounts]:
-    """What stated quotas leave of a pool, shared by weight among the teams that state none."""
+    """Divide what stated quotas leave of a pool by weight among the teams that state none."""
     if pool.gpu:
         gpus = _by_weight(rest[pool.gpu.resource].value(), weights)
         return {team: amounts_of(Share(gpus=count), pool) for team, count in gpus.items()}
@@ -61,7 +61,7 @@ def _parts_of_rest(pool: NodePool, rest: Amounts, weights: Mapping[str, int]) ->
 
 
 def rest_of(cluster: Cluster, name: str) -> Amounts:
-    """What no stated quota of a team or cohort takes of a pool; never below zero."""
+    """Return what the stated quotas of teams and cohorts leave of a pool; never below zero."""
     pool = cluster.node_pools[name]
     stated = [team.quota for team in cluster.teams.values()] + [
         cohort.quota for cohort in cluster.cohorts.values()
@@ -76,7 +76,7 @@ def rest_of(cluster: Cluster, name: str) -> Amounts:
 
 
 def _by_weight(count: int, weights: Mapping[str, int]) -> dict[str, int]:
-    """Whole devices by weight: what rounding leaves goes to the largest remainders, then by name."""
+    """Divide whole devices by weight; the rest from rounding goes to the largest remainders, then by name."""
     whole = sum(weights.values())
     if not whole:
         return dict.fromkeys(weights, 0)
@@ -90,7 +90,7 @@ def _by_weight(count: int, weights: Mapping[str, int]) -> dict[str, int]:
 def quotas_of(
     cluster: Cluster, team: str, shares: Mapping[str, Amounts], flavors: Mapping[str, str]
 ) -> tuple[FlavorQuota, ...]:
-    """The quotas of a team's queue; `flavors` names the flavor of each pool."""
+    """Return the quotas of a team's queue; `flavors` names the flavor of each pool."""
     queue = cluster.teams[team]
     return tuple(
         _flavor_quota(
@@ -105,7 +105,7 @@ def quotas_of(
 
 
 def cohort_quotas(cluster: Cluster, name: str, flavors: Mapping[str, str]) -> tuple[FlavorQuota, ...]:
-    """What a cohort itself has and may exchange with its parent: every pool that it says something of."""
+    """Return a cohort's own quotas and limits, for every pool that its block concerns."""
     cohort = cluster.cohorts[name]
     named = {*cohort.quota, *(cohort.borrow or ()), *(cohort.lend or ())}
     is_limited = cohort.borrow is not None or cohort.lend is not None
@@ -123,7 +123,7 @@ def cohort_quotas(cluster: Cluster, name: str, flavors: Mapping[str, str]) -> tu
 
 
 def _limit(cluster: Cluster, shares: dict[str, Share] | None, pool: str) -> Amounts | None:
-    """A limit on borrowing or lending; None is no limit, and a pool left out of a stated one is zero."""
+    """Return a borrowing or lending limit; None is no limit, and a pool missing from a stated one is zero."""
     if shares is None:
         return None
     return amounts_of(shares.get(pool, Share()), cluster.node_pools[pool])
@@ -147,5 +147,5 @@ def _flavor_quota(
 
 
 def gpu_resources(cluster: Cluster) -> set[str]:
-    """The names under which the cluster's pools offer GPUs."""
+    """Return the names of the resources under which the cluster's pools offer GPUs."""
     return {pool.gpu.resource for pool in cluster.node_pools.values() if pool.gpu}

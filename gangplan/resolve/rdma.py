@@ -16,7 +16,10 @@ NONE: tuple[Devices, Fabric] = ((), Fabric())
 
 
 def rdma(context: JobResolution, name: str, pool: NodePool, gpus: int) -> tuple[Devices, Fabric]:
-    """RDMA devices of a worker with so many GPUs, by resource, and their networks; when asked for and there."""
+    """Return the RDMA devices of a worker with so many GPUs, by resource, and their networks.
+
+    Both are empty unless the spec asks for RDMA and the pool has it.
+    """
     network = context.spec.spec.network
     wanted = network.rdma if network else "off"
     if wanted == "off":
@@ -63,13 +66,13 @@ def _access(context: JobResolution, pool: NodePool) -> FabricAccess:
 
 
 def _counts(context: JobResolution, name: str, pool: NodePool, wanted: str | int, gpus: int) -> list[int]:
-    """Devices of one worker on each rail of its pool."""
+    """Return the number of devices of one worker on each rail of its pool."""
     most = [rail.most for rail in pool.rails]
     if wanted == "all":
         return most
     if wanted in ("auto", "required"):
-        # Nobody knows before it runs which GPUs of a node a worker gets, so it takes part in every rail:
-        # the nearest card of each GPU is among them.
+        # Which GPUs of a node a worker gets is unknown before it runs, so it gets devices of every rail: the
+        # nearest card of each GPU is among them.
         whole = pool.gpu.count if pool.gpu else 0
         return [max(1, each * gpus // whole) if whole else 1 for each in most]
     number = gpus if wanted == "per-gpu" else int(wanted)
@@ -92,7 +95,7 @@ def _counts(context: JobResolution, name: str, pool: NodePool, wanted: str | int
 
 
 def _dealt(number: int, most: Sequence[int]) -> list[int]:
-    """So many devices dealt out to the rails in turn, to each no more than it has."""
+    """Distribute devices over the rails in turn, to each at most as many as it has."""
     counts = [0] * len(most)
     while sum(counts) < min(number, sum(most)):
         for at, limit in enumerate(most):
@@ -102,7 +105,7 @@ def _dealt(number: int, most: Sequence[int]) -> list[int]:
 
 
 def _fabric(taken: Sequence[tuple[PoolRdma, int]], access: FabricAccess) -> Fabric:
-    """The networks, interfaces and cards of the devices that a worker takes, and what else the fabric gives."""
+    """Return the networks, interfaces and cards of a worker's devices, and the fabric's access."""
     networks = [one for rail, count in taken for one in _attached(rail, count)]
     interfaces = [rail.interface for rail, _ in taken if rail.interface]
     hcas = [card for rail, _ in taken for card in rail.hcas]
@@ -112,10 +115,10 @@ def _fabric(taken: Sequence[tuple[PoolRdma, int]], access: FabricAccess) -> Fabr
 
 
 def _attached(rail: PoolRdma, count: int) -> tuple[str, ...]:
-    """The networks of a rail, one for each device.
+    """Return the networks of a rail, one for each device.
 
-    Multus gives the devices of a resource one by one to the networks that name it, so a network stands as often
-    as a worker has devices (multus-cni v4, pkg/k8sclient: getKubernetesDelegate).
+    Multus gives the devices of a resource one by one to the networks that name it, so a network is listed as
+    often as a worker has devices of it (multus-cni v4, pkg/k8sclient: getKubernetesDelegate).
     """
     if rail.shared or not rail.networks:
         return rail.networks

@@ -1,4 +1,4 @@
-"""Whether a pool takes a whole run: by the most that the team can ever get there, and by its nodes."""
+"""Whether a pool can take a whole run: by the most that the team can ever get there, and by its nodes."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class PodDemand:
 
 
 def launcher_of(context: JobResolution, workers: int) -> PodDemand:
-    """A dedicated launcher: what the spec asks for it, else by the number of workers. It needs no GPU."""
+    """Return a dedicated launcher's demand: as the spec states, else by the number of workers; never GPUs."""
     asked = context.spec.spec.launcher or Launcher()
     cpu, memory = launcher_size(workers)
     return PodDemand(1, 0, asked.cpu or cpu, asked.memory or memory)
 
 
 def takes_all(context: JobResolution, name: str, workers: PodDemand, launcher: PodDemand | None) -> bool:
-    """Whether a pool can hold all workers at once on an idle cluster; `launcher` where it runs beside them.
+    """Return whether an idle pool holds all workers at once, with `launcher` if it runs there too.
 
-    An estimate by the cluster file alone: a pool that it passes over would refuse the run; one that it takes
-    may still do so, which the proofs tell.
+    This is an estimate from the cluster file alone: a pool that it rejects would refuse the run; one that it
+    accepts may still refuse it, which the proofs report.
     """
     spec = context.cluster.spec
     pool = spec.node_pools[name]
@@ -48,7 +48,7 @@ def takes_all(context: JobResolution, name: str, workers: PodDemand, launcher: P
 
 
 def _slots(pool: NodePool, demand: PodDemand) -> int:
-    """How many of these pods one empty node holds."""
+    """Return how many of these pods fit on one empty node."""
     cpu, memory = free_per_node(pool)
     counts = [
         has.nano // wants.nano for has, wants in ((cpu, demand.cpu), (memory, demand.memory)) if wants > ZERO

@@ -1,4 +1,4 @@
-"""What a job registers: a version of a model, of which there is one, once others are complete."""
+"""The model version that a job registers: there is only one, once other jobs are complete."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gangplan.workspace import SpecFile, Workspace
 
 
 def model_env(model: Model) -> dict[str, EnvVar]:
-    """The variables that tell the command what to register."""
+    """Return the variables with the model that the command should register."""
     return {
         name: EnvVar(name, getattr(model, field), origins=(ValueOrigin("spec", ("model", field)),))
         for name, field in MODEL_ENV.items()
@@ -24,7 +24,7 @@ def model_env(model: Model) -> dict[str, EnvVar]:
 
 
 def add_model(context: JobResolution, workspace: Workspace, job: Job) -> Job:
-    """The job with the model that it registers, and findings about that."""
+    """Return the job with the model that it registers, and report findings about it."""
     model = context.spec.spec.model
     assert model is not None
     if not context.spec.spec.after:
@@ -38,7 +38,7 @@ def add_model(context: JobResolution, workspace: Workspace, job: Job) -> Job:
 
 
 def _others(context: JobResolution, workspace: Workspace, model: Model) -> Iterator[tuple[str, str]]:
-    """Who else registers it: another job of the team, whatever its state, or the same one on another cluster."""
+    """Yield who else registers the version, in any state: another job, or this one on another cluster."""
     own = step_of(workspace, context.spec.source)
     if len(own.clusters) > 1 and context.cluster.name != own.clusters[0]:
         help = f"Write clusters: [{own.clusters[0]}]; one cluster registers it."
@@ -52,7 +52,7 @@ def _others(context: JobResolution, workspace: Workspace, model: Model) -> Itera
 
 
 def _may_register(workspace: Workspace, file: SpecFile) -> bool:
-    """Whether the words are in a file at all, or in a template that it may name; most need not be parsed."""
+    """Return whether a file contains `model`, or `template`, which may add one; most need not be parsed."""
     try:
         with (workspace.root / file.file).open("rb") as stream:
             data = stream.read(MOST_BYTES)

@@ -1,4 +1,4 @@
-"""Roles beside the workers: parameter servers, a chief, an evaluator, data loaders."""
+"""Roles in addition to the workers: parameter servers, a chief, an evaluator, data loaders."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TAKEN = ("node", "launcher", "worker", "workers", "dataset-initializer", "model-
 def resolve_roles(
     context: JobResolution, image: PulledImage, placement: ChosenPlacement, shape: WorkerShape
 ) -> tuple[Role, ...]:
-    """Each role with its image, its amounts and the pool that it goes to, by name."""
+    """Return each role, by name, with its image, its resources and its pool."""
     asked = context.spec.spec.roles
     if not asked:
         return ()
@@ -71,7 +71,7 @@ def shaped(
     one: Asked | Step,
     at: tuple[str | int, ...],
 ) -> Role | None:
-    """The pods of a role, or of a step, which is at a path of the spec; None where they cannot be."""
+    """Return the pods of a role or step at a path of the spec, or None and report why not."""
     reference = image.reference
     what = f"{'step' if isinstance(one, Step) else 'role'} '{name}'"
     if one.image is not None:

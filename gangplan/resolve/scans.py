@@ -1,6 +1,6 @@
 """Reports of image scanners below images/scans/: how many critical and high vulnerabilities each image has.
 
-Read are the JSON reports of Trivy (`trivy image --format json`, SchemaVersion 2: Metadata.RepoDigests,
+Supported are the JSON reports of Trivy (`trivy image --format json`, SchemaVersion 2: Metadata.RepoDigests,
 Results[].Vulnerabilities[].Severity) and of Clair v4 (`clairctl report --out json`: manifest_hash,
 vulnerabilities{}.normalized_severity, package_vulnerabilities).
 """
@@ -27,7 +27,7 @@ HELP = "Write the report with `trivy image --format json IMAGE@DIGEST` or `clair
 
 @dataclass(frozen=True, slots=True, order=True)
 class Scan:
-    """What a scanner found in the image of a digest: different vulnerabilities, counted once each."""
+    """What a scanner found in the image of a digest: distinct vulnerabilities, each counted once."""
 
     digest: str
     critical: int
@@ -35,7 +35,7 @@ class Scan:
 
 
 def scan_results(root: Path) -> tuple[Scan, ...]:
-    """The images of all reports that can be read, by digest; of several reports of one image the worst."""
+    """Return the images of all readable reports, by digest; of several reports of one image the worst."""
     worst: dict[str, Scan] = {}
     for scan in _read(root)[0]:
         known = worst.get(scan.digest)
@@ -45,7 +45,7 @@ def scan_results(root: Path) -> tuple[Scan, ...]:
 
 
 def check_scans(root: Path) -> list[Finding]:
-    """The reports that say nothing about an image: evidence that cannot be read is none."""
+    """Report scan reports that identify no image: unreadable evidence is no evidence."""
     return list(_read(root)[1])
 
 
@@ -62,7 +62,7 @@ def _read(root: Path) -> tuple[list[Scan], list[Finding]]:
 
 @cache
 def _report(path: Path, _changed_ns: int) -> tuple[tuple[Scan, ...], str]:
-    """What one report says, and what is wrong with it; read once as long as the file does not change."""
+    """Return the scans of one report and what is wrong with it; cached until the file changes."""
     try:
         report = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as problem:
@@ -72,8 +72,8 @@ def _report(path: Path, _changed_ns: int) -> tuple[tuple[Scan, ...], str]:
 
 
 def _scans(report: dict[str, Any]) -> Iterator[Scan]:
-    """One entry per digest that the report is about."""
-    if "SchemaVersion" in report:  # Trivy leaves Results out when there are none
+    """Yield one entry for each digest that the report is about."""
+    if "SchemaVersion" in report:  # Trivy omits Results if there are none
         metadata = report.get("Metadata") or {}
         texts = [str(report.get("ArtifactName", "")), *map(str, metadata.get("RepoDigests") or ())]
         severities = {

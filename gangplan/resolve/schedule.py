@@ -1,4 +1,4 @@
-"""When runs of a job start by themselves: who starts them on the cluster, and which starts are lost."""
+"""Scheduled runs: what starts them on the cluster, and which starts are missed."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ from gangplan.rules.schedules import (
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.job import Schedule as Asked
 
-# Starts within the deadline from which on the controller warns of each (pkg/controller/cronjob/utils.go).
+# With more missed starts than this within the deadline, the controller warns
+# (pkg/controller/cronjob/utils.go).
 MOST_MISSED = 100
-# 1 January of the year that starts are looked at from, in seconds since 1970.
+# 1 January of the first year in which starts are checked, in seconds since 1970.
 _BEGIN = (FIRST - 1970) * 365 * 86400
 
 
 def backend_of(cluster: Cluster) -> str:
-    """What starts scheduled runs on a cluster: cronjob or commit; empty where nothing does."""
+    """Return what starts scheduled runs on a cluster: cronjob or commit; empty if nothing does."""
     offered = cluster.schedules
     if offered is None:
         return ""
@@ -42,8 +43,10 @@ def backend_of(cluster: Cluster) -> str:
 
 
 def add_schedule(context: JobResolution, job: Job, asked: Asked, field: str = "schedule") -> Job:
-    """The job with its schedule, and findings about it; or with one that its `field` leads to, which is judged
-    where it is written."""
+    """Return the job with its schedule, or with one that `field` leads to, and report findings.
+
+    A schedule of another job is checked where it is written.
+    """
     backend = backend_of(context.cluster.spec)
     if not backend:
         message = f"cluster {context.cluster.name} offers no schedules"
@@ -67,10 +70,10 @@ def add_schedule(context: JobResolution, job: Job, asked: Asked, field: str = "s
 
 
 def _proxied(job: Job) -> tuple[EnvVar, ...]:
-    """The variables of dated runs: their pods are below names of their own, which no proxy is asked for.
+    """Return the variables of dated runs, with the names of their pods in NO_PROXY.
 
-    The runtime is there before the run, so each pod reads the run's name from its label (JobSet v0.10 to v0.12),
-    into a variable that stands before NO_PROXY: a variable sees those before it alone.
+    The runtime exists before the run, so each pod reads the run's name from its label (JobSet v0.10 to v0.12)
+    into a variable that must come before NO_PROXY: a variable can use only those before it.
     """
     own = f".{job.name}-{PLACEHOLDER}"
     found = [_reading(one, own) if own in one.value.split(",") else one for one in job.env]
@@ -80,7 +83,7 @@ def _proxied(job: Job) -> tuple[EnvVar, ...]:
 
 
 def label_variable() -> EnvVar:
-    """The variable that has the name of a dated run, by the label of its pods."""
+    """Return the variable with the name of a dated run, read from the label of its pods."""
     origins = (ValueOrigin("spec", ("env", RUN_NAME), f"env in the spec could set {RUN_NAME}"),)
     return EnvVar(RUN_NAME, field=f"metadata.labels['{TRAINJOB.run_label}']", origins=origins)
 
@@ -93,7 +96,7 @@ def _reading(one: EnvVar, own: str) -> EnvVar:
 
 
 def _unusable(context: JobResolution, job: Job) -> Iterator[tuple[str, str]]:
-    """Fields that put names of pods into the runtime."""
+    """Yield fields that put names of pods into the runtime, with the reason why schedules cannot use them."""
     if job.backend.name != "trainjob":
         yield "schedule", f"schedules start TrainJobs, and here runs are {job.backend.kind}s"
     if job.trial is not None:
@@ -133,7 +136,7 @@ def _check(context: JobResolution, asked: Asked, job: Job) -> None:
 
 
 def _check_gap(context: JobResolution, asked: Asked, job: Job) -> None:
-    """The shortest time between two starts, against the timeout and the deadline for late ones."""
+    """Check the shortest time between two starts against the timeout and the deadline for late ones."""
     found = shortest_gap(asked.cron, asked.time_zone)
     gap = found[0] if found else 0
     at = context.where("schedule", "startingDeadline")
@@ -157,7 +160,7 @@ def _check_gap(context: JobResolution, asked: Asked, job: Job) -> None:
 
 
 def _below(seconds: int) -> int:
-    """A time that is not longer, as people write it."""
+    """Round a time down to one that people would write."""
     unit = HOUR if seconds >= 2 * HOUR else MINUTE
     return max(seconds // unit * unit, min(seconds, MINUTE))
 

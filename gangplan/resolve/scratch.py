@@ -1,4 +1,4 @@
-"""Scratch: what it asks of a worker and its node, and where the program finds it."""
+"""Scratch: what it needs of a worker and its node, and where the program finds it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gangplan.spec.pods import Scratch as Asked
 
 FOLDER = "SCRATCH_DIR"
 VOLUME = "scratch"
-# What a program needs beside its scratch: a Python with its libraries, and the buffers of MPI.
+# The memory of a program without its scratch: a Python with its libraries, and the buffers of MPI.
 _LEAST = parse_memory("1Gi")
 
 
 def asked_scratch(context: JobResolution) -> Scratch | None:
-    """What the spec asks for, in one form; its class is that of the pool where the workers go."""
+    """Return the scratch that the spec asks for, in one form; its storage class depends on the pool."""
     asked = context.spec.spec.scratch
     if asked is None:
         return None
@@ -31,7 +31,7 @@ def asked_scratch(context: JobResolution) -> Scratch | None:
 
 
 def on_pool(scratch: Scratch | None, placement: ChosenPlacement | None) -> Scratch | None:
-    """The same with the class of the pool's local disks, where it is of those."""
+    """Return the scratch with the storage class of the pool's local disks, if it uses them."""
     disk = placement.node_pool.local_disk if placement else None
     if scratch is None or disk is None or scratch.medium != "local":
         return scratch
@@ -39,11 +39,11 @@ def on_pool(scratch: Scratch | None, placement: ChosenPlacement | None) -> Scrat
 
 
 def scratch_mount(context: JobResolution, scratch: Scratch | None) -> list[Mount]:
-    """The volume; only pods that run ranks have it."""
+    """Return the mount of the scratch volume, which only pods that run ranks have."""
     if scratch is None:
         return []
     whole, medium, path = (ValueOrigin("spec", ("scratch", *field)) for field in ((), ("medium",), ("path",)))
-    # A size alone is the whole field.
+    # If only a size is written, it is the whole field.
     size = ValueOrigin("spec", ("scratch", "size")) if isinstance(context.spec.spec.scratch, Asked) else whole
     why = ValueOrigin("", because="scratch is a volume of this kind")
     origins = {
@@ -58,7 +58,7 @@ def scratch_mount(context: JobResolution, scratch: Scratch | None) -> list[Mount
 
 
 def scratch_env(context: JobResolution, scratch: Scratch | None) -> dict[str, EnvVar]:
-    """SCRATCH_DIR, which is nobody else's to set where there is scratch."""
+    """Return SCRATCH_DIR, and report a spec that sets it although the run has scratch."""
     if scratch is None:
         return {}
     spec = context.spec.spec
@@ -77,7 +77,7 @@ def check_scratch(
     placement: ChosenPlacement,
     regimes: tuple[str, ...],
 ) -> None:
-    """Whether memory, the namespace and the pool have room for it, and whether all of it is counted."""
+    """Check that memory, the namespace and the pool have room for scratch, and that all of it is counted."""
     scratch, name, pool = shape.scratch, placement.name, placement.node_pool
     if scratch is None:
         return
@@ -99,7 +99,10 @@ def check_scratch(
 
 
 def _check_memory(context: JobResolution, scratch: Scratch, memory: Quantity) -> None:
-    """Files in memory are counted in that of the container (Kubernetes docs, Volumes: emptyDir)."""
+    """Check that scratch in memory leaves enough: it counts as the container's memory.
+
+    Source: Kubernetes docs, Volumes: emptyDir.
+    """
     least = min(_LEAST, Quantity(memory.nano // 4, memory.format))
     left = memory.nano - scratch.size.nano
     if left >= least.nano:
@@ -116,7 +119,7 @@ def _check_memory(context: JobResolution, scratch: Scratch, memory: Quantity) ->
 
 
 def _check_claims(context: JobResolution, workers: int) -> None:
-    """Each worker's volume is a claim of the namespace while its pod is there, and a quota counts claims."""
+    """Check the limit of claims: each worker's volume is a claim of the namespace while its pod exists."""
     most = context.cluster.spec.limits.objects.claims
     made = sum(claim.size is not None for claim in context.team.spec.claims.values())
     if workers + made > most:
@@ -130,7 +133,7 @@ def _check_claims(context: JobResolution, workers: int) -> None:
 
 
 def _check_encrypted(context: JobResolution, storage_class: str, regimes: tuple[str, ...]) -> None:
-    """Data that must be encrypted at rest is so on local disks, too."""
+    """Check that data which must be encrypted at rest is also encrypted on local disks."""
     asking = sorted(ENCRYPTING & {*regimes})
     known = context.cluster.spec.storage_classes.get(storage_class)
     if not asking or (known and known.encrypted):

@@ -1,4 +1,4 @@
-"""Secrets of the team in the environment and as files, and names that are not the user's to set."""
+"""Secrets of the team as variables and files, and names that users may not set."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data_plan import DataPlan, named_origins
 from gangplan.rules.specs import ENV_RESERVED, ENV_TWICE, SECRET_UNKNOWN
 
-# Names that Trainer sets itself. 2.3 rejects them in trainer.env, older versions overwrite them without
-# a word (mpi.go and torch.go of Trainer v2.3.0); the launch environment of gangplan is reserved too.
+# Names that Trainer sets itself. 2.3 rejects them in trainer.env, older versions overwrite them silently
+# (mpi.go and torch.go of Trainer v2.3.0); the launch environment of gangplan is reserved too.
 RESERVED_ENV = frozenset(
     {
         "OMPI_MCA_orte_default_hostfile",
@@ -40,7 +40,7 @@ RESERVED_ENV = frozenset(
 
 
 def resolve_secrets(context: JobResolution, plan: DataPlan) -> None:
-    """Variables and files of the team's secrets."""
+    """Add the variables and files of the team's secrets to the plan."""
     declared, asked = context.team.spec.secrets, context.spec.spec.secrets
     for name, reference in asked.env.items():
         secret, key = reference.split("/")
@@ -75,7 +75,7 @@ def resolve_secrets(context: JobResolution, plan: DataPlan) -> None:
 
 
 def check_reserved(context: JobResolution) -> None:
-    """Names that belong to Trainer or to the launch."""
+    """Report variables that belong to Trainer or to the launch."""
     for block, names in (("env", context.spec.spec.env), ("secrets", context.spec.spec.secrets.env)):
         for name in names:
             if name in RESERVED_ENV:

@@ -1,4 +1,4 @@
-"""What few runs ask for: its modules are imported for the runs that do, so that the others start sooner."""
+"""Rare features of specs, imported only for runs that use them, so that other runs start sooner."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gangplan.resolve.placement import ChosenPlacement
 
 
 def workers_of(context: JobResolution) -> int:
-    """How many workers the run has; of an elastic one, how many at most."""
+    """Return the number of workers; for an elastic run the largest."""
     asked = context.spec.spec.elastic
     if asked is None:
         workers: int = context.choose("workers", DEFAULT_WORKERS)
@@ -29,7 +29,7 @@ def workers_of(context: JobResolution) -> int:
 def roles_of(
     context: JobResolution, image: PulledImage, placement: ChosenPlacement, shape: WorkerShape
 ) -> tuple[Role, ...]:
-    """The pods beside the workers."""
+    """Return the pods of roles other than the workers."""
     if not context.spec.spec.roles:
         return ()
     from gangplan.resolve.roles import resolve_roles
@@ -45,7 +45,7 @@ def steps_of(
     data: DataPlan,
     timeout_s: int,
 ) -> tuple[Role, ...]:
-    """The pods before the workers, in their order."""
+    """Return the pods of steps before the workers, in their order."""
     if not context.spec.spec.steps:
         return ()
     from gangplan.resolve.steps import resolve_steps
@@ -54,7 +54,7 @@ def steps_of(
 
 
 def endpoints_of(context: JobResolution) -> dict[str, Location]:
-    """The endpoints that an identity and steps must reach, each with the place that asks for it."""
+    """Return the endpoints that an identity and steps must reach, each with the place that asks for it."""
     needed = needed_endpoints(context)
     if not context.spec.spec.steps:
         return needed
@@ -64,7 +64,7 @@ def endpoints_of(context: JobResolution) -> dict[str, Location]:
 
 
 class AfterLosses(NamedTuple):
-    """What follows from an exit code, from a lost worker, and from a failure."""
+    """How the run reacts to an exit code, to a lost worker, and to a failure."""
 
     exit_codes: ExitCodes
     elastic: Elastic | None
@@ -72,7 +72,7 @@ class AfterLosses(NamedTuple):
 
 
 def after_losses(context: JobResolution, image: PulledImage | None, retries: int) -> AfterLosses:
-    """What the spec says of losses."""
+    """Return the spec's settings for losses."""
     exit_codes, elastic, debug = ExitCodes(), None, None
     if context.spec.spec.exit_codes is not None:
         from gangplan.resolve.exits import resolve_exit_codes
@@ -92,7 +92,7 @@ def after_losses(context: JobResolution, image: PulledImage | None, retries: int
 def neighbours_of(
     context: JobResolution, placement: ChosenPlacement
 ) -> tuple[tuple[Neighbour, ...], tuple[str, ...]]:
-    """The other jobs that its workers are near to, and those that they are apart from."""
+    """Return the other jobs that its workers should be near to, and those to be apart from."""
     asked = context.spec.spec.placement
     if asked is None or not (asked.near or asked.apart):
         return (), ()

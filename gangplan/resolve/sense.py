@@ -1,4 +1,4 @@
-"""Whether a worker can train at all: memory and CPU for its GPUs, and ranks that each have one."""
+"""Checks of whether a worker can train: memory and CPU for its GPUs, and a GPU for each rank."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from gangplan.rules.specs import SLOTS_NOT_GPUS
 from gangplan.rules.workers import CPU_TINY, MEMORY_TINY, MIG_SLICES, RANKS_SHARE_GPUS
 from gangplan.spec.nodes import NodePool
 
-# What ranks of these talk by on GPUs, unless the program says otherwise.
+# Frameworks whose ranks use NCCL between GPUs, unless the program chooses otherwise.
 _BY_NCCL = ("torch", "deepspeed", "horovod")
-# A process with a CUDA context and PyTorch's libraries takes so much before it trains.
+# The least memory of a process with a CUDA context and PyTorch's libraries, before it trains.
 _LEAST_MEMORY = Quantity.of(1 << 30)
 _LEAST_CPU = Quantity.of(1)
-# Newer NCCL lets ranks share a GPU with this (experimental).
+# With this variable, newer NCCL lets ranks share a GPU (experimental).
 _SHARING = "NCCL_MULTI_RANK_GPU_ENABLE"
 
 
@@ -34,11 +34,11 @@ def check_sense(
     image: PulledImage | None,
     placement: ChosenPlacement | None,
 ) -> None:
-    """Counts against the cluster's limits, and what a worker with GPUs has for them."""
+    """Check counts against the cluster's limits, and a worker's ranks, CPU and memory against its GPUs."""
     check_counts(context, workers, shape.gpus)
     if shape.gpus:
         _check_ranks(context, shape, workers, slots, image)
-        if placement is not None:  # else no node is large enough, which is told
+        if placement is not None:  # else no node is large enough, which is reported
             _check_amounts(context, shape, placement.node_pool)
             _check_shared(context, placement, workers * slots, image)
 
@@ -46,7 +46,7 @@ def check_sense(
 def _check_ranks(
     context: JobResolution, shape: WorkerShape, workers: int, slots: int, image: PulledImage | None
 ) -> None:
-    """Ranks of a worker against its GPUs."""
+    """Check the number of ranks of a worker against its GPUs."""
     gpus, framework = shape.gpus, image.framework if image else ""
     if shape.mig and gpus > 1:
         context.report(
@@ -73,7 +73,7 @@ def _check_ranks(
 def _check_shared(
     context: JobResolution, placement: ChosenPlacement, ranks: int, image: PulledImage | None
 ) -> None:
-    """Ranks on GPUs of which two can be the same card."""
+    """Check for ranks on shared GPUs, where two may get the same card."""
     gpu = placement.node_pool.gpu
     if gpu is None or not gpu.is_shared or ranks == 1 or _SHARING in context.spec.spec.env:
         return
@@ -95,7 +95,7 @@ def _gpus(count: int) -> str:
 
 
 def _check_amounts(context: JobResolution, shape: WorkerShape, pool: NodePool) -> None:
-    """CPU and memory that the spec says: below what processes with GPUs take, a slip of the unit is likely."""
+    """Check CPU and memory of the spec: amounts too small for processes with GPUs are likely a wrong unit."""
     for rule, name, amount, least in (
         (MEMORY_TINY, "memory", shape.memory, _LEAST_MEMORY),
         (CPU_TINY, "cpu", shape.cpu, _LEAST_CPU),
@@ -116,7 +116,7 @@ def _tiny(
 
 
 def _meant(name: str, amount: Quantity, pool: NodePool) -> str:
-    """The same number in GiB, where the unit may have slipped and a node has so much."""
+    """Return the same number in GiB, if the unit may be wrong and a node has that much."""
     number = re.fullmatch(r"(\d+)(?:[mkM]|Ki|Mi)?", amount.canonical())
     if name != "memory" or number is None:
         return ""
@@ -125,7 +125,7 @@ def _meant(name: str, amount: Quantity, pool: NodePool) -> str:
 
 
 def _share(name: str, shape: WorkerShape, pool: NodePool) -> str:
-    """A fair share of a node for so many GPUs, rounded down; a usual amount where that is nothing."""
+    """Return a fair share of a node for so many GPUs, rounded down; a usual amount if that is zero."""
     usual = Quantity.of(shape.gpus * (64 << 30 if name == "memory" else 8))
     if pool.gpu is None or not pool.gpu.count:
         return written(name, usual)

@@ -1,4 +1,4 @@
-"""What a node pool holds, and what a share of it amounts to in every resource that Kueue counts."""
+"""The capacity of a node pool, and what a share of it is in every resource that Kueue counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MEBIBYTE = 2**20
 
 
 def covered_resources(cluster: Cluster) -> tuple[str, ...]:
-    """Every resource that some pool offers: cpu, memory, then the others by name.
+    """Return every resource that some pool offers: cpu, memory, then the others by name.
 
     One resource group covers them all, so that a pod set takes all of its resources from one flavor; each
     flavor must list them all, in this order (Kueue clusterqueue_webhook.go, v0.19.2).
@@ -22,24 +22,24 @@ def covered_resources(cluster: Cluster) -> tuple[str, ...]:
 
 
 def pool_nodes(pool: NodePool) -> int:
-    """The nodes that quotas are shares of: for a pool that grows, as many as it may have."""
+    """Return the number of nodes that quotas divide: for a pool that grows, the most that it may have."""
     return pool.autoscale.most if pool.autoscale else pool.count
 
 
 def pool_gpus(pool: NodePool) -> int:
-    """GPUs of a pool."""
+    """Return the number of GPUs of a pool."""
     return pool.gpu.count * pool_nodes(pool) if pool.gpu else 0
 
 
 def free_per_node(pool: NodePool) -> tuple[Quantity, Quantity]:
-    """CPU and memory of one node that runs may use: what is allocatable without what DaemonSets request."""
+    """Return CPU and memory of one node that runs may use: allocatable minus the requests of DaemonSets."""
     if pool.daemons is None:
         return pool.cpu, pool.memory
     return pool.cpu - pool.daemons.cpu, pool.memory - pool.daemons.memory
 
 
 def capacity(pool: NodePool) -> dict[str, Quantity]:
-    """What a pool offers to runs, by resource."""
+    """Return what a pool offers to runs, by resource."""
     nodes = pool_nodes(pool)
     cpu, memory = free_per_node(pool)
     others = {name: amount * nodes for name, amount in pool.offered.items()}
@@ -47,12 +47,12 @@ def capacity(pool: NodePool) -> dict[str, Quantity]:
 
 
 def measure(pool: NodePool) -> str:
-    """The resource that shares of the pool are measured in: its GPUs, else CPU."""
+    """Return the resource that measures shares of the pool: its GPUs, else CPU."""
     return pool.gpu.resource if pool.gpu else CPU
 
 
 def fraction(amount: Quantity, numerator: int, denominator: int, resource: str) -> Quantity:
-    """A part of an amount, rounded down to thousandths of a core, whole MiB, pages or devices."""
+    """Return a part of an amount, rounded down to thousandths of a core, whole MiB, pages or devices."""
     if not denominator:
         return ZERO
     part = amount.nano * numerator // denominator
@@ -66,7 +66,7 @@ def fraction(amount: Quantity, numerator: int, denominator: int, resource: str) 
 
 
 def amounts_of(share: Share, pool: NodePool) -> dict[str, Quantity]:
-    """A share of a pool in every resource of the pool.
+    """Return a share of a pool in every resource of the pool.
 
     What the share does not state is in proportion to its measure. A GPU without its part of the CPU and
     memory could be promised and never be reclaimed (kueue#4028).
@@ -88,7 +88,7 @@ def amounts_of(share: Share, pool: NodePool) -> dict[str, Quantity]:
 
 
 def _part(share: Share, pool: NodePool, whole: dict[str, Quantity]) -> tuple[int, int]:
-    """The share as a fraction of the pool, by its measure."""
+    """Return the share as a fraction of the pool, by its measure."""
     if pool.gpu:
         return share.gpus or 0, pool_gpus(pool)
     return (share.cpu.nano if share.cpu else 0), whole[CPU].nano

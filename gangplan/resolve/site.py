@@ -1,4 +1,4 @@
-"""A cluster file becomes the site: flavors, topology, cohorts and queues, as Kueue is to be told of them."""
+"""The site of a cluster file: flavors, topology, cohorts and queues, as Kueue gets them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MULTIKUEUE = "multikueue"
 
 
 def resolve_site(workspace: Workspace, cluster_name: str) -> Site:
-    """The site of a cluster whose file was found sound (`check_site`)."""
+    """Return the site of a cluster whose file has passed its checks (`check_site`)."""
     return _site(workspace.clusters[cluster_name], workspace.teams)
 
 
@@ -90,7 +90,7 @@ def _site(cluster: ClusterFile, teams: Mapping[str, TeamFile]) -> Site:
 
 
 def has_cronjobs(spec: Cluster) -> bool:
-    """Whether CronJobs of the cluster start the runs of schedules."""
+    """Return whether CronJobs of the cluster start scheduled runs."""
     return spec.schedules is not None and spec.schedules.starter(spec.gitops_only) == "cronjob"
 
 
@@ -103,7 +103,7 @@ def _monitor(spec: Cluster) -> Monitor | None:
 
 
 def _topology(spec: Cluster) -> SiteTopology | None:
-    """The topology, where some pool is placed by it. Its levels can never change, so its name tells them."""
+    """Return the topology, if some pool uses it. Its levels are immutable, so its name has their hash."""
     levels = tuple(level.label for level in spec.topology)
     if not any(pool.topology for pool in spec.node_pools.values()):
         return None
@@ -119,7 +119,7 @@ def _flavors(spec: Cluster, platform: Platform) -> tuple[SiteFlavor, ...]:
 
 
 def _flavor(name: str, pool: NodePool, topology: str, platform: Platform) -> SiteFlavor:
-    """A pool's flavor. Once it has a topology it cannot be changed, so its name tells what it holds.
+    """Return a pool's flavor. With a topology it is immutable, so its name has a hash of what it contains.
 
     Kueue fixes nodeLabels, tolerations and topologyName, up to 0.16 nodeTaints too (ResourceFlavor CRD).
     """
@@ -154,7 +154,7 @@ def _cohorts(spec: Cluster, flavors: Mapping[str, str]) -> tuple[SiteCohort, ...
 def _queues(
     spec: Cluster, flavors: Mapping[str, str], namespaces: Mapping[str, str]
 ) -> tuple[SiteQueue, ...]:
-    """One queue per team whose file could be read, by team."""
+    """Return one queue for each team whose file could be read, by team."""
     shares = all_shares(spec)
     queues = []
     for team, queue in sorted(spec.teams.items()):
@@ -187,9 +187,9 @@ def _preempt(rule: Preemption) -> Preempt:
 
 
 def _checks(spec: Cluster, flavors: Mapping[str, str], pools: Mapping[str, object]) -> tuple[QueueCheck, ...]:
-    """The admission checks of a queue that has these pools."""
+    """Return the admission checks of a queue that has these pools."""
     if spec.multi_kueue is not None:
-        # For all flavors: Kueue refuses MultiKueue for some of them.
+        # For all flavors: Kueue refuses MultiKueue for only some of them.
         return (QueueCheck(MULTIKUEUE),)
     growing = [name for name, pool in spec.node_pools.items() if pool.is_asked_for and name in pools]
     return tuple(QueueCheck(f"provision-{name}", (flavors[name],)) for name in growing)
@@ -198,7 +198,7 @@ def _checks(spec: Cluster, flavors: Mapping[str, str], pools: Mapping[str, objec
 def _own_checks(
     spec: Cluster, flavors: Mapping[str, str], team: str, pools: Mapping[str, object]
 ) -> list[QueueCheck]:
-    """The checks that the cluster's file names, where they are about the team and a pool that it has."""
+    """Return the checks in the cluster's file that apply to the team and a pool that it has."""
     found = []
     for name, check in sorted(spec.admission_checks.items()):
         named = [pool for pool in pools if check.pools is None or pool in check.pools]
@@ -217,7 +217,10 @@ def _concurrent(queue: TeamQueue, flavors: Mapping[str, str]) -> Concurrent | No
 
 
 def _provisioning(spec: Cluster) -> tuple[Provisioning, ...]:
-    """The pools that Kueue asks nodes for. Their own devices, CPU and memory are what the autoscaler is asked for."""
+    """Return the pools for which Kueue requests nodes.
+
+    Kueue manages the GPUs of such a pool; without GPUs, no resources are listed as managed.
+    """
     found = []
     for name, pool in spec.node_pools.items():
         if pool.autoscale and pool.autoscale.provisioning_class:
@@ -241,9 +244,9 @@ def _workers(spec: Cluster) -> tuple[RemoteCluster, ...]:
 
 
 def most_by_pool(cluster: ClusterFile, teams: Mapping[str, TeamFile]) -> dict[str, dict[str, Amounts]]:
-    """The most that each team can ever hold at once: team -> pool -> resource -> amount; empty without Kueue.
+    """Return the most that each team can ever hold: team -> pool -> resource -> amount; empty without Kueue.
 
-    Asked for by every run that may choose among pools, so it is worked out once per cluster file.
+    Every run that may choose among pools needs it, so it is computed once per cluster file.
     """
     if cluster.memo.most is None:
         site = _site(cluster, teams)
@@ -257,7 +260,7 @@ def most_by_pool(cluster: ClusterFile, teams: Mapping[str, TeamFile]) -> dict[st
 
 
 def most_by_team(workspace: Workspace, cluster_name: str) -> dict[str, Amounts]:
-    """The most that each team can ever hold at once, by resource; without Kueue that is its quota."""
+    """Return the most that each team can ever hold at once, by resource; without Kueue that is its quota."""
     site = resolve_site(workspace, cluster_name)
     if site.queues:
         most = most_by_queue(site)

@@ -1,4 +1,4 @@
-"""Ranks per worker: what the spec says, else one for each GPU."""
+"""Ranks per worker: what the spec states, else one for each GPU."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gangplan.rules.frameworks import FRAMEWORK_ONE_RANK
 
 
 def resolve_slots(context: JobResolution, gpus: int, image: PulledImage | None) -> int:
-    """Ranks per worker. Where every worker starts the command once, there is one, whatever GPUs it has."""
+    """Return the ranks per worker; frameworks that start the command once per worker always have one."""
     written = context.spec.spec.slots
     if image is not None and image.framework in ONE_RANK:
         _check_one_rank(context, gpus, image.framework)
@@ -23,7 +23,10 @@ def resolve_slots(context: JobResolution, gpus: int, image: PulledImage | None) 
 
 
 def _check_one_rank(context: JobResolution, gpus: int, framework: str) -> None:
-    """One process of jax and tensorflow uses all GPUs of its worker, one of xgboost a single one."""
+    """Report slots above one, and GPUs that the only rank of xgboost would not use.
+
+    One process of jax or tensorflow uses all GPUs of its worker, one of xgboost a single GPU.
+    """
     written = context.spec.spec.slots
     if written is not None and written > 1:
         context.report(
@@ -33,7 +36,7 @@ def _check_one_rank(context: JobResolution, gpus: int, framework: str) -> None:
             "Remove slots; for more ranks, raise workers.",
         )
     if framework == "xgboost" and gpus > 1:
-        # Trainer counts a worker for each GPU, and the tracker waits for all of them (plugins/xgboost, v2.3.0).
+        # Trainer counts a worker per GPU, and the tracker waits for all of them (plugins/xgboost, v2.3.0).
         context.report(
             FRAMEWORK_ONE_RANK,
             context.origin_of("gpus", ("gpus",)),

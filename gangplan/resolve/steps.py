@@ -1,4 +1,4 @@
-"""Steps of a run before its workers: something fetched to a claim, or a command, each once in a pod of its own."""
+"""Steps of a run before its workers: each fetches to a claim or runs a command, once, in a pod of its own."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from gangplan.rules.specs import CONNECTION_NOT_ADDRESSED, SECRET_UNKNOWN
 from gangplan.rules.steps import FETCH_FOLDER, FETCH_IMAGE, FETCH_SOURCE, STEP_TIMEOUT, STEP_UNUSABLE
 from gangplan.spec.job import Step as Asked
 
-# What a pod that only fetches asks for.
+# The requests of a pod that only fetches.
 CPU, MEMORY = parse_cpu("2"), parse_memory("8Gi")
-# What of the time that pods have to be ready is left to the workers' images, volumes and nodes.
+# The part of the time for pods to be ready that the workers' images, volumes and nodes need.
 START_S = 300
 HUB, S3 = "hf", "s3"
-# The endpoint of a cluster through which Hugging Face is reached, or a mirror of it (HF_ENDPOINT).
+# The cluster's endpoint to reach Hugging Face, or a mirror of it (HF_ENDPOINT).
 HUB_ENDPOINT = "huggingface"
 
 
@@ -37,7 +37,7 @@ def resolve_steps(
     data: DataPlan,
     timeout_s: int,
 ) -> tuple[Role, ...]:
-    """Each step as a pod, in the order of the spec; what cannot be is reported."""
+    """Return each step as a pod, in the order of the spec; report steps that are impossible."""
     asked = context.spec.spec.steps
     context.origins["steps"] = Origin("spec", context.where("steps"))
     if context.cluster.spec.gang in ("volcano", "coscheduling"):
@@ -62,7 +62,7 @@ def resolve_steps(
 
 
 def endpoints(context: JobResolution) -> dict[str, Location]:
-    """The endpoints of the cluster that steps must reach, each with the place that asks for it."""
+    """Return the endpoints of the cluster that steps must reach, each with the place that asks for it."""
     found: dict[str, Location] = {}
     for index, one in enumerate(context.spec.spec.steps):
         connection = context.team.spec.connections.get((one.fetch or "").partition("/")[0])
@@ -77,10 +77,10 @@ def endpoints(context: JobResolution) -> dict[str, Location]:
 
 
 def _times(context: JobResolution, timeout_s: int) -> list[int]:
-    """How long each step may take, in seconds.
+    """Return how long each step may take, in seconds.
 
     Kueue counts the run as ready once every pod is ready or has succeeded (trainjob_controller.go, PodsReady,
-    v0.15 to v0.19): steps are part of that time, after which the run goes back to the queue.
+    v0.15 to v0.19): steps are part of that time, after which the run is requeued.
     """
     asked = context.spec.spec.steps
     is_waited = context.cluster.spec.gang == "kueue"
@@ -123,7 +123,7 @@ def _is_named(context: JobResolution, index: int, name: str) -> bool:
 
 
 def _is_fetchable(context: JobResolution, image: PulledImage, index: int, one: Asked, data: DataPlan) -> bool:
-    """Whether the source is known, the image can fetch from it, and all workers can read the folder."""
+    """Return whether the source is known, the image can fetch it, and all workers can read the folder."""
     if one.fetch is None:
         return True
     kind = HUB if one.fetch.startswith("hf://") else S3
@@ -171,7 +171,7 @@ def _check_token(context: JobResolution, index: int, one: Asked) -> None:
 
 
 def _is_shared(context: JobResolution, index: int, folder: str, data: DataPlan) -> bool:
-    """Whether the folder is in a claim that the step can write to and every worker can mount."""
+    """Return whether the folder is in a claim that the step can write to and every worker can mount."""
     holding = [one for one in data.mounts if _holds(one, folder)]
     where = context.where("steps", index, "to")
     shared = [one.path for one in data.mounts if one.claim and not one.single and not one.read_only]
@@ -195,7 +195,7 @@ def _holds(mount: Mount, folder: str) -> bool:
 
 
 def _source(context: JobResolution, one: Asked) -> str:
-    """What is fetched, as a URL; empty for a command."""
+    """Return the URL of what is fetched; empty for a command."""
     source = one.fetch or ""
     if not source or source.startswith("hf://"):
         return source
@@ -205,7 +205,7 @@ def _source(context: JobResolution, one: Asked) -> str:
 
 
 def _keys(context: JobResolution, index: int, one: Asked) -> tuple[EnvVar, ...]:
-    """The token or the keys and the address of the source, which this pod alone gets."""
+    """Return the token, or the keys and the address of the source; only this pod gets them."""
     place, asked = ("steps", index), ValueOrigin("spec", ("steps", index, "fetch"), is_direct=False)
 
     def said(name: str, *shown: ValueOrigin) -> Origins:

@@ -1,9 +1,10 @@
-"""Queues of sweeps: a ClusterQueue each, which lets through so many trials and takes from its team's quota.
+"""Queues of sweeps: each has a ClusterQueue that limits its trials and uses its team's quota.
 
-A sweep's queue has no quota of its own but one of pods: those of `maxConcurrent` trials, which no other queue
-may lend or borrow. Kueue counts pods where a queue covers them (flavorassigner.go, v0.15.2 to v0.19.2). All else
-it borrows inside a cohort of the team: that has the team's own limits on borrowing and lending, so that team and
-sweeps together get what the team alone would, and what is guaranteed to others stays (decision 0031).
+A sweep's queue has no quota of its own except one of pods: those of `maxConcurrent` trials, which no other
+queue may lend or borrow. Kueue counts pods if a queue covers them (flavorassigner.go, v0.15.2 to v0.19.2).
+Everything else it borrows within a cohort of the team. The cohort has the team's own limits on borrowing and
+lending, so that team and sweeps together get what the team alone would, and the guarantees of others remain
+(decision 0031).
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ from gangplan.workspace import Spec, SpecFile, Workspace
 
 
 def queue_name(queue: SiteQueue, sweep: SweepFile) -> str:
-    """The ClusterQueue of a sweep. Those of teams have no dot."""
+    """Return the name of a sweep's ClusterQueue; unlike those of teams it has a dot."""
     return f"{queue.name}.{sweep.queue}"
 
 
 def cohort_name(queue: SiteQueue) -> str:
-    """The cohort of a team that has sweeps."""
+    """Return the name of the cohort of a team that has sweeps."""
     return f"{queue.name}.team"
 
 
 def with_sweeps(site: Site, workspace: Workspace, cluster: str) -> Site:
-    """The site with the queues of sweeps, and with a cohort for each team that has some."""
+    """Return the site with the queues of sweeps, and with a cohort for each team that has some."""
     if not site.queues:
         return site
     queues, sweeps, cohorts = [], [], []
@@ -53,7 +54,7 @@ def with_sweeps(site: Site, workspace: Workspace, cluster: str) -> Site:
 
 
 def with_sweep_queues(tenants: Iterable[Tenant], workspace: Workspace, cluster: str) -> list[Tenant]:
-    """The tenants with the LocalQueues of their sweeps."""
+    """Return the tenants with the LocalQueues of their sweeps."""
     found = []
     for tenant in tenants:
         own = tuple(
@@ -66,7 +67,7 @@ def with_sweep_queues(tenants: Iterable[Tenant], workspace: Workspace, cluster: 
 
 
 def _on(workspace: Workspace, cluster: str) -> list[tuple[SweepFile, list[TrialPods]]]:
-    """The sweeps on a cluster with the pods of their trials, one entry for each shape; worked out once."""
+    """Return the sweeps on a cluster with the pods of their trials, one entry for each shape; cached."""
     memo = workspace.clusters[cluster].memo
     marks = {name: one.mark for name, one in workspace.sweeps.items()}
     if memo.sweeps != marks:
@@ -76,7 +77,7 @@ def _on(workspace: Workspace, cluster: str) -> list[tuple[SweepFile, list[TrialP
 
 
 def _shapes(workspace: Workspace, sweep: SweepFile, cluster: str) -> list[TrialPods]:
-    """The pods of a sweep's trials by pool, of each shape once; none where the sweep is not on the cluster."""
+    """Return the pods of a sweep's trials by pool, each shape once; none if it is not on the cluster."""
     found: list[TrialPods] = []
     if sweep.sweep is None or count_of(sweep.sweep) > workspace.clusters[cluster].spec.limits.trials:
         return found
@@ -92,7 +93,7 @@ def _shapes(workspace: Workspace, sweep: SweepFile, cluster: str) -> list[TrialP
 
 
 def _different(sweep: SweepFile, templates: Templates | None) -> Iterator[TrialJob]:
-    """A trial of each shape: the first one, unless a value decides more than what the program sees."""
+    """Yield a trial of each shape: only the first, unless values decide more than what the program sees."""
     assert sweep.document is not None
     fields = shaping(sweep.document.value["template"])
     seen = set()
@@ -106,9 +107,12 @@ def _different(sweep: SweepFile, templates: Templates | None) -> Iterator[TrialJ
 
 
 def _pods(job: Job) -> TrialPods:
-    """The pods of a trial. A run ends with its launcher, or its workers where there is none: steps before
-    and other roles may end earlier, and Kueue takes back at once what pods that have ended held
-    (`ReclaimablePods` of pkg/controller/jobs/trainjob, v0.15.2 to v0.19.2)."""
+    """Return the pods of a trial, and how many of them last as long as the trial.
+
+    A run ends with its launcher, or with its workers if it has none: earlier steps and other roles may end
+    sooner, and Kueue reclaims the quota of ended pods at once (`ReclaimablePods` of
+    pkg/controller/jobs/trainjob, v0.15.2 to v0.19.2).
+    """
     found = Counter({job.worker_pool.name: job.workers})
     if job.uses_mpi and not job.launcher_runs_ranks:
         found[job.launcher_pool.name] += 1
@@ -119,10 +123,10 @@ def _pods(job: Job) -> TrialPods:
 
 
 def _room(shapes: Sequence[TrialPods], pools: Sequence[str], at_once: int) -> dict[str, int]:
-    """The pods that may be admitted in each pool.
+    """Return the number of pods that may be admitted in each pool.
 
-    Those of `at_once` trials; less where pods end before their trial, so that what these leave is too little
-    for one trial more: when the last one comes, the others hold at least their lasting pods.
+    It is enough for `at_once` trials, but less if some pods end before their trial, so that the quota they
+    free does not admit one more trial: when the last one comes, the others hold at least their lasting pods.
     """
     counts = {pool: [dict(shape.by_pool).get(pool, 0) for shape in shapes] for pool in pools}
     room = {pool: max(min(found) * at_once, *found) for pool, found in counts.items()}
@@ -137,7 +141,7 @@ def _room(shapes: Sequence[TrialPods], pools: Sequence[str], at_once: int) -> di
 
 
 def _queue(site: Site, queue: SiteQueue, sweep: SweepFile, shapes: list[TrialPods]) -> SiteQueue:
-    """The ClusterQueue of a sweep: the flavors of its pools, and in each the pods of so many trials."""
+    """Return the ClusterQueue of a sweep: the flavors of its pools, each with the pods of so many trials."""
     assert sweep.sweep is not None
     pools = {flavor.name: flavor.pool for flavor in site.flavors}
     used = {pool for shape in shapes for pool, _ in shape.by_pool}
@@ -173,7 +177,7 @@ def _queue(site: Site, queue: SiteQueue, sweep: SweepFile, shapes: list[TrialPod
 
 
 def _cohort(queue: SiteQueue) -> SiteCohort:
-    """The team among other teams: its limits and its weight, and no quota beside that of its queue."""
+    """Return the cohort of a team among other teams: its limits and weight, but no quota of its own."""
     quotas = tuple(
         FlavorQuota(
             quota.flavor, tuple(Amount(one.resource, ZERO, one.borrow, one.lend) for one in quota.amounts)
@@ -187,5 +191,5 @@ def _cohort(queue: SiteQueue) -> SiteCohort:
 
 
 def _all_lent(quota: FlavorQuota) -> FlavorQuota:
-    """The quota of a team's queue inside the team's cohort, which has the limit on lending."""
+    """Return the quota of a team's queue within the team's cohort, which has the limit on lending."""
     return replace(quota, amounts=tuple(replace(one, lend=None) for one in quota.amounts))

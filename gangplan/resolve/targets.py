@@ -12,7 +12,7 @@ from gangplan.workspace import OVERLAYS, Spec, Workspace
 
 
 def target_clusters(workspace: Workspace, spec: Spec) -> tuple[tuple[str, ...], list[Finding]]:
-    """The clusters that a spec runs on: its own list, the team's, else the team's only cluster."""
+    """Return the clusters that a spec runs on: its own list, the team's, else the team's only cluster."""
     team = workspace.teams.get(spec.source.team)
     if spec.spec.clusters is not None:
         findings = [
@@ -36,7 +36,7 @@ def target_clusters(workspace: Workspace, spec: Spec) -> tuple[tuple[str, ...], 
         return tuple(name for name in team.spec.clusters if name in workspace.clusters), []
     admitting = [name for name, cluster in workspace.clusters.items() if team.name in cluster.spec.teams]
     if workspace.unread and len(admitting) != 1:
-        return (), []  # what an unreadable cluster file would have said is not known
+        return (), []  # an unreadable cluster file might list the team
     if len(admitting) == 1:
         return tuple(admitting), []
     message = f"team {team.name} may run on {len(admitting)} clusters ({', '.join(admitting)}), and neither the spec nor the team chooses one"
@@ -46,10 +46,10 @@ def target_clusters(workspace: Workspace, spec: Spec) -> tuple[tuple[str, ...], 
 
 
 def _nowhere(workspace: Workspace, name: str) -> list[Finding]:
-    """That no cluster lists a team, at its file: once for all its specs."""
+    """Return the finding that no cluster lists a team, at the team's file: one for all its specs."""
     team = workspace.teams.get(name)
     is_listed = any(name in cluster.spec.teams for cluster in workspace.clusters.values())
-    if team is None or is_listed or workspace.unread:  # what an unreadable file would have said is not known
+    if team is None or is_listed or workspace.unread:  # an unreadable file might list it
         return []
     wanted = [one for one in team.spec.clusters or () if one in workspace.clusters] or [*workspace.clusters]
     message = f"no cluster lists team {name}, so none of its jobs can run"
@@ -59,7 +59,7 @@ def _nowhere(workspace: Workspace, name: str) -> list[Finding]:
 
 
 def entry(workspace: Workspace, team: str, clusters: Sequence[str]) -> str:
-    """What the owner of a cluster adds for a team: with the queue that most of the cluster's teams have."""
+    """Return what to add to a cluster file for a team, with the queue that most of its teams have."""
     queues = Counter(one.queue for one in workspace.clusters[clusters[0]].spec.teams.values())
     queue = next((name for name, _ in queues.most_common(1)), "training")
     place = clusters[0] if len(clusters) == 1 else "<cluster>"

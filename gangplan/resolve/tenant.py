@@ -33,7 +33,7 @@ from gangplan.workspace import Workspace
 
 
 def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
-    """The teams that a cluster lists, sorted by name; a team without a readable file is left out."""
+    """Return the teams that a cluster lists, sorted by name; a team without a readable file is left out."""
     cluster = workspace.clusters[cluster_name]
     platform = resolve_platform(cluster)
     most = most_by_team(workspace, cluster_name)
@@ -78,7 +78,7 @@ def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
 
 
 def _schedules(cluster: Cluster) -> tuple[Egress, ...]:
-    """How pods that create runs reach the API server; empty where there are none."""
+    """Return how pods that create runs reach the API server; empty if there are none."""
     if cluster.schedules is None or not has_cronjobs(cluster):
         return ()
     return tuple(
@@ -89,13 +89,16 @@ def _schedules(cluster: Cluster) -> tuple[Egress, ...]:
 
 
 def _bounded(most: dict[str, Quantity], manager: ManagerSettings) -> dict[str, Quantity]:
-    """The amounts that quota bounds: what it counts in another way, a queue may admit any amount of."""
+    """Return the amounts that a ResourceQuota bounds: no resources that Kueue's quotas count in another way.
+
+    A queue may admit any amount of those.
+    """
     counted = counted_resources(most, manager)
     return {resource: amount for resource, amount in most.items() if resource in counted}
 
 
 def _queues(queue: TeamQueue) -> tuple[TenantQueue, ...]:
-    """The LocalQueues: the team's own, then the others by name."""
+    """Return the LocalQueues: the team's own, then the others by name."""
     names = dict.fromkeys((queue.queue, *sorted(queue.local_queues)))
     stated = queue.local_queues
     return tuple(TenantQueue(name, stated[name].weight if name in stated else None) for name in names)
@@ -125,7 +128,7 @@ def _pod_security(queue: TeamQueue) -> PodSecurityLevel:
 
 
 def _claims(cluster: Cluster, cluster_name: str, team: Team) -> tuple[ClaimToMake, ...]:
-    """The claims with a size. Whether a class makes them was found out by `check_tenants`."""
+    """Return the claims with a size. `check_tenants` checks that a storage class can provision them."""
     return tuple(
         ClaimToMake(
             claim.claim_name or name,
@@ -147,12 +150,12 @@ def _volumes(cluster: Cluster, name: str, team: Team) -> tuple[VolumeToMake, ...
 
 
 def default_class(cluster: Cluster) -> str | None:
-    """The storage class of claims that name none."""
+    """Return the storage class of claims that name none."""
     return next((name for name, kind in cluster.storage_classes.items() if kind.default), None)
 
 
 def _store(cluster: Cluster, cluster_name: str, team: Team, name: str) -> Store | None:
-    """The team's secrets in the cluster's store: those declared, those of connections, those for pulling."""
+    """Return the team's secrets in the cluster's store: declared, of connections, and for pulling."""
     store = cluster.secret_store
     if store is None:
         return None
@@ -172,5 +175,5 @@ def _store(cluster: Cluster, cluster_name: str, team: Team, name: str) -> Store 
 
 
 def _is_there(team: Team, secret: str, cluster_name: str) -> bool:
-    """Whether the cluster has a secret of the team."""
+    """Return whether the cluster has a secret of the team."""
     return cluster_name in team.only_on.get(secret, (cluster_name,))

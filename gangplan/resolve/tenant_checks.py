@@ -1,4 +1,4 @@
-"""Team and cluster files held against each other: claims to be made, secrets, debug grants."""
+"""Checks of team files against cluster files: claims to create, secrets, connections, debug grants."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PLACEHOLDERS = ("team", "namespace", "secret")
 
 
 def check_tenants(workspace: Workspace) -> list[Finding]:
-    """What keeps a team's objects from standing on its clusters."""
+    """Check for everything that prevents a team's objects on its clusters."""
     findings = [*check_namespaces(workspace), *check_pins(workspace)]
     catalog, document = workspace.catalog, workspace.catalog_document
     if catalog is not None and document is not None and catalog.requirements is not None:
@@ -60,9 +60,9 @@ def check_tenants(workspace: Workspace) -> list[Finding]:
 
 
 def expired_grants(workspace: Workspace, today: datetime.date, teams: Collection[str] = ()) -> list[Finding]:
-    """Debug grants and Pod Security levels whose last day is over, and scans of images that are too old.
+    """Return findings about expired debug grants and Pod Security levels, and about outdated scans of images.
 
-    RBAC and labels know no end, so somebody must take them away.
+    RBAC and labels do not expire, so somebody must remove them.
     """
     catalog, document = workspace.catalog, workspace.catalog_document
     scans = []
@@ -91,12 +91,12 @@ def expired_grants(workspace: Workspace, today: datetime.date, teams: Collection
 
 
 def has_levels(cluster: ClusterFile) -> bool:
-    """Whether a cluster's file states Pod Security levels."""
+    """Return whether a cluster's file states Pod Security levels."""
     return any(queue.pod_security for queue in cluster.spec.teams.values())
 
 
 def unneeded(workspace: Workspace, findings: Iterable[Finding]) -> list[Finding]:
-    """Pod Security levels that no run needs, by the findings about all runs."""
+    """Return findings about Pod Security levels that no run needs, judged by the findings about all runs."""
     if not any(map(has_levels, workspace.clusters.values())):
         return []
     from gangplan.resolve.pod_security import unneeded_levels  # few clusters have one
@@ -116,7 +116,7 @@ def _default_classes(cluster: ClusterFile) -> Iterator[Finding]:
 
 
 def _secret_path(cluster: ClusterFile) -> Iterator[Finding]:
-    """The placeholders of the path: all known, and enough to tell secrets and teams apart."""
+    """Check that all placeholders of the path are known, and that they distinguish secrets and teams."""
     store = cluster.spec.secret_store
     if store is None:
         return
@@ -170,7 +170,7 @@ _MOUNTS = {"gcs": "gcsfuse", "s3": "mountpoint-s3", "azure-blob": "blob"}
 
 
 def _connections(team: TeamFile, clusters: list[ClusterFile], unread: Collection[str]) -> Iterator[Finding]:
-    """Every connection has what its kind needs to be reached or mounted."""
+    """Check that every connection has what its type needs to be reached or mounted."""
     for name, one in team.spec.connections.items():
         path: tuple[str | int, ...] = ("connections", name)
         said = help = ""
@@ -181,7 +181,7 @@ def _connections(team: TeamFile, clusters: list[ClusterFile], unread: Collection
             said, help = f"{one.mount} does not mount {one.type}", f"Write mount: {_MOUNTS[one.type]}."
         elif one.mount in ("mountpoint-s3", "blob") and one.claim is None:
             if is_made or unread:
-                continue  # what an unreadable cluster file would have said is not known
+                continue  # an unreadable cluster file might state it
             said = f"{one.mount} mounts only volumes that the platform has made"
             help = (
                 f"Have the owner of each cluster state it in teams.{team.name}.persistentVolumes; or have a"
@@ -200,7 +200,7 @@ def _connections(team: TeamFile, clusters: list[ClusterFile], unread: Collection
 
 
 def _storage(team: TeamFile, name: str, claim: Claim, cluster: ClusterFile) -> Iterator[Finding]:
-    """Whether a class of the cluster makes the claim."""
+    """Check that a storage class of the cluster can provision the claim."""
     classes = cluster.spec.storage_classes
     wanted = claim.storage_class or default_class(cluster.spec)
     if wanted is None:

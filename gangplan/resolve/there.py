@@ -1,4 +1,4 @@
-"""Is what a run uses on the cluster that it goes to? The team's file says what is not on all of its clusters."""
+"""Checks that a run's data, secrets and ConfigMaps are on its cluster, as far as team.yaml limits them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Path = tuple[str | int, ...]
 
 
 def check_there(context: JobResolution) -> None:
-    """Claims, connections, secrets and ConfigMaps that are on other clusters only, each where the spec names it."""
+    """Report claims, connections, secrets and ConfigMaps in the spec that only other clusters have."""
     team, cluster = context.team.spec, context.cluster.name
     told: set[tuple[Location, str]] = set()
     for kind, name, where in _used(context):
@@ -33,7 +33,7 @@ def check_there(context: JobResolution) -> None:
 
 
 def _used(context: JobResolution) -> Iterator[tuple[str, str, Location]]:
-    """What the spec names: data or secret, the name, the place."""
+    """Yield what the spec names: its kind, its name, the place."""
     spec, where = context.spec.spec, context.where
     for name in spec.data:
         yield "data", name, where("data", name, key=True)
@@ -57,7 +57,7 @@ def _used(context: JobResolution) -> Iterator[tuple[str, str, Location]]:
 
 
 def _environments(context: JobResolution) -> Iterator[tuple[Path, Mapping[str, str | EnvSource]]]:
-    """Every env of the spec, with its path."""
+    """Yield every env of the spec, with its path."""
     spec = context.spec.spec
     yield ("env",), spec.env
     yield from ((("setup", index, "env"), one.env) for index, one in enumerate(spec.setup))
@@ -67,7 +67,7 @@ def _environments(context: JobResolution) -> Iterator[tuple[Path, Mapping[str, s
 
 
 def _where(team: Team, kind: str, name: str) -> Iterator[tuple[str, tuple[str, ...] | None]]:
-    """What is meant by a name and what belongs to it, each with the clusters where it is (None: all)."""
+    """Yield what a name refers to and what that depends on, each with its clusters (None: all)."""
     if kind != "data":
         yield f"{kind} '{name}'", team.only_on.get(name)
         return
@@ -83,7 +83,7 @@ def _where(team: Team, kind: str, name: str) -> Iterator[tuple[str, tuple[str, .
 
 
 def undeclared(team: TeamFile) -> Iterator[Finding]:
-    """Names in onlyOn that the file declares nowhere else."""
+    """Yield findings about names in onlyOn that the file does not declare."""
     spec = team.spec
     of_stores = {one.secret for one in spec.connections.values() if one.secret}
     known = {*spec.secrets, *spec.config_maps, *spec.pull_secrets, *of_stores}

@@ -1,4 +1,4 @@
-"""The tier of a combination of framework, MPI and GPU: by the image, by the catalog, by gangplan's own tests."""
+"""The tier of a combination of framework, MPI and GPU: from the image, the catalog, or gangplan's tests."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from gangplan.spec.catalog import Image, ImageCatalog, TierRow
 # From the best to the worst.
 ORDER = ("certified", "tested", "community", "untested")
 
-# What gangplan's tests start with real programs (docs/reality.md): no GPU is among it. A platform that has
-# tried more says so in the catalog's tiers, in rows of the same form.
+# What gangplan's tests start with real programs (docs/reality.md), without GPUs. A platform that has tested
+# more lists it in the catalog's tiers, in rows of the same form.
 _REALITY = "started by gangplan's tests without GPUs (docs/reality.md)"
 _TRIED: tuple[dict[str, str], ...] = (
     {"framework": "mpi", "mpi": "OpenMPI", "mpiVersion": "4.1"},
@@ -23,18 +23,18 @@ BUILT_IN = tuple(TierRow.model_validate({"tier": "tested", "source": _REALITY, *
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A tier and where it is from."""
+    """A tier and its source."""
 
     tier: str
     source: str
 
     def is_below(self, least: str) -> bool:
-        """Whether it is worse than another tier."""
+        """Return whether it is worse than another tier."""
         return ORDER.index(self.tier) > ORDER.index(least)
 
 
 def tier_of(catalog: ImageCatalog, image: Image, framework: str, gpu: str | None) -> Standing:
-    """The tier of an image with a framework on GPUs of a model; None is a run without GPUs."""
+    """Return the tier of an image with a framework on GPUs of a model; None is a run without GPUs."""
     if image.tier is not None:
         return Standing(image.tier, "stated for the image")
     for row in catalog.tiers:
@@ -62,5 +62,5 @@ def _fits(row: TierRow, image: Image, framework: str) -> bool:
 
 
 def _begins(version: str | None, wanted: str) -> bool:
-    """Whether a version begins with these numbers: 4.1.8 with 4.1, and 4.10 does not."""
+    """Return whether a version begins with these numbers: 4.1.8 begins with 4.1, but 4.10 does not."""
     return version is not None and f"{version}.".startswith(f"{wanted}.")

@@ -10,7 +10,7 @@ from gangplan.model.site import Site, SiteCohort, SiteQueue
 
 
 def most_by_queue(site: Site) -> dict[str, dict[str, dict[str, Quantity]]]:
-    """The most that each queue can ever admit at once: queue -> flavor -> resource -> amount."""
+    """Return the most that each queue can ever admit at once: queue -> flavor -> resource -> amount."""
     tree = _tree(site)
     most: dict[str, dict[str, dict[str, Quantity]]] = {}
     for queue in site.queues:
@@ -25,7 +25,7 @@ def most_by_queue(site: Site) -> dict[str, dict[str, dict[str, Quantity]]]:
 
 
 def summed(by_flavor: dict[str, dict[str, Quantity]]) -> dict[str, Quantity]:
-    """One queue's amounts over all of its flavors."""
+    """Return one queue's amounts summed over all of its flavors."""
     total: dict[str, Quantity] = {}
     for amounts in by_flavor.values():
         for resource, amount in amounts.items():
@@ -38,7 +38,7 @@ def _amount(resource: str, nano: int) -> Quantity:
 
 
 def _tree(site: Site) -> QuotaTree:
-    """The tree of a site in billionths; a parent that is no cohort of the site is none."""
+    """Return the quota tree of a site in billionths; an unknown parent counts as no parent."""
     known = {cohort.name for cohort in site.cohorts}
     queues = [_member(one, one.cohort if one.cohort in known else "") for one in site.queues]
     cohorts = [_member(one, one.parent if one.parent in known else "") for one in site.cohorts]

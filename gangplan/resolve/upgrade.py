@@ -1,4 +1,4 @@
-"""Clusters as they would be at other versions. Nothing is written: only the workspace in memory changes."""
+"""Clusters as they would be at other versions. Writes nothing: only the workspace in memory changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 def parse_versions(text: str) -> Pairs:
-    """`trainer=2.3,kueue=0.19` as pairs, in the order of a cluster file. Raises UserError."""
+    """Parse `trainer=2.3,kueue=0.19` into pairs, in the order of a cluster file. Raises UserError."""
     stated: dict[str, str] = {}
     for part in text.split(","):
         name, sign, version = (word.strip() for word in part.partition("="))
@@ -43,7 +43,7 @@ def parse_versions(text: str) -> Pairs:
 
 
 def with_versions(workspace: Workspace, versions: Pairs, clusters: Iterable[str] = ()) -> Workspace:
-    """The workspace as if its clusters (or only the named ones) had these versions."""
+    """Return the workspace as if its clusters (or only the named ones) had these versions."""
     if not versions:
         return workspace
     chosen = set(clusters) or set(workspace.clusters)
@@ -62,7 +62,7 @@ def with_versions(workspace: Workspace, versions: Pairs, clusters: Iterable[str]
 
 
 def _changed(stated: Versions, wanted: Mapping[str, str]) -> Versions:
-    """What comes along is changed too: Trainer brings its JobSet, OpenShift its Kubernetes."""
+    """Return the changed versions, with those that follow: Trainer's JobSet, OpenShift's Kubernetes."""
     values: dict[str, str | None] = {to_snake(name): version for name, version in wanted.items()}
     if "trainer" in values and "jobset" not in values:
         values["jobset"] = None

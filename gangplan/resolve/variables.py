@@ -1,4 +1,4 @@
-"""The environment of a job: the layers of files, and values that stand elsewhere."""
+"""The environment of a job: layers of variables, and values from ConfigMaps, fields and resources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gangplan.spec.pods import EnvSource
 
 
 def plain_env(context: JobResolution) -> dict[str, EnvVar]:
-    """Cluster, cluster defaults, team defaults, spec: the nearest to the spec wins, name by name."""
+    """Merge the variables of cluster, cluster defaults, team defaults and spec by name; later ones win."""
     cluster, team, spec = context.cluster.spec, context.team.spec, context.spec.spec
     found: dict[str, EnvVar] = {}
     for who, document, layer, *path in (
@@ -29,7 +29,7 @@ def plain_env(context: JobResolution) -> dict[str, EnvVar]:
 
 
 def _nearer(who: str, name: str) -> Origins:
-    """Where a variable would win over that of a layer."""
+    """Return the places where a variable would override that of a layer."""
     spec = ValueOrigin("spec", ("env", name), "env in the spec would win", is_direct=False)
     if who == "team":
         return (spec,)
@@ -39,7 +39,7 @@ def _nearer(who: str, name: str) -> Origins:
 
 
 def own_env(context: JobResolution, given: Mapping[str, str | EnvSource], at: Path) -> dict[str, EnvVar]:
-    """The variables of one block of the spec, which is at a path."""
+    """Return the variables of one block of the spec, which is at a path."""
     return {
         name: EnvVar(name, value, origins=(ValueOrigin("spec", (*at, name)),))
         if isinstance(value, str)

@@ -1,10 +1,11 @@
-"""Volumes of the cluster that pods of a run get for themselves: inline CSI volumes, and claims that end with a pod.
+"""Volumes of the cluster, one for each pod of a run: inline CSI volumes, and claims that end with a pod.
 
-Sources: Kubernetes v1.34, `CSIVolumeSource` and `EphemeralVolumeSource` of core/v1, whose claims a quota counts
-like any other (pkg/quota/v1/evaluator/core/persistent_volume_claims.go). Pod Security admits both at every level
-(pod-security-admission v0.34, check_restrictedVolumes.go). OpenShift from 4.13 on has the CSI Volume Admission
-plugin besides, which admits an inline CSI volume where the namespace's level is the driver's or a weaker one
-(OpenShift 4.21, Storage, "Pod security profile enforcement"); a driver without a label counts as privileged.
+Sources: Kubernetes v1.34, `CSIVolumeSource` and `EphemeralVolumeSource` of core/v1, whose claims a quota
+counts like any other (pkg/quota/v1/evaluator/core/persistent_volume_claims.go). Pod Security admits both at
+every level (pod-security-admission v0.34, check_restrictedVolumes.go). OpenShift since 4.13 also has the CSI
+Volume Admission plugin, which admits an inline CSI volume if the namespace's level is the driver's or a
+weaker one (OpenShift 4.21, Storage, "Pod security profile enforcement"); a driver without a label counts as
+privileged.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from gangplan.spec.declare import known_or_new
 from gangplan.spec.pods import PodVolume, VolumeUse
 from gangplan.workspace import nearest
 
-# Levels of Pod Security, the tightest first.
+# Levels of Pod Security, the strictest first.
 LEVELS = ("restricted", "baseline", "privileged")
 
 
 def volume_mounts(context: JobResolution) -> list[Mount]:
-    """A mount for each entry of `volumes` that the cluster offers the team; others are reported."""
+    """Return a mount for each entry of `volumes` that the cluster offers the team; report the others."""
     offered = {
         name: one
         for name, one in context.cluster.spec.volumes.items()
@@ -67,7 +68,7 @@ def _unknown(context: JobResolution, name: str, offered: list[str]) -> None:
 
 
 def _inline(context: JobResolution, name: str, kind: PodVolume, use: VolumeUse) -> Mount:
-    """A volume that a driver makes as the pod starts."""
+    """Return the mount of a volume that a CSI driver creates as the pod starts."""
     if use.size is not None:
         message = f"volume '{name}' is made by driver {kind.driver}, which takes no size"
         context.report(VOLUME_UNUSABLE, context.where("volumes", name, "size"), message, "Remove size.")
@@ -101,7 +102,7 @@ def _level(context: JobResolution) -> str:
 
 
 def _claim(context: JobResolution, name: str, kind: PodVolume, use: VolumeUse) -> Mount:
-    """A volume of a storage class, by a claim that ends with the pod."""
+    """Return the mount of a volume of a storage class, by a claim that ends with the pod."""
     size = use.size or kind.size
     for key in use.attributes:
         message = f"volume '{name}' is of storage class {kind.storage_class}, which takes no {key}"
@@ -120,7 +121,7 @@ def _claim(context: JobResolution, name: str, kind: PodVolume, use: VolumeUse) -
 
 
 def _mount(context: JobResolution, name: str, use: VolumeUse, mount: Mount) -> Mount:
-    """The mount with what its parts are from: the spec says where it is and how large; the cluster, most else."""
+    """Return the mount with the origins of its parts: path and size of the spec, most else of the cluster."""
     is_block = isinstance(context.spec.spec.volumes[name], VolumeUse)
     asked, stated = ValueOrigin("spec", ("volumes", name)), ("volumes", name)
     around = asked.aside()
@@ -149,7 +150,7 @@ def _volume(name: str) -> str:
 def check_volumes(
     context: JobResolution, mounts: Sequence[Mount], workers: int, regimes: tuple[str, ...]
 ) -> None:
-    """Whether the namespace may hold all claims at once, and whether data on them is encrypted as it must be."""
+    """Check that the namespace may have all claims at once, and that their data is encrypted if required."""
     own = [mount.own_claim for mount in mounts if mount.own_claim]
     if not own:
         return
@@ -169,7 +170,7 @@ def check_volumes(
 
 
 def _amounts(mounts: Sequence[Mount]) -> Iterator[tuple[str, Quantity]]:
-    """Storage class and size of each claim that a worker gets."""
+    """Yield the storage class and size of each claim that a worker gets."""
     for mount in mounts:
         if mount.own_claim:
             yield mount.own_claim.storage_class, mount.own_claim.size
@@ -178,7 +179,7 @@ def _amounts(mounts: Sequence[Mount]) -> Iterator[tuple[str, Quantity]]:
 
 
 def _check_counts(context: JobResolution, mounts: Sequence[Mount], workers: int) -> None:
-    """A quota counts claims of pods beside those of the team."""
+    """Check the limit of claims: a quota counts claims of pods in addition to those of the team."""
     each, most = len(list(_amounts(mounts))), context.cluster.spec.limits.objects.claims
     made = sum(claim.size is not None for claim in context.team.spec.claims.values())
     if workers * each + made <= most:
@@ -193,7 +194,7 @@ def _check_counts(context: JobResolution, mounts: Sequence[Mount], workers: int)
 
 
 def _check_storage(context: JobResolution, mounts: Sequence[Mount], workers: int) -> None:
-    """So does what claims of a class may request, where the platform caps it."""
+    """Check the platform's cap on what claims of a class may request; claims of pods count too."""
     hard = context.cluster.spec.teams[context.team.name].hard_quota
     default = default_class(context.cluster.spec)
     for name, cap in (hard.storage if hard else {}).items():

@@ -1,4 +1,4 @@
-"""Waivers held against the workspace and against the calendar: what they name, and whether they still hold."""
+"""Checks of waivers against the workspace and the calendar: what they name, and whether they still apply."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from gangplan.spec.waiver_files import WaiverFile
 from gangplan.waivers import MARK
 from gangplan.workspace import Workspace, nearest
 
-# A waiver is for a time, not a change of the rule: at most a year (with its leap day) ahead, and a month's
-# notice before it ends.
+# A waiver is temporary and does not change the rule: it ends in at most a year (with a leap day), and
+# gangplan warns a month before.
 LONGEST = datetime.timedelta(days=366)
 NOTICE = datetime.timedelta(days=30)
 
 
 def check_waivers(workspace: Workspace) -> list[Finding]:
-    """Waivers that name what is not there, what nobody can waive, or what the API server does not heed."""
+    """Report waivers of unknown things or unwaivable rules, and ones that the API server ignores."""
     own = _own_objects(workspace.root)
     mine = {ref_of(body).name for body in own if body.get("kind") == POLICY}
     policies = known_policies(workspace.root)
@@ -53,14 +53,16 @@ def check_waivers(workspace: Workspace) -> list[Finding]:
 
 
 def known_policies(root: Path) -> set[str]:
-    """Ids of the policies of all packs that the workspace can name, and of every ValidatingAdmissionPolicy in
-    its policies/*.yaml."""
+    """Return the ids of the policies of all packs that the workspace can name and of its own policies.
+
+    Its own are all ValidatingAdmissionPolicies in its policies/*.yaml.
+    """
     own = {ref_of(body).name for body in _own_objects(root) if body.get("kind") == POLICY}
     return own | {path.stem for path in policy_files(root)}
 
 
 def _own_objects(root: Path) -> list[Body]:
-    """The objects in policies/*.yaml that have a name. Files that can't be read are told where they are read."""
+    """Return the named objects in policies/*.yaml. Unreadable files are reported where they are read."""
     found: list[Body] = []
     for path in own_files(root):
         try:
@@ -71,7 +73,7 @@ def _own_objects(root: Path) -> list[Body]:
 
 
 def _heeded(waiver: WaiverFile, own: Iterable[Body]) -> Iterator[Finding]:
-    """A policy outside packs has bindings of its own, and they must know the label of its waivers."""
+    """Report a binding outside packs that ignores the label of a waiver of its policy."""
     name = waiver.spec.rule
     policy = [body for body in own if body.get("kind") == POLICY and ref_of(body).name == name]
     bindings = [body for body in own if body.get("kind") == BINDING and _is_of(body, name)]
@@ -106,17 +108,17 @@ def _rule(waiver: WaiverFile, policies: Collection[str], rulebook: Rulebook) -> 
 
 
 def _lower(sentence: str) -> str:
-    """A sentence behind a colon, on one line."""
+    """Return a sentence as it follows a colon, on one line."""
     text = " ".join(sentence.split())
     return text[:1].lower() + text[1:]
 
 
 def _scope(waiver: WaiverFile, workspace: Workspace) -> Iterator[Finding]:
-    """Clusters and teams that do not exist. A job may come later: a waiver for none is told as unused."""
+    """Report unknown clusters and teams. Jobs may come later: an unmatched waiver is reported as unused."""
     scope = waiver.spec.scope
     known = {
         "cluster": {*workspace.clusters, *workspace.unread},
-        # A team whose file cannot be read is told there.
+        # A team file that cannot be read has its own finding.
         "team": {*workspace.teams, *(file.team for file in workspace.spec_files)},
     }
     for what, pattern in (("cluster", scope.cluster), ("team", scope.team)):
@@ -132,9 +134,9 @@ def _scope(waiver: WaiverFile, workspace: Workspace) -> Iterator[Finding]:
 def judge_waivers(
     workspace: Workspace, findings: Iterable[Finding], today: datetime.date, is_whole: bool
 ) -> list[Finding]:
-    """The findings as of a day: those whose waiver is over count again, and each waiver is judged itself.
+    """Return the findings as of a day: those with expired waivers count again, and each waiver is checked.
 
-    `is_whole` says that everything was judged, so that a waiver without a finding is not needed.
+    `is_whole` means that everything was checked, so that a waiver without a finding is unneeded.
     """
     found = [as_of(finding, today) for finding in findings]
     uses = Counter(one.waiver.where for one in found if one.waiver is not None)
@@ -144,7 +146,10 @@ def judge_waivers(
 
 
 def as_of(finding: Finding, today: datetime.date) -> Finding:
-    """The finding, counting again where its waiver is over; that pods are kept, as it stands on the day."""
+    """Return the finding as of a day: it counts again if its waiver has expired.
+
+    A note about kept pods is judged by its own last day.
+    """
     waiver = finding.waiver
     if finding.rule == DEBUG_KEPT:
         from gangplan.resolve import debug  # few runs have one

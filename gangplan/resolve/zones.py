@@ -1,4 +1,4 @@
-"""Claims whose volumes stand in one zone, and pods that run in another: they would never be scheduled."""
+"""Checks that pods can run in the zones of their volumes; otherwise they would never be scheduled."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from gangplan.resolve.tenant import default_class
 from gangplan.rules.platform import CLAIM_ZONE
 from gangplan.spec.team import Claim
 
-# The label that nodes and volumes carry (k8s.io/api core/v1 well_known_labels.go); a volume of one zone asks
-# for it by its node affinity, which the scheduler's plugin VolumeBinding heeds.
+# The label of nodes and volumes (k8s.io/api core/v1 well_known_labels.go); a volume in one zone requires it
+# by its node affinity, which the scheduler's plugin VolumeBinding respects.
 ZONE = "topology.kubernetes.io/zone"
 
 
 def check_zones(context: JobResolution, job: Job) -> None:
-    """Each claim that is made in a class of one zone, against the pools of the pods that mount it."""
+    """Check each claim of a single-zone storage class against the pools of the pods that mount it."""
     pods = [("workers run", "worker", job.worker_pool)]
     if job.uses_mpi:
         pods.append(("the launcher runs", "launcher", job.launcher_pool))
@@ -37,7 +37,7 @@ def check_zones(context: JobResolution, job: Job) -> None:
 
 
 def _zone(context: JobResolution, claim: Claim) -> tuple[str, str]:
-    """The only zone of a claim that gangplan makes, and its class; empty when it can be mounted in all."""
+    """Return the only zone of a claim's volumes, and its storage class; empty if it has no single zone."""
     cluster = context.cluster.spec
     chosen = claim.storage_class or (default_class(cluster) if claim.size else None)
     found = cluster.storage_classes.get(chosen) if chosen else None

@@ -1,6 +1,6 @@
-"""What only a whole cluster file shows: names that do not meet, sums that do not agree, cohorts in a cycle.
+"""Checks of a whole cluster file: unknown names, sums that do not agree, cohorts in a cycle.
 
-Kueue accepts almost all of this and then admits nothing, without a word to whoever waits.
+Kueue accepts almost all of these mistakes and then admits nothing, without an error.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gangplan.workspace import ClusterFile, Workspace
 
 
 def check_site(workspace: Workspace, cluster: ClusterFile) -> list[Finding]:
-    """Findings about one cluster, in the order of its file."""
+    """Check a cluster file; return its findings in the order of the checks."""
     notes = Notes(cluster)
     pools.check(notes)
     rails.check(notes)
@@ -65,14 +65,14 @@ def check_site(workspace: Workspace, cluster: ClusterFile) -> list[Finding]:
     else:
         quotas.check_unused(notes)
         queues.check_unused(notes)
-    # Amounts mean something only where all names do.
+    # Amounts are meaningful only if all names are known.
     if not any(finding.severity is Severity.ERROR for finding in notes.findings):
         sums.check(notes, workspace)
     return notes.findings
 
 
 def _check_policies(notes: Notes, workspace: Workspace) -> None:
-    """A cluster that says it is for production has policies; one that says nothing may be a trial."""
+    """Check that a cluster declared as production has policies; an undeclared one may be a trial."""
     is_stated = "environment" in notes.spec.model_fields_set and notes.spec.environment == "prod"
     if is_stated and not notes.spec.policies.packs and not workspace.policies.sources:
         notes.report(

@@ -1,4 +1,4 @@
-"""What a cluster's file says of budgets: that what they count can be counted."""
+"""Checks of budgets in a cluster file: whether everything that a budget covers can be counted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gangplan.workspace import Workspace
 
 
 def check(notes: Notes, workspace: Workspace) -> None:
-    """Budgets are in the currency of prices, of clusters that the team has, and pools have prices."""
+    """Check that budgets use the currency of prices and clusters of the team, and that pools have prices."""
     spec = notes.spec
     first = ""
     for name, team in spec.teams.items():
@@ -34,12 +34,12 @@ def check(notes: Notes, workspace: Workspace) -> None:
 
 
 def _check_clusters(notes: Notes, workspace: Workspace, team: str, budget: Budget) -> None:
-    """The clusters that a budget covers together: those that the team is on, with the same currency."""
+    """Check that a team is on each cluster that its budget covers, and that their currency is the same."""
     for index, name in enumerate(budget.clusters):
         other = workspace.clusters.get(name)
         path = ("teams", team, "monthlyBudget", "clusters", index)
         if name in workspace.unread:
-            continue  # its file says what is wrong
+            continue  # its file has its own findings
         if other is None or team not in other.spec.teams:
             why = f"there is no cluster '{name}'" if other is None else f"{team} is not on cluster {name}"
             help = f"Name clusters whose files have {team} in teams, or remove it."

@@ -1,4 +1,4 @@
-"""Cohorts: every name meets another, and none is above itself."""
+"""Checks of cohorts: every name is declared, and no cohort is its own ancestor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gangplan.rules.quotas import (
 
 
 def check(notes: Notes) -> None:
-    """Findings about cohorts and who is in them."""
+    """Check cohorts and their members."""
     cohorts = notes.spec.cohorts
     for name, cohort in cohorts.items():
         path = ("cohorts", name)
@@ -35,7 +35,7 @@ def check(notes: Notes) -> None:
 
 
 def _check_circles(notes: Notes) -> None:
-    """Kueue accepts a cycle and then makes every queue in it inactive."""
+    """Report cycles of cohorts: Kueue accepts a cycle and then makes every queue in it inactive."""
     parents = {name: cohort.parent or "" for name, cohort in notes.spec.cohorts.items()}
     told: set[str] = set()
     for start in parents:

@@ -1,4 +1,4 @@
-"""How Kueue's manager counts resources: does every pool keep a quota, and is every output counted alone?"""
+"""Checks of resources that Kueue's manager counts: every pool keeps a quota, outputs have unused names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gangplan.spec.manager import settings_of
 
 
 def check(notes: Notes, stated: ManagedResources) -> None:
-    """Findings about kueue.resources."""
+    """Check kueue.resources."""
     path: Path = ("kueue", "resources")
     offered = covered_resources(notes.spec)
     manager = settings_of(notes.spec)

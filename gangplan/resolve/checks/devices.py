@@ -1,4 +1,4 @@
-"""Disk, huge pages and other devices of node pools: is each counted once, and in whole pages?"""
+"""Checks of disks, huge pages and other devices of node pools: each counted once, and in whole pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gangplan.spec.nodes import NodePool
 
 
 def check(notes: Notes) -> None:
-    """Findings about every pool."""
+    """Check the devices and huge pages of every pool."""
     for name, pool in notes.spec.node_pools.items():
         _check_pool(notes, name, pool)
 

@@ -1,11 +1,11 @@
-"""Pools whose GPUs come by dynamic resource allocation: does what the cluster runs allocate them?
+"""Checks of pools whose GPUs come by dynamic resource allocation: can the cluster allocate them?
 
-Pods ask for an extended resource as everywhere, and a DeviceClass with that extendedResourceName answers for it
-(KEP-5004): kube-scheduler makes a claim for the pod and allocates devices to it (Kubernetes v1.36,
-pkg/features/kube_features.go: DRAExtendedResource, beta and on; alpha and off in 1.34 and 1.35). Kueue counts the
-request under the resource's own name, unless deviceClassMappings give its class another one (Kueue v0.19.2,
-pkg/dra/extended_resources.go, resolveQuotaKey), and a ResourceQuota counts `requests.RESOURCE` once for the pod and
-its claim together (Kubernetes v1.36, pkg/quota/v1/evaluator/core/resource_claims.go).
+Pods ask for an extended resource as usual, and a DeviceClass with that extendedResourceName serves it
+(KEP-5004): kube-scheduler creates a claim for the pod and allocates devices to it (Kubernetes v1.36,
+pkg/features/kube_features.go: DRAExtendedResource, beta and on; alpha and off in 1.34 and 1.35). Kueue counts
+the request under the resource's own name, unless deviceClassMappings give its class another one (Kueue
+v0.19.2, pkg/dra/extended_resources.go, resolveQuotaKey), and a ResourceQuota counts `requests.RESOURCE` once
+for the pod and its claim together (Kubernetes v1.36, pkg/quota/v1/evaluator/core/resource_claims.go).
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from gangplan.model.version import Version, parse_version
 from gangplan.resolve.checks.notes import Notes, Path
 from gangplan.rules.dra import DEVICE_CLASS_TWICE, DEVICE_CLASS_UNUSABLE, DEVICE_CLASS_VERSION
 
-# The first with DRAExtendedResource on by default.
+# The first version with DRAExtendedResource on by default.
 LEAST = Version(1, 36, 0)
 
 
 def check(notes: Notes) -> None:
-    """Findings about every pool with a device class."""
+    """Check every pool with a device class."""
     kubernetes = parse_version(notes.spec.versions.kubernetes)
     classes: dict[str, tuple[str, str]] = {}
     for name, pool in notes.spec.node_pools.items():
@@ -48,7 +48,7 @@ def check(notes: Notes) -> None:
 
 
 def _check_placement(notes: Notes, name: str, path: Path) -> None:
-    """Who chooses the nodes of pods knows devices of classes."""
+    """Check that the component that chooses the nodes of pods knows devices of a class."""
     pool, gang = notes.spec.node_pools[name], notes.spec.gang
     if pool.topology:
         notes.report(

@@ -1,4 +1,4 @@
-"""Fabrics of a cluster file: do pools and fabrics, folders and containers meet?"""
+"""Checks of fabrics in a cluster file: pools name existing fabrics, and containers existing folders."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROGRAM = "node"
 
 
 def check(notes: Notes) -> None:
-    """Findings about fabrics, and about the pools that name them."""
+    """Check fabrics, and the pools that name them."""
     fabrics = {name: whole(stated) for name, stated in notes.spec.fabrics.items()}
     named = {pool.fabric for pool in notes.spec.node_pools.values()}
     for name, fabric in fabrics.items():
@@ -75,7 +75,7 @@ def _check_pool(notes: Notes, name: str, pool: NodePool, fabric: str, stated: Fa
 
 
 def _check_names(notes: Notes, name: str, fabric: Fabric) -> None:
-    """Folders of one name, and variables that belong to Trainer or to the launch."""
+    """Check for folders with the same name, and for variables that Trainer or the launch owns."""
     for folder in fabric.shared:
         if folder in fabric.host_paths:
             message = f"'{folder}' is a path of the node and a shared folder of fabric '{name}'"

@@ -17,28 +17,28 @@ Path = tuple[str | int, ...]
 
 @dataclass(slots=True)
 class Notes:
-    """One cluster file and what was found in it so far."""
+    """A cluster file and the findings about it so far."""
 
     cluster: ClusterFile
     findings: list[Finding] = field(default_factory=list)
 
     @property
     def spec(self) -> Cluster:
-        """What the file says."""
+        """The parsed cluster file."""
         return self.cluster.spec
 
     def where(self, path: Path, key: bool = False) -> Location:
-        """The place of a field; with `key`, of its name."""
+        """Return the place of a field or, with `key`, of its name."""
         return self.cluster.document.where(path, key=key)
 
     def report(self, rule: Rule, path: Path, message: str, help: str, key: bool = False) -> None:
-        """Record a breach."""
+        """Record a finding."""
         self.findings.append(Finding(rule, self.where(path, key), message, help))
 
     def unknown(
         self, rule: Rule, path: Path, what: str, name: str, known: Iterable[str], key: bool = False
     ) -> None:
-        """Record that a name is not among those declared, with the nearest one."""
+        """Record a name that is not declared, with the nearest one that is."""
         self.report(
             rule,
             path,

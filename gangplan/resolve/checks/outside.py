@@ -1,4 +1,4 @@
-"""What lies outside of runs, in the cluster or beyond it: can network policies name it?"""
+"""Checks of DNS and the proxy: network policies must be able to select them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from gangplan.rules.platform import DNS_OPENSHIFT, PROXY_ADDRESS_UNKNOWN
 
 
 def check(notes: Notes) -> None:
-    """Findings about DNS and the proxy."""
+    """Check DNS and the proxy."""
     _check_dns(notes)
     _check_proxy(notes)
 
 
 def _check_dns(notes: Notes) -> None:
-    """On OpenShift, DNS is where its operator puts it."""
+    """Check that DNS on OpenShift is stated as its operator installs it."""
     stated = notes.spec.dns
     if stated is None or not notes.spec.versions.openshift:
         return
@@ -37,7 +37,7 @@ def _check_dns(notes: Notes) -> None:
 
 
 def _check_proxy(notes: Notes) -> None:
-    """A proxy that is known by name only: policies open addresses."""
+    """Check that the proxy has a known address: policies open addresses, not names."""
     proxy = notes.spec.proxy
     if proxy is None or proxy_egress(proxy):
         return

@@ -1,4 +1,4 @@
-"""PersistentVolumes that a cluster file states for teams: does each have its claim, its bucket and its driver?"""
+"""Checks of PersistentVolumes of teams in a cluster file: each needs its claim or bucket, and its driver."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Wrong = Iterator[tuple[str, str, str]]
 
 
 def check(notes: Notes, workspace: Workspace) -> None:
-    """Findings about every volume of every team whose file can be read."""
+    """Check every volume of every team whose file can be read."""
     taken: dict[tuple[str, str], str] = {}
     for team, queue in notes.spec.teams.items():
         file = workspace.teams.get(team)
@@ -33,7 +33,7 @@ def check(notes: Notes, workspace: Workspace) -> None:
 
 
 def _wrongs(notes: Notes, team: TeamFile, name: str, volume: PersistentVolume) -> Wrong:
-    """Field, what is wrong with it, and what to do."""
+    """Yield for each mistake in a volume its field, what is wrong with it, and what to do."""
     connection, claim = team.spec.connections.get(name), team.spec.claims.get(name)
     if connection is not None and is_bucket(connection):
         yield from _bucket(notes, team, name, volume, connection)
@@ -50,7 +50,7 @@ def _wrongs(notes: Notes, team: TeamFile, name: str, volume: PersistentVolume) -
 def _bucket(
     notes: Notes, team: TeamFile, name: str, volume: PersistentVolume, connection: Connection
 ) -> Wrong:
-    """What the platform says about a bucket agrees with the team's file, and somebody opens it."""
+    """Check that a bucket agrees with the team's file and that an identity can open it."""
     if volume.nfs is not None:
         yield "nfs", "is a bucket, which no NFS server exports", "Remove nfs."
     if volume.bucket != connection.bucket:
@@ -77,7 +77,7 @@ def _bucket(
 
 
 def _other(team: TeamFile, name: str, volume: PersistentVolume, claim: Claim) -> Wrong:
-    """A file system has a driver and its handle, or a server; the claim is not one that a class makes."""
+    """Check that a file system has a driver and handle, or a server, and a claim that no class provisions."""
     if claim.size is not None:
         message = (
             f"has a claim with a size in {team.document.file}, for which a storage class makes the volume"
@@ -103,7 +103,11 @@ def _other(team: TeamFile, name: str, volume: PersistentVolume, claim: Claim) ->
 
 
 def _handle(volume: PersistentVolume, name: str, taken: dict[tuple[str, str], str]) -> Wrong:
-    """The kubelet takes volumes of a driver with equal handles for one (CONFIGURATION.md of Mountpoint's driver)."""
+    """Check that handles differ.
+
+    The kubelet treats volumes of a driver with equal handles as one (CONFIGURATION.md of Mountpoint's
+    driver).
+    """
     if volume.handle is None:
         return
     key = (volume.driver or "", volume.handle)
@@ -113,7 +117,7 @@ def _handle(volume: PersistentVolume, name: str, taken: dict[tuple[str, str], st
 
 
 def _count(notes: Notes, team: TeamFile) -> None:
-    """Claims of volumes are counted with those that storage classes make."""
+    """Check the limit of claims, which counts claims of volumes and those that storage classes provision."""
     volumes = notes.spec.teams[team.name].persistent_volumes
     made = len(volumes) + sum(claim.size is not None for claim in team.spec.claims.values())
     most = notes.spec.limits.objects.claims

@@ -1,4 +1,4 @@
-"""Node pools and topology: can they be told apart, and can Kueue place pods by them?"""
+"""Checks of node pools and topology: pools must differ, and Kueue must be able to place pods by topology."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from gangplan.rules.specs import TOPOLOGY_MISSING
 from gangplan.spec.nodes import NodePool
 
 HOSTNAME = "kubernetes.io/hostname"
-# Pairs of flavor and resource in one resource group (ClusterQueue CRD, Kueue v0.19.2).
+# The most pairs of flavor and resource in one resource group (ClusterQueue CRD, Kueue v0.19.2).
 MOST_PAIRS = 512
-# An AdmissionCheck's parameters.name (Kueue v0.19.2) without `provision-`.
+# The longest parameters.name of an AdmissionCheck (Kueue v0.19.2) without `provision-`.
 MOST_GROWING_NAME = 63 - len("provision-")
 
 
 def check(notes: Notes) -> None:
-    """Findings about pools and levels."""
+    """Check pools, topology levels and the number of quotas."""
     for name, pool in notes.spec.node_pools.items():
         _check_size(notes, name, pool)
         _check_taints(notes, name, pool)
@@ -46,7 +46,7 @@ def check(notes: Notes) -> None:
 
 
 def _check_size(notes: Notes, name: str, pool: NodePool) -> None:
-    """What a node has for runs, and how many there may be."""
+    """Check what a node has left for runs, and how far a pool may grow."""
     path = ("nodePools", name)
     cpu, memory = free_per_node(pool)
     if cpu.nano <= 0 or memory.nano <= 0:
@@ -106,11 +106,11 @@ def _check_topology(notes: Notes, name: str, pool: NodePool) -> None:
 
 
 def _check_overlaps(notes: Notes) -> None:
-    """A pod that is sent to one pool must not land in another: its quota would be spent on the wrong nodes."""
+    """Check that a pod for one pool cannot land in another: its quota would be spent on the wrong nodes."""
     pools = notes.spec.node_pools
     for name, pool in pools.items():
         if pool.topology and not pool.labels:
-            continue  # is told as pool-labels-missing, and has no labels to tell apart
+            continue  # reported as pool-labels-missing; there are no labels to compare
         for other, there in pools.items():
             if name == other or not _can_land(pool, there) or not _differ(pool, there):
                 continue
@@ -126,7 +126,7 @@ def _check_overlaps(notes: Notes) -> None:
 
 
 def _can_land(pool: NodePool, there: NodePool) -> bool:
-    """Whether the selector and tolerations of one pool's pods suit the nodes of another."""
+    """Return whether pods with the selector and tolerations of one pool can run on the nodes of another."""
     if any(there.labels.get(key) != value for key, value in pool.labels.items()):
         return False
     tolerated = {(taint.key, taint.value or None, taint.effect) for taint in pool.taints}
@@ -139,7 +139,7 @@ def _can_land(pool: NodePool, there: NodePool) -> bool:
 
 
 def _differ(pool: NodePool, there: NodePool) -> bool:
-    """Whether it matters: both offer the same devices, but not the same thing."""
+    """Return whether landing in the other pool matters: its devices are the same, but its nodes differ."""
     if pool.gpu and there.gpu:
         same = (pool.gpu.resource == there.gpu.resource, pool.gpu.model == there.gpu.model)
         return same[0] and (not same[1] or pool.capacity != there.capacity or pool.topology != there.topology)

@@ -1,4 +1,4 @@
-"""LocalQueues, admission checks, admission to several pools at once: does Kueue take and read what is stated?"""
+"""Checks of LocalQueues, admission checks and concurrent admission: whether Kueue accepts and uses them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gangplan.spec.admission import AdmissionCheck, ConcurrentAdmission
 from gangplan.spec.queues import TeamQueue
 
 BY_USAGE = "UsageBasedAdmissionFairSharing"
-# Fields of a team that only Kueue reads, beside those of `quotas`.
+# Fields of a team that only Kueue reads, in addition to those of `quotas`.
 _OF_TEAM = {
     "queueing_strategy": "queueingStrategy",
     "local_queues": "localQueues",
@@ -27,23 +27,23 @@ _OF_TEAM = {
     "concurrent_admission": "concurrentAdmission",
 }
 _OF_CLUSTER = {"kueue": "kueue", "admission_checks": "admissionChecks"}
-# Controllers inside Kueue, and the fields whose checks have them.
+# Controllers inside Kueue, and the fields that create checks with them.
 _OWN_CONTROLLERS = {
     "kueue.x-k8s.io/provisioning-request": "autoscale of a node pool",
     "kueue.x-k8s.io/multikueue": "multiKueue",
 }
-# validateConcurrentAdmissionPolicy of pkg/webhooks/clusterqueue_webhook.go, the same in Kueue v0.18.2 and v0.19.2.
+# validateConcurrentAdmissionPolicy, pkg/webhooks/clusterqueue_webhook.go; same in Kueue v0.18.2 and v0.19.2.
 _MOST_POOLS = 16
 
 
 def check(notes: Notes) -> None:
-    """Findings about the queues of teams, on a cluster whose runs Kueue starts."""
+    """Check the queues of teams on a cluster where Kueue starts the runs."""
     for name, team in notes.spec.teams.items():
         _check_usage(notes, ("teams", name), team)
         if team.concurrent_admission is not None:
             _check_concurrent(notes, name, team, team.concurrent_admission)
     if notes.spec.kueue.resources is not None:
-        from gangplan.resolve.checks import counting  # few clusters count otherwise
+        from gangplan.resolve.checks import counting  # few clusters configure this
 
         counting.check(notes, notes.spec.kueue.resources)
     for name, check in notes.spec.admission_checks.items():
@@ -51,9 +51,10 @@ def check(notes: Notes) -> None:
 
 
 def _check_usage(notes: Notes, path: Path, team: TeamQueue) -> None:
-    """Kueue reads weights of LocalQueues in queues that share by usage, and those where its manager does.
+    """Check that weights of LocalQueues have an effect.
 
-    `ResourceWeights` of pkg/util/admissionfairsharing, the same in Kueue v0.15.2 to v0.19.2.
+    Kueue reads them in queues that share by usage, and only if its manager does (`ResourceWeights` of
+    pkg/util/admissionfairsharing, the same in Kueue v0.15.2 to v0.19.2).
     """
     if team.admission_mode == BY_USAGE:
         if notes.spec.kueue.admission_fair_sharing is None:
@@ -129,7 +130,7 @@ def _check_admission(notes: Notes, name: str, check: AdmissionCheck) -> None:
 
 
 def check_unused(notes: Notes) -> None:
-    """Findings about fields that only Kueue reads, on a cluster whose runs it does not start."""
+    """Report fields that only Kueue reads, on a cluster where Kueue does not start the runs."""
     said = f"gang is {notes.spec.gang}, so nothing reads this"
     help = "Remove it, or set gang: kueue."
     for field, alias in _OF_CLUSTER.items():

@@ -1,4 +1,4 @@
-"""Quotas of teams and cohorts: pools that exist, measures that fit them, limits that Kueue accepts."""
+"""Checks of quotas of teams and cohorts: existing pools, fitting measures, limits that Kueue accepts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from gangplan.spec.queues import Preemption, Share, Shares, TeamQueue
 
 
 def check(notes: Notes) -> None:
-    """Findings about stated quotas, limits and preemption."""
+    """Check stated quotas, limits, weights and preemption."""
     for name, cohort in notes.spec.cohorts.items():
         for field in ("quota", "borrow", "lend"):
             _check_shares(notes, ("cohorts", name, field), getattr(cohort, field) or {})
@@ -57,7 +57,7 @@ def check(notes: Notes) -> None:
 
 
 def _check_weights(notes: Notes) -> None:
-    """What stated quotas leave goes to the other teams by weight: among weights of zero it goes to nobody."""
+    """Check that not all teams that share the unquoted rest of pools weigh 0, or no team would get it."""
     sharing = [name for name, team in notes.spec.teams.items() if team.quota is None]
     if not sharing or any(weight_of(notes.spec.teams[name]) for name in sharing):
         return
@@ -72,10 +72,10 @@ def _check_weights(notes: Notes) -> None:
 
 
 def _check_scale(notes: Notes) -> None:
-    """A weight that was left out is 1, which is next to nothing where the others count in another unit.
+    """Report an omitted weight (1) that is tiny because the other teams count in another unit.
 
-    Told when a team gets less than half of what the least of the stated weights beside it gets: `weight: 2`
-    alone is the usual way to say "twice the others".
+    Reported if a team gets less than half of what the smallest stated weight gets: a single `weight: 2` is
+    the usual way to say "twice the others".
     """
     beside = _Stated(notes.spec)
     for name, team in notes.spec.teams.items():
@@ -94,10 +94,10 @@ def _check_scale(notes: Notes) -> None:
 
 
 class _Stated:
-    """The stated weights above zero, least and most of those that a team's own is held against.
+    """The smallest and largest stated weights above zero to compare a team's own with.
 
-    Where idle capacity is shared, these are those in its cohort; where what is left of pools is divided, those of
-    all that state no quota. Read once: a cluster has hundreds of teams.
+    If idle capacity is shared, these are the weights in its cohort; if what is left of pools is divided,
+    those of all teams without a quota. Read once, because a cluster may have hundreds of teams.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -112,7 +112,7 @@ class _Stated:
                     _widen(self._of_rest, team.weight)
 
     def range_for(self, team: TeamQueue) -> list[Quantity]:
-        """The least and the most of those beside a team; nothing where there are none."""
+        """Return the smallest and largest weights that compete with a team's; empty if there are none."""
         found: list[Quantity] = []
         cohort = self._of_cohorts.get(cohort_of(self._cluster, team), ()) if self._is_fair else ()
         for weight in (*cohort, *(self._of_rest if team.quota is None else ())):
@@ -121,7 +121,7 @@ class _Stated:
 
 
 def _widen(range_: list[Quantity], weight: Quantity) -> None:
-    """Let a least and a most hold one weight more."""
+    """Widen a range in place to include a weight."""
     range_[:] = [min(range_[0], weight), max(weight, range_[1])] if range_ else [weight, weight]
 
 
@@ -161,7 +161,7 @@ def _check_shares(notes: Notes, path: Path, shares: Shares) -> None:
 
 
 def _check_others(notes: Notes, path: Path, name: str, share: Share) -> None:
-    """Amounts of what the pool does not have would be promised by nobody."""
+    """Check that the pool has the devices and the disk that a share states."""
     offered = notes.spec.node_pools[name].offered
     stated: list[tuple[Path, str]] = [((*path, "devices", device), device) for device in share.devices]
     if share.disk is not None:
@@ -174,14 +174,14 @@ def _check_others(notes: Notes, path: Path, name: str, share: Share) -> None:
 
 
 def _check_size(notes: Notes, path: Path, name: str, share: Share) -> None:
-    """One share alone must not be more than the pool."""
+    """Check that a single share is not more than the pool."""
     pool = notes.spec.node_pools[name]
     if notes.spec.overcommit or (pool.gpu is None) != (share.gpus is None):
         return
     whole, amounts = capacity(pool), amounts_of(share, pool)
     for resource in sorted(whole, key=lambda resource: resource != measure(pool)):
         amount = amounts[resource]
-        # A pool that DaemonSets fill has been told already.
+        # A pool that DaemonSets fill has its own finding.
         if amount > whole[resource] and whole[resource]:
             field = _field_of(resource, share)
             notes.report(
@@ -194,7 +194,7 @@ def _check_size(notes: Notes, path: Path, name: str, share: Share) -> None:
 
 
 def _field_of(resource: str, share: Share) -> Path:
-    """Where a share states a resource, below it; empty where it follows in proportion."""
+    """Return the path, below a share, of the field for a resource; empty if it follows in proportion."""
     if resource in share.devices:
         return ("devices", resource)
     field = {"cpu": "cpu", "memory": "memory", DISK: "disk"}.get(resource, "gpus")
@@ -202,7 +202,7 @@ def _field_of(resource: str, share: Share) -> Path:
 
 
 def _check_limit(notes: Notes, path: Path, shares: Shares, quota: Shares | None) -> None:
-    """A limit speaks of pools that the queue lists, and lends no more than there is."""
+    """Check that a limit names pools in the quota, and lends no more than the quota."""
     pools = notes.spec.node_pools
     for name, share in shares.items():
         if name not in pools or quota is None:
@@ -272,13 +272,13 @@ def _check_queue_names(notes: Notes) -> None:
             )
 
 
-# What only Kueue reads, of the cluster and of a team.
+# The fields of the cluster and of a team that only Kueue reads.
 _KUEUE_FIELDS = {"cohorts": "cohorts", "multi_kueue": "multiKueue"}
 _KUEUE_TEAM_FIELDS = {"cohort": "cohort", "borrow": "borrow", "lend": "lend", "weight": "weight"}
 
 
 def check_unused(notes: Notes) -> None:
-    """Findings about fields that only Kueue reads, on a cluster whose runs it does not start."""
+    """Report fields that only Kueue reads, on a cluster where Kueue does not start the runs."""
     said = f"gang is {notes.spec.gang}, so nothing reads this"
     help = "Remove it, or set gang: kueue."
     for field, alias in _KUEUE_FIELDS.items():
@@ -286,6 +286,6 @@ def check_unused(notes: Notes) -> None:
             notes.report(KUEUE_FIELD_UNUSED, (alias,), said, help, key=True)
     for name, team in notes.spec.teams.items():
         for field, alias in _KUEUE_TEAM_FIELDS.items():
-            # Weights also share out the pools of which teams state no quota.
+            # Weights also divide the pools among teams that state no quota.
             if getattr(team, field) is not None and not (field == "weight" and team.quota is None):
                 notes.report(KUEUE_FIELD_UNUSED, ("teams", name, alias), said, help, key=True)

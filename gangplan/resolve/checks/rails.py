@@ -1,4 +1,4 @@
-"""RDMA devices of node pools: are they told apart, and can a node have so many?"""
+"""Checks of RDMA devices of node pools: each resource is listed once, with a count that a node can have."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from gangplan.resolve.checks.notes import Notes, Path
 from gangplan.rules.clusters import POOL_RAIL_TWICE, POOL_RDMA_SHARED
 from gangplan.spec.nodes import NodePool
 
-# More ports than any server has; a larger count is that of virtual functions or of a shared device plugin.
+# More ports than any server has; a larger count is one of virtual functions or of a shared device plugin.
 MOST_PORTS = 64
 
 
 def check(notes: Notes) -> None:
-    """Findings about the RDMA devices of every pool."""
+    """Check the RDMA devices of every pool."""
     for name, pool in notes.spec.node_pools.items():
         _check_pool(notes, name, pool)
 

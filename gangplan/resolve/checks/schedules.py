@@ -1,4 +1,4 @@
-"""What a cluster's file says of schedules: the client, and the way to the API server."""
+"""Checks of schedules in a cluster file: the client image, and access to the API server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gangplan.workspace import Workspace, nearest
 
 
 def check(notes: Notes, workspace: Workspace) -> None:
-    """The image is in the catalog, and the endpoints are the cluster's."""
+    """Check that the client image is in the catalog, and that the cluster offers the endpoints."""
     spec = notes.spec
     offered = spec.schedules
     if offered is None or backend_of(spec) == "commit":

@@ -1,4 +1,4 @@
-"""Sums: what is promised against what there is, and the namespace's cap against what its queue may admit."""
+"""Checks of sums: quotas against the capacity of pools, caps of namespaces against what queues admit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gangplan.workspace import Workspace
 
 
 def check(notes: Notes, workspace: Workspace) -> None:
-    """Findings about amounts. All names of the file are known to be sound."""
+    """Check amounts. All names in the file are known to exist."""
     for pool in notes.spec.node_pools:
         if not notes.spec.overcommit:
             _check_pool(notes, pool)
@@ -34,7 +34,7 @@ def check(notes: Notes, workspace: Workspace) -> None:
 
 
 def _holders(notes: Notes) -> list[tuple[str, str, Shares]]:
-    """Who states quotas: a word for the message, the key in the file, the shares; cohorts first."""
+    """Return what states quotas: a name for messages, the key in the file, the shares; cohorts come first."""
     found: list[tuple[str, str, Shares]] = [
         (f"cohort {name}", "cohorts", cohort.quota) for name, cohort in notes.spec.cohorts.items()
     ]
@@ -42,7 +42,7 @@ def _holders(notes: Notes) -> list[tuple[str, str, Shares]]:
 
 
 def _check_pool(notes: Notes, pool: str) -> None:
-    """The quotas of a pool add up to no more than it has; to blame is who comes last in the file."""
+    """Check that the quotas of a pool add up to no more than it has; report the first that exceeds it."""
     node_pool = notes.spec.node_pools[pool]
     whole = capacity(node_pool)
     for resource in _measured_first(whole, measure(node_pool)):
@@ -70,7 +70,7 @@ def _measured_first(amounts: Amounts, measured: str) -> list[str]:
 
 
 def _check_unused(notes: Notes, pool: str) -> None:
-    """Capacity that belongs to nobody is never used: Kueue hands out quotas, not nodes."""
+    """Report capacity that no quota covers: Kueue never uses it, because it hands out quotas, not nodes."""
     node_pool = notes.spec.node_pools[pool]
     if any(team.quota is None for team in notes.spec.teams.values()) or not notes.spec.teams:
         return
@@ -90,7 +90,7 @@ def _check_unused(notes: Notes, pool: str) -> None:
 
 
 def _check_caps(notes: Notes, workspace: Workspace) -> None:
-    """A namespace's cap below what its queue may admit leaves admitted runs without pods (kueue#1403)."""
+    """Check that no namespace's cap is below what its queue admits: runs would get no pods (kueue#1403)."""
     if all(team.hard_quota is None for team in notes.spec.teams.values()):
         return
     most = most_by_team(workspace, notes.cluster.name)
@@ -119,7 +119,7 @@ def _check_caps(notes: Notes, workspace: Workspace) -> None:
 
 
 def _check_team_share(notes: Notes, workspace: Workspace) -> None:
-    """No team can hold more of a pool than the cluster allows one team, borrowing included."""
+    """Check that no team can hold more of a pool, borrowing included, than the cluster allows one team."""
     site = resolve_site(workspace, notes.cluster.name)
     most = most_by_queue(site)
     percent = notes.spec.limits.team_share
@@ -149,14 +149,14 @@ def _check_team_share(notes: Notes, workspace: Workspace) -> None:
 
 
 def _blamed(notes: Notes, team: str, pool: str, is_quota: bool) -> Path:
-    """The field that gives a team too much: its quota, else what it may borrow."""
+    """Return the path of the field that gives a team too much: its quota, else what it may borrow."""
     field = "quota" if is_quota else "borrow"
     shares = getattr(notes.spec.teams[team], field)
     return ("teams", team, field, pool) if shares and pool in shares else ("teams", team, "queue")
 
 
 def _check_lent_shares(notes: Notes) -> None:
-    """A team that states no quota lends no more than its part of what is left."""
+    """Check that a team without a stated quota lends no more than its part of what is left."""
     shares = all_shares(notes.spec)
     for name, team in notes.spec.teams.items():
         for pool, lent in (team.lend or {}).items() if team.quota is None else ():

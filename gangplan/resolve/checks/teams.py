@@ -1,4 +1,4 @@
-"""Teams on a cluster: the limits they are given."""
+"""Checks of teams on a cluster: their priorities and limits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gangplan.workspace import nearest
 
 
 def check(notes: Notes) -> None:
-    """Findings about limits."""
+    """Check that priorities of teams exist, and that a namespace may have the pods of the largest run."""
     limits = notes.spec.limits
     for name, team in notes.spec.teams.items():
         for index, priority in enumerate(team.priorities or ()):

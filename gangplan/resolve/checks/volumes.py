@@ -1,4 +1,4 @@
-"""Volumes of a cluster file that are made for pods: is each of one kind, and does its storage class offer it?"""
+"""Checks of pod volumes in a cluster file: each is of one kind, and its storage class offers it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gangplan.spec.cluster import Cluster
 from gangplan.spec.pods import PodVolume
 from gangplan.workspace import nearest
 
-# What only a driver takes, and what only a storage class does; with the value that says nothing.
+# Fields that only drivers take, and fields that only storage classes do, with their unset values.
 OF_DRIVERS: dict[str, Any] = {
     "attributes": {},
     "settable": (),
@@ -24,7 +24,7 @@ _ALIASES = {"fs_type": "fsType", "pod_security": "podSecurity", "access_mode": "
 
 
 def check(notes: Notes) -> None:
-    """Findings about every volume."""
+    """Check every volume."""
     for name, volume in notes.spec.volumes.items():
         for field, message, help in _wrongs(notes.spec, name, volume):
             path: Path = ("volumes", name, field) if field else ("volumes", name)
@@ -32,7 +32,7 @@ def check(notes: Notes) -> None:
 
 
 def _wrongs(cluster: Cluster, name: str, volume: PodVolume) -> Iterator[tuple[str, str, str]]:
-    """Field, what is wrong with it, and what to do."""
+    """Yield for each mistake in a volume its field, what is wrong with it, and what to do."""
     if (volume.driver is None) == (volume.storage_class is None):
         told = "neither driver nor storageClass" if volume.driver is None else "both driver and storageClass"
         yield "", f"states {told}", "Write one of them: driver for an inline CSI volume, else storageClass."
@@ -56,7 +56,7 @@ def _wrongs(cluster: Cluster, name: str, volume: PodVolume) -> Iterator[tuple[st
 
 
 def _class(cluster: Cluster, volume: PodVolume) -> Iterator[tuple[str, str, str]]:
-    """The class, where the file says which ones there are, and its access modes."""
+    """Check that the storage class is declared or one of local disks, and that it offers the access mode."""
     local = {pool.local_disk.storage_class for pool in cluster.node_pools.values() if pool.local_disk}
     known = cluster.storage_classes.get(str(volume.storage_class))
     if known is None and volume.storage_class not in local:

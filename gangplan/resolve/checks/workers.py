@@ -1,4 +1,4 @@
-"""MultiKueue: what has to be the same on the clusters that runs are handed to."""
+"""Checks of MultiKueue: what must be the same on the worker clusters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gangplan.workspace import ClusterFile, Workspace
 
 
 def check(notes: Notes, workspace: Workspace) -> None:
-    """Findings about worker clusters."""
+    """Check the worker clusters."""
     spec = notes.spec
     if spec.multi_kueue is None:
         return
@@ -38,7 +38,7 @@ def check(notes: Notes, workspace: Workspace) -> None:
             continue
         worker = workspace.clusters.get(name)
         if worker is None:
-            continue  # a cluster of somebody else's workspace
+            continue  # a cluster of another workspace
         _check_pools(notes, name, worker, path)
         for team, queue in spec.teams.items():
             there = worker.spec.teams.get(team)
@@ -57,7 +57,7 @@ def check(notes: Notes, workspace: Workspace) -> None:
 
 
 def _check_local_queues(notes: Notes, name: str, team: str, here: TeamQueue, there: TeamQueue) -> None:
-    """The copy of a run has the run's queue."""
+    """Check that the worker cluster has the team's LocalQueues: the copy of a run keeps the run's queue."""
     for queue in here.local_queues:
         if queue not in (there.queue, *there.local_queues):
             notes.report(
@@ -70,7 +70,7 @@ def _check_local_queues(notes: Notes, name: str, team: str, here: TeamQueue, the
 
 
 def _check_level(notes: Notes, name: str, team: str, here: TeamQueue, there: TeamQueue) -> None:
-    """The pods are made there, under the level of there."""
+    """Check that the worker cluster's Pod Security level admits the pods, which are created there."""
     levels = [one.pod_security.level if one.pod_security else LEVELS[0] for one in (here, there)]
     if LEVELS.index(levels[0]) > LEVELS.index(levels[1]):
         notes.report(
@@ -82,7 +82,7 @@ def _check_level(notes: Notes, name: str, team: str, here: TeamQueue, there: Tea
 
 
 def _check_pools(notes: Notes, name: str, worker: ClusterFile, path: Path) -> None:
-    """A run carries the node labels, tolerations and topology of this cluster's pool to the other one."""
+    """Check that pools match: a run keeps the node labels, tolerations and topology of this cluster."""
     for pool, here in notes.spec.node_pools.items():
         there = worker.spec.node_pools.get(pool)
         if there is None:
