@@ -1,1 +1,1 @@
-"""One module per command: it asks the pipeline and prints. No logic of its own."""
+"""One module per command: it calls the pipeline and prints. It has no logic of its own."""

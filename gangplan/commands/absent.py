@@ -1,4 +1,4 @@
-"""What is said of a name that a flag gives and the workspace does not have, or has in a file with errors."""
+"""Errors for a name in a flag that the workspace does not have, or has in a file with errors."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from gangplan.workspace import CATALOG, OVERLAYS, SPECS, Workspace, nearest
 
 
 def no_cluster(name: str, workspace: Workspace | None) -> UserError:
-    """Why there is no such cluster: nobody describes it, or what does so has errors."""
+    """Return the error for a cluster that does not exist: no file describes it, or its file has errors."""
     known = workspace.clusters if workspace is not None else ()
     return _absent(f"there is no cluster '{name}'", f"{OVERLAYS}/{name}/cluster.yaml", known, name, workspace)
 
 
 def no_team(name: str, workspace: Workspace) -> UserError:
-    """Why there is no such team."""
+    """Return the error for a team that does not exist."""
     return _absent(
         f"there is no team '{name}'", f"{SPECS}/{name}/team.yaml", workspace.teams, name, workspace
     )
 
 
 def no_image(name: str, workspace: Workspace | None) -> UserError:
-    """Why the catalog has no such image."""
+    """Return the error for an image that is not in the catalog."""
     catalog = workspace.catalog if workspace is not None else None
     known = catalog.images if catalog is not None else ()
     return _absent(f"the catalog has no image '{name}'", CATALOG, known, name, workspace)
@@ -37,7 +37,7 @@ def _absent(
 
 
 def absent(message: str, help: str, findings: Iterable[Finding]) -> UserError:
-    """That a name is not there; or the first error of its file, where that has some."""
+    """Return the error for a name that does not exist, or the first error of its file if there is one."""
     wrong = in_order(one for one in findings if one.is_error)
     if not wrong:
         return UserError(message, help)

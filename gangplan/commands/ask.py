@@ -11,7 +11,7 @@ from gangplan.report.escape import log_line
 
 
 def is_watched() -> bool:
-    """Whether somebody can be asked: standard input and standard output are a terminal."""
+    """Return whether somebody can be asked: standard input and standard output are a terminal."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
 
 
@@ -23,9 +23,10 @@ def ask(
     is_optional: bool = False,
     hint: str = "",
 ) -> str:
-    """The answer, asked for until `check` raises no UserError; an empty one is the default.
+    """Ask until `check` raises no UserError, and return the answer; an empty one is the default.
 
-    A `hint` is on a line of its own: readline scrolls a question that is wider than the terminal. Raises KeyboardInterrupt where the terminal has no more to say (Ctrl-D).
+    A `hint` is on a line of its own, because readline scrolls a question that is wider than the terminal.
+    Raises KeyboardInterrupt if the input ends (Ctrl-D).
     """
     if hint:
         say(hint)
@@ -64,7 +65,7 @@ def _line(prompt: str, choices: Sequence[str]) -> str:
 
 @contextmanager
 def _completing(choices: Sequence[str]) -> Iterator[None]:
-    """TAB completes to one of the choices, where Python has readline."""
+    """Let TAB complete to one of the choices, if Python has readline."""
     try:
         import readline
     except ImportError:
@@ -78,7 +79,7 @@ def _completing(choices: Sequence[str]) -> Iterator[None]:
     before, delimiters = readline.get_completer(), readline.get_completer_delims()
     readline.set_completer(matching)
     readline.set_completer_delims(" \t\n,")
-    # The libedit of macOS has its own words for the same.
+    # The libedit of macOS has its own syntax for the same.
     is_libedit = "libedit" in (readline.__doc__ or "")
     readline.parse_and_bind("bind ^I rl_complete" if is_libedit else "tab: complete")
     try:

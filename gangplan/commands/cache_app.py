@@ -1,4 +1,4 @@
-"""`gangplan cache`: what earlier commands left in a workspace, and how to be rid of it."""
+"""`gangplan cache`: what earlier commands left in a workspace, and how to remove it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ app = typer.Typer(
 
 @app.command()
 def info(workspace: Workspace = None) -> None:
-    """Show how many records of each kind there are, and how much room they take."""
+    """Show how many records of each kind there are, and how much space they take."""
     from gangplan.commands.common import plural, request
     from gangplan.incremental.store import FOLDER, KINDS, Store
 
@@ -35,7 +35,7 @@ def info(workspace: Workspace = None) -> None:
 
 @app.command()
 def clear(workspace: Workspace = None) -> None:
-    """Remove all of it. The next command finds everything out again."""
+    """Remove the whole cache. The next command computes everything again."""
     from gangplan.commands.common import plural, request
     from gangplan.errors import refusal
     from gangplan.incremental.store import FOLDER, Store

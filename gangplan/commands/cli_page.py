@@ -70,7 +70,7 @@ gangplan tools list|install       # kustomize and kubeconform
 
 
 def cli_page() -> str:
-    """The page: commands in the order of the help, flags in tables."""
+    """Build the page: commands in the order of the help, flags in tables."""
     tree: Any = typer.main.get_command(whole(typer.Typer(add_completion=False)))
     parts = [_HEAD]
     for name in COMMANDS:
@@ -81,7 +81,7 @@ def cli_page() -> str:
 
 
 def _sections(command: Any, path: str) -> Iterator[str]:
-    """A command, or all those of a group."""
+    """Yield the section of a command, or those of all commands in a group."""
     inner = getattr(command, "commands", None)
     if inner is not None:
         for name, one in inner.items():
@@ -105,7 +105,7 @@ def _argument(param: Any) -> str:
 
 
 def _names(param: Any) -> str:
-    """A flag in all of its spellings, with what it takes; an argument by what stands for it."""
+    """Return all spellings of a flag with its value, or the placeholder of an argument."""
     if not param.opts[0].startswith("-"):
         return f"`{_cell(str(param.metavar or param.name.upper()))}`"
     takes = f" {param.metavar}" if param.metavar and not getattr(param, "is_flag", False) else ""
@@ -114,10 +114,10 @@ def _names(param: Any) -> str:
 
 
 def _line(text: str) -> str:
-    # A reader of Markdown would take <team> for a tag of HTML.
+    # A Markdown renderer would take <team> for an HTML tag.
     return _cell(re.sub(r"\s+", " ", text or "").strip()).replace("<", "\\<")
 
 
 def _cell(text: str) -> str:
-    """Text inside of a table: a bar would end the cell."""
+    """Escape text inside a table, where a bar would end the cell."""
     return text.replace("|", "\\|")

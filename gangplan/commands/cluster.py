@@ -28,7 +28,10 @@ from gangplan.workspace import Workspace, load_workspace
 
 
 def check(request: Request, versions: str | None, format: str, snapshots: Sequence[Path] = ()) -> Exit:
-    """Print what each cluster has, with `versions` what they would change, and where snapshots differ from it."""
+    """Print what each cluster has, what `versions` would change, and where snapshots differ from its file.
+
+    Raises UserError for an unknown format or cluster.
+    """
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
     asked = replace(request, versions=parse_versions(versions) if versions is not None else ())
@@ -57,7 +60,10 @@ def check(request: Request, versions: str | None, format: str, snapshots: Sequen
 
 
 def kueue_config(request: Request) -> Exit:
-    """Print the configuration that each cluster's Kueue needs."""
+    """Print the configuration that each cluster's Kueue needs.
+
+    Raises UserError for clusters without Kueue.
+    """
     workspace, findings = _loaded(request)
     if workspace is None:
         print_findings(findings)
@@ -84,7 +90,7 @@ def kueue_config(request: Request) -> Exit:
 
 
 def _loaded(request: Request) -> tuple[Workspace | None, list[Finding]]:
-    """The workspace with the clusters asked for; None when its files cannot be understood."""
+    """Return the workspace with the requested clusters; None if its files cannot be understood."""
     workspace = load_workspace(request.root)
     findings = list(workspace.findings)
     if any(finding.severity is Severity.ERROR for finding in findings):
@@ -103,7 +109,10 @@ def _findings(workspace: Workspace, names: Sequence[str]) -> list[Finding]:
 def _compare(
     workspace: Workspace, asked: Request, reports: dict[str, ClusterReport], findings: list[Finding]
 ) -> Exit:
-    """Render both ways and compare. A workspace that does not render as it is has nothing to compare."""
+    """Render with and without the other versions, and compare.
+
+    A workspace that does not render as it is has nothing to compare.
+    """
     before = preview(replace(asked, versions=()), workspace)
     if before.has_errors:
         findings += _said(before)
@@ -118,7 +127,7 @@ def _compare(
 
 
 def _said(result: Result) -> list[Finding]:
-    """The errors of a rendering; its warnings and notes are for those who render."""
+    """Return the errors of a rendering; its warnings and notes matter only to those who render."""
     return [finding for finding in result.findings if finding.severity is Severity.ERROR]
 
 

@@ -1,4 +1,4 @@
-"""`gangplan cluster`: its commands and their flags. What they do stands in modules of their own."""
+"""`gangplan cluster`: its commands and their flags. Other modules implement them."""
 
 from __future__ import annotations
 
@@ -89,7 +89,8 @@ def cluster_snapshot(
         str, typer.Option("--format", help="How to report the differences: text or json.", metavar="NAME")
     ] = "text",
 ) -> None:
-    """Read what a cluster has now, write it to a file, and report where the cluster file differs. Read-only."""
+    """Read what a cluster has now, write it to a file, and report where the cluster file differs;
+    read-only."""
     from gangplan.commands.common import request
     from gangplan.commands.connecting import Asked
     from gangplan.commands.snapshot import snapshot
@@ -108,5 +109,5 @@ def cluster_kueue_config(names: Names = None, workspace: Workspace = None, clust
 
 
 def _both(names: list[str] | None, clusters: list[str] | None) -> list[str]:
-    """Clusters by their names, behind --cluster or alone, each once."""
+    """Return the names of clusters from arguments and --cluster, each once."""
     return list(dict.fromkeys([*(names or ()), *(clusters or ())]))

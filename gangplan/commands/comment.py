@@ -12,7 +12,7 @@ from gangplan.tools.forge import comment, pull_request_of
 
 
 def write(file: Path, given: Mapping[str, str | None]) -> Exit:
-    """Write or change the comment. Raises UserError, and ToolError where the forge refuses."""
+    """Write or change the comment. Raises UserError, and ToolError if the forge refuses."""
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as bad:

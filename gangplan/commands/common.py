@@ -27,9 +27,9 @@ def request(
     keep_runs: bool = False,
     uses_cache: bool = False,
 ) -> Request:
-    """The request of a command line. The workspace is here or above, else where the named files are.
+    """Build the request of a command line.
 
-    Raises UserError outside a workspace.
+    The workspace is here or above, else where the named files are. Raises UserError outside a workspace.
     """
     start = (workspace or Path.cwd()).resolve()
     if not start.is_dir():
@@ -50,7 +50,8 @@ def request(
 
 
 def _root(start: Path, named: Sequence[str]) -> Path:
-    """The workspace that `start` is in, else the one that a named file is in. Raises UserError."""
+    """Return the workspace that contains `start`, else the one that contains a named file. Raises
+    UserError."""
     try:
         return find_root(start)
     except UserError:
@@ -61,13 +62,15 @@ def _root(start: Path, named: Sequence[str]) -> Path:
 
 
 def print_findings(findings: Sequence[Finding], colour: bool | None = None, line: Line | None = None) -> None:
-    """Findings to standard error, coloured on a terminal unless told otherwise; `line` adds source lines."""
+    """Print findings to standard error, coloured on a terminal unless `colour` is given; `line` adds source
+    lines."""
     colour = wants_colour(sys.stderr) if colour is None else colour
     sys.stderr.write(text_report(findings, colour, line))
 
 
 def wants_colour(stream: TextIO, flag: str = "auto") -> bool:
-    """Whether to colour: the flag, else NO_COLOR (no-color.org), else FORCE_COLOR, else whether it is a terminal."""
+    """Return whether to colour: by the flag, else NO_COLOR (no-color.org), else FORCE_COLOR, else for a
+    terminal."""
     if flag != "auto":
         return flag == "always"
     if os.environ.get("NO_COLOR"):
@@ -78,7 +81,7 @@ def wants_colour(stream: TextIO, flag: str = "auto") -> bool:
 
 
 def exit_code(findings: Sequence[Finding], fail_on: Severity = Severity.ERROR) -> Exit:
-    """0 clean, 1 findings at or above `fail_on`, 2 when input could not be understood."""
+    """Return 0 for clean, 1 for findings at or above `fail_on`, 2 if input could not be understood."""
     errors = [finding for finding in findings if finding.is_error]
     if not all(_is_judged(finding) for finding in errors):
         return Exit.INPUT
@@ -87,10 +90,10 @@ def exit_code(findings: Sequence[Finding], fail_on: Severity = Severity.ERROR) -
 
 
 def _is_judged(finding: Finding) -> bool:
-    """Whether what it is about was understood: a policy judged it, or a waiver once excused it, too."""
+    """Return whether its subject was understood, also because a policy judged it or a waiver excused it."""
     return finding.rule.is_verdict or finding.waiver is not None
 
 
 def plural(count: int, word: str) -> str:
-    """`1 run`, `2 runs`."""
+    """Format a count, such as `1 run` or `2 runs`."""
     return f"{count} {word}{'' if count == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""The workspace against clusters as they are: files of snapshots, and API servers asked by dry run."""
+"""Comparing the workspace with clusters as they are: snapshots, and dry runs on API servers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from gangplan.workspace import Workspace, nearest
 
 
 def observed(request: Request, result: Result, observing: Observing) -> list[Finding]:
-    """What snapshots and API servers say. Raises UserError and ToolError.
+    """Return findings from snapshots and API servers. Raises UserError and ToolError.
 
-    Servers are asked about what is rendered without errors, which alone would be applied.
+    Servers are asked only if everything rendered without errors, because nothing else would be applied.
     """
     found = compared(result.workspace, request.clusters, observing.snapshots)
     if observing.server is not None and not result.has_errors:
@@ -25,7 +25,10 @@ def observed(request: Request, result: Result, observing: Observing) -> list[Fin
 
 
 def compared(workspace: Workspace, named: Sequence[str], snapshots: Sequence[Path]) -> list[Finding]:
-    """Where the files of clusters differ from snapshots of them. Raises UserError for one of another cluster."""
+    """Return where the files of clusters differ from their snapshots.
+
+    Raises UserError for a snapshot of another cluster.
+    """
     if not snapshots:
         return []
     from gangplan.live.differences import differences
@@ -45,7 +48,7 @@ def compared(workspace: Workspace, named: Sequence[str], snapshots: Sequence[Pat
 
 
 def _asked(request: Request, workspace: Workspace, asked: Asked) -> list[Finding]:
-    """What the API server of each cluster says of what is rendered for it."""
+    """Return what the API server of each cluster reports about what is rendered for it."""
     from gangplan.live.ask import ask, findings, questions
     from gangplan.live.rendered import is_record
     from gangplan.provenance.lines import runs_of, standing_on

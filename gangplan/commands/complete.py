@@ -1,7 +1,7 @@
-"""What a shell's TAB completes to: names of the workspace that the command would work on, read fast and silently.
+"""Completion by TAB: names of the workspace that the command would work on, read quickly and silently.
 
-Each function has the form that typer asks for: the words so far in, candidates out. Nothing here may print or
-raise: a shell would show it in the middle of a line.
+Each function has the form that typer asks for: it takes the words so far and returns candidates. None may
+print or raise: a shell would show it in the middle of a line.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-# More candidates than this help nobody; the folders above them do.
+# More candidates than this do not help; the folders above them do.
 _MOST = 100
 _KIND = re.compile(rb"^kind:[ \t]*[\"']?([A-Za-z]+)", re.MULTILINE)
 _LISTED = re.compile(r"(?:^|: )((?:[a-z0-9-]+, )*[a-z0-9-]+) or ([a-z0-9-]+)[.;:]")
@@ -20,7 +20,7 @@ _READ = ("specs", "overlays", "images", "policies", "schemas", "jobtemplates", "
 
 
 def _quietly(find: Callable[[Path], Iterable[str]], ctx: Any, incomplete: str) -> list[str]:
-    """The names that begin so; none outside a workspace, or where something cannot be read."""
+    """Return the names with this beginning; none outside a workspace, or if something cannot be read."""
     from gangplan.spec.root import root_of
 
     try:
@@ -32,21 +32,21 @@ def _quietly(find: Callable[[Path], Iterable[str]], ctx: Any, incomplete: str) -
 
 
 def clusters(ctx: Any, incomplete: str) -> list[str]:
-    """Names of clusters; of several with commas, the last one."""
+    """Return names of clusters."""
     from gangplan.contents.files import Files
 
     return _quietly(lambda root: Files(root).cluster_names, ctx, incomplete)
 
 
 def teams(ctx: Any, incomplete: str) -> list[str]:
-    """Names of teams."""
+    """Return names of teams."""
     from gangplan.contents.files import Files
 
     return _quietly(lambda root: Files(root).team_names, ctx, incomplete)
 
 
 def column(table: str, name: str) -> Callable[[Any, str], list[str]]:
-    """Values of a column of what `gangplan list` shows: images, claims, GPU models."""
+    """Return a completion for the values of a column of `gangplan list`: images, claims, GPU models."""
 
     def found(ctx: Any, incomplete: str) -> list[str]:
         from gangplan.contents.files import Files
@@ -58,7 +58,7 @@ def column(table: str, name: str) -> Callable[[Any, str], list[str]]:
 
 
 def of_team(table: str, name: str, end: str = "") -> Callable[[Any, str], list[str]]:
-    """The same of the team that the command works for, else of all; each with an `end`."""
+    """Return the same for the team of the command, else for all teams; each value gets an `end`."""
 
     def found(ctx: Any, incomplete: str) -> list[str]:
         from gangplan.commands.teams_of import team_of
@@ -80,7 +80,7 @@ def _texts(rows: Iterable[dict[str, Any]], name: str) -> Iterator[str]:
 
 
 def parameters(ctx: Any, incomplete: str) -> list[str]:
-    """Parameters of the template that the command names, with =; of all templates where it names none."""
+    """Return parameters of the template in the command, each with =; without one, those of all templates."""
     from gangplan.contents.files import Files
     from gangplan.contents.tables import TABLES
 
@@ -99,10 +99,10 @@ def parameters(ctx: Any, incomplete: str) -> list[str]:
 
 
 def settings(ctx: Any, incomplete: str) -> list[str]:
-    """Fields of the file that the command names, of a spec where it names none yet; blocks with their dot."""
+    """Return fields of the file in the command, or of a spec without one; blocks end with a dot."""
     from gangplan.starter.formats import format_of
 
-    # A flag that still lacks its value leaves the arguments where they were read.
+    # A flag without its value leaves the arguments where they were read.
     named = ctx.params.get("file") or next(iter(ctx.args), None)
 
     def found(root: Path) -> Iterator[str]:
@@ -119,7 +119,7 @@ def settings(ctx: Any, incomplete: str) -> list[str]:
 
 
 def words(*known: str) -> Callable[[str], list[str]]:
-    """One of a few words, where the help of the flag does not list all of them."""
+    """Return a completion for a few words that the help of the flag does not list in full."""
 
     def found(incomplete: str) -> list[str]:
         return [word for word in known if word.startswith(incomplete)]
@@ -128,27 +128,27 @@ def words(*known: str) -> Callable[[str], list[str]]:
 
 
 def listed(help: str) -> list[str]:
-    """The words that the help of a flag lists: `text or json.`, `Colour findings: auto, always or never.`"""
+    """Return the words in the help of a flag: `text or json.`, `Colour findings: auto, always or never.`"""
     found = _LISTED.search(re.sub(r" \([^)]*\)", "", help))
     return [*found[1].split(", "), found[2]] if found else []
 
 
 def rules(incomplete: str) -> list[str]:
-    """Rules by their ids."""
+    """Return the ids of rules."""
     from gangplan.rulebook import built_in
 
     return [name for name in sorted(built_in()) if name.startswith(incomplete)]
 
 
 def packs(incomplete: str) -> list[str]:
-    """Packs of policies that come with gangplan."""
+    """Return the policy packs that come with gangplan."""
     from gangplan.policies import PACKS
 
     return [name for name in PACKS if name.startswith(incomplete)]
 
 
 def pages(incomplete: str) -> list[str]:
-    """What `explain` has a page of: rules, kinds of files, fields, packs."""
+    """Return what `explain` has a page for: rules, kinds of files, fields, packs."""
     from gangplan.policies import PACKS
     from gangplan.reference.fields import all_fields
     from gangplan.reference.topics import kinds
@@ -159,22 +159,22 @@ def pages(incomplete: str) -> list[str]:
 
 
 def files(ctx: Any, incomplete: str) -> list[str]:
-    """Files of the workspace as they are named from the current folder; of very many, the folders that hold them."""
+    """Return files of the workspace, relative to the current folder; if there are too many, their folders."""
     return _files(ctx, incomplete, _READ)
 
 
 def jobs(ctx: Any, incomplete: str) -> list[str]:
-    """Specs of jobs."""
+    """Return specs of jobs."""
     return _files(ctx, incomplete, ("specs",), "TrainingJob")
 
 
 def sources(ctx: Any, incomplete: str) -> list[str]:
-    """What can be copied: specs and templates."""
+    """Return what can be copied: specs and templates."""
     return _files(ctx, incomplete, ("specs", "jobtemplates"), "TrainingJob", "Sweep", "JobTemplate")
 
 
 def _files(ctx: Any, incomplete: str, tops: Iterable[str], *kinds: str) -> list[str]:
-    """Files below some folders, of some kinds; of very many, the folders that hold them."""
+    """Return files of some kinds below some folders; if there are too many, their folders."""
     here = os.getcwd()
 
     def found(root: Path) -> Iterator[str]:
@@ -195,7 +195,7 @@ def _files(ctx: Any, incomplete: str, tops: Iterable[str], *kinds: str) -> list[
 
 
 def _kind_in(file: str) -> str:
-    """The kind that a file says it has, read without its YAML."""
+    """Return the kind in a file, found without parsing its YAML."""
     from gangplan.contents.files import contents
 
     found = _KIND.search(contents(file))
@@ -203,5 +203,5 @@ def _kind_in(file: str) -> str:
 
 
 def _meets(folder: str, incomplete: str) -> bool:
-    """Whether something in a folder may begin with what is typed."""
+    """Return whether a path in a folder may begin with what was typed."""
     return f"{folder}/".startswith(incomplete) or incomplete.startswith(f"{folder}/")

@@ -1,4 +1,4 @@
-"""How a command gets to a cluster: flags and the cluster file in, a connection out."""
+"""Connections of commands to clusters, from flags and the cluster's file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The flags of a command that talks to clusters; the patience is in seconds."""
+    """The connection flags of a command; the timeout is in seconds."""
 
     context: str | None = None
     kubeconfig: Path | None = None
@@ -35,21 +35,24 @@ class Observing:
 
 
 def connected(cluster: ClusterFile, asked: Asked, purpose: str, needs: tuple[Right, ...]) -> Access:
-    """A connection to a cluster. Raises ToolError, and UserError for a context that does not exist."""
+    """Connect to a cluster. Raises ToolError, and UserError for a context that does not exist."""
     return connected_to(cluster.name, cluster.spec.context, asked, purpose, needs)
 
 
 def connected_to(
     name: str, context: str | None, asked: Asked, purpose: str, needs: tuple[Right, ...]
 ) -> Access:
-    """The same to one that may have no file, with the context that a file would name. Raises as `connected` does."""
+    """Connect to a cluster that may have no file, with the context that a file would name.
+
+    Raises as `connected` does.
+    """
     from gangplan.live.access import connect
 
     return connect(wanted_of(name, context, asked, purpose, needs))
 
 
 def wanted_of(name: str, context: str | None, asked: Asked, purpose: str, needs: tuple[Right, ...]) -> Wanted:
-    """Which cluster the flags of a command ask for."""
+    """Build the description of the cluster that the flags of a command select."""
     from gangplan.live.contexts import Wanted
 
     kubeconfig = str(asked.kubeconfig) if asked.kubeconfig is not None else None
@@ -65,7 +68,7 @@ def observing_of(
     kubeconfig: Path | None,
     timeout_s: float,
 ) -> Observing | None:
-    """What else `validate` is to look at by its flags; None where nothing is. Raises UserError."""
+    """Build what else `validate` looks at from its flags; None if there is nothing. Raises UserError."""
     if not is_server and (context is not None or kubeconfig is not None):
         raise UserError("--context and --kubeconfig are for --server", "Add --server, or leave them out.")
     if not is_server and not snapshots:

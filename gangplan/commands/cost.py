@@ -39,7 +39,7 @@ _WIDEST = 63
 
 
 def chosen(by: str, month: str | None, today: str | None) -> tuple[Month, ...]:
-    """The months that flags ask for: none where runs are counted once. Raises UserError."""
+    """Return the months that flags select; none if runs are counted once. Raises UserError."""
     if month is not None:
         try:
             return months_of(month)
@@ -55,9 +55,10 @@ def chosen(by: str, month: str | None, today: str | None) -> tuple[Month, ...]:
 def cost(
     request: Request, by: str, durations: Path | None, format: str, months: Sequence[Month] = ()
 ) -> Exit:
-    """Print what the active runs cost at most, and with `durations` as long as they are expected to take.
+    """Print what the active runs cost at most, and with `durations` what they are expected to cost.
 
-    With `months`, schedules count what they start in each of them. Raises UserError for flags, and for durations of jobs that are not there.
+    With `months`, schedules count what they start in each of them. Raises UserError for invalid flags, and
+    for durations of jobs that do not exist.
     """
     if by not in GROUPS:
         raise UserError(f"costs are not added up by '{by}'", f"By: {', '.join(GROUPS)}.")
@@ -68,7 +69,7 @@ def cost(
     result = preview(replace(request, is_brief=True))
     wrong = in_order([one for one in result.findings if one.is_error])
     print_findings(wrong)
-    if any(one.rule != BUDGET_EXCEEDED for one in wrong):  # what is too expensive has a cost, too
+    if any(one.rule != BUDGET_EXCEEDED for one in wrong):  # a run over the budget has a cost, too
         return exit_code(result.findings)
     active = [run for run in result.runs if run.unit.job.is_active]
     lines = read_lines(durations, DURATIONS_HELP) if durations else {}
@@ -98,7 +99,7 @@ def cost(
 
 
 def _budgets(result: Result, months: Sequence[Month]) -> list[BudgetLine]:
-    """The budgets of teams all of whose runs are asked about."""
+    """Return the budgets of teams whose runs are all selected."""
     clusters = result.workspace.clusters.values()
     if not any(team.monthly_budget for one in clusters for team in one.spec.teams.values()):
         return []
@@ -108,7 +109,10 @@ def _budgets(result: Result, months: Sequence[Month]) -> list[BudgetLine]:
 
 
 def _in_months(one: Item, job: Job, months: Sequence[Month]) -> list[Item]:
-    """A run as it is, or what its schedule starts in each month. Raises UserError for an unknown time zone."""
+    """Return a run as it is, or what its schedule starts in each month.
+
+    Raises UserError for an unknown time zone.
+    """
     if job.schedule is None or not months:
         return [one]
     try:

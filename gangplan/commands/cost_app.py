@@ -93,7 +93,8 @@ def cost(
     engine: EngineName = "auto",
     jobs: Jobs = 0,
 ) -> None:
-    """Show what runs cost at most, by their timeouts and the prices of pools, and what they are expected to cost."""
+    """Show what runs cost at most, by their timeouts and the prices of pools, and what they are expected to
+    cost."""
     from gangplan.commands.common import request
     from gangplan.commands.cost import chosen
     from gangplan.commands.cost import cost as command

@@ -1,4 +1,5 @@
-"""`gangplan cost --elsewhere`: the same job on each pool and cluster of its team, in money and in waiting."""
+"""`gangplan cost --elsewhere`: the cost and the waiting time of a job on each pool and cluster of its
+team."""
 
 from __future__ import annotations
 
@@ -37,15 +38,16 @@ from gangplan.workspace import SpecFile, Workspace, load_workspace
 
 _FORMATS = ("table", "json")
 _WIDEST = 72
-# After all others, which are there when it comes.
+# After all others, which are already waiting when it arrives.
 _LATER_S = 0.001
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A job at one place: `item` and `waits` (seconds; None: never, or not by Kueue) where it can run.
+    """A job at one place: `item` and `waits`, if it can run there.
 
-    `refused` is what stands against it, empty where nothing does. `is_now`: it is where its spec puts it.
+    `waits` is in seconds; None if it never starts, or does not wait for Kueue. `refused` is what prevents it,
+    empty if nothing does. `is_now`: its spec places it here.
     """
 
     place: Place
@@ -56,7 +58,8 @@ class Offer:
 
 
 def cost_elsewhere(request: Request, durations: Path | None, format: str) -> Exit:
-    """Print a table for each spec. Raises UserError for flags, sweeps, and where no spec is named."""
+    """Print a table for each spec. Raises UserError for invalid flags, for sweeps, and if no spec is
+    named."""
     name, equals, file = format.partition("=")
     if name not in _FORMATS:
         raise UserError(f"there is no format '{name}' with --elsewhere", f"Formats: {', '.join(_FORMATS)}.")
@@ -67,7 +70,7 @@ def cost_elsewhere(request: Request, durations: Path | None, format: str) -> Exi
     _, files = select(workspace, request.clusters, request.teams, request.specs, Path.cwd())
     now = preview(request, workspace)
     wrong = [one for one in now.findings if one.is_error and one.where.file not in now.files]
-    if wrong:  # of the platform or a team, and so of every place
+    if wrong:  # an error of the platform or a team applies to every place
         print_findings(in_order(wrong))
         return exit_code(wrong)
     queue = _Queue(request, workspace, durations)
@@ -84,7 +87,7 @@ def cost_elsewhere(request: Request, durations: Path | None, format: str) -> Exi
 
 
 class _Queue:
-    """Who waits on each cluster: all other active runs of the workspace, which have just arrived."""
+    """The other active runs of the workspace on each cluster, which have just arrived."""
 
     def __init__(self, request: Request, workspace: Workspace, durations: Path | None) -> None:
         self.lines = read_lines(durations, DURATIONS_HELP) if durations else {}
@@ -92,7 +95,8 @@ class _Queue:
         self._known: dict[str, tuple[World, list[Workload]]] = {}
 
     def waits(self, run: PlannedRun, text: str) -> float | None:
-        """How long a run would wait for its first admission, in seconds; None where it never is."""
+        """Return how long a run would wait for its first admission, in seconds; None if it is never
+        admitted."""
         world, others = self._of(run.cluster)
         job = run.unit.job
         title = f"{job.team}/{job.name}"
@@ -137,7 +141,7 @@ def _offer(place: Place, result: Result, queue: _Queue, is_now: bool) -> Offer:
 
 
 def _rank(offer: Offer) -> tuple[bool, bool, Decimal, float, str, str]:
-    """The cheapest first; then those without a price, then those that cannot be."""
+    """Return a sort key: the cheapest offers first, then those without a price, then the impossible ones."""
     price = offer.item.expected or offer.item.cost if offer.item else None
     waits = float("inf") if offer.waits is None else offer.waits
     return (

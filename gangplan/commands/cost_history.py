@@ -24,7 +24,7 @@ _WIDEST = 63
 def cost_history(request: Request, by: str, since: str | None, format: str) -> Exit:
     """Print which runs the branch had since a day, and what they cost at most.
 
-    Raises UserError for flags and where there is nothing to tell.
+    Raises UserError for invalid flags, and if there are no runs.
     """
     name, equals, file = format.partition("=")
     if name not in _FORMATS:

@@ -1,4 +1,4 @@
-"""`gangplan cost --measured`: what runs asked for, against what Prometheus measured of them."""
+"""`gangplan cost --measured`: what runs requested, compared with what Prometheus measured."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ from gangplan.report.costs import Row, exact, table_csv
 
 _FORMATS = ("table", "csv", "json")
 _WIDEST = 63
-# What a worker keeps above the most that it used, in percent; what saves less than a tenth is not worth an edit.
+# The headroom that a worker keeps above its peak use, in percent; saving less than WORTH percent is not worth
+# an edit.
 HEADROOM, WORTH = 30, 10
 _GIB = Decimal(2**30)
 
 
 def cost_measured(request: Request, path: Path, format: str) -> Exit:
-    """Print what each measured run asked for and used, with the edit that would fit it.
+    """Print what each measured run requested and used, with the edit that would fit it.
 
-    Raises UserError for flags, for a file that is no export, and where it has none of the runs.
+    Raises UserError for invalid flags, for a file that is not an export, and if it has none of the runs.
     """
     name, equals, file = format.partition("=")
     if name not in _FORMATS:
@@ -62,7 +63,8 @@ def cost_measured(request: Request, path: Path, format: str) -> Exit:
 
 
 def _of_run(measured: dict[tuple[str, str], Measured], run: PlannedRun) -> Measured | None:
-    """What was measured of a run; of a schedule, the most of all of its dated runs."""
+    """Return what was measured for a run; for a schedule, combine all of its dated runs: peaks, and mean GPU
+    use."""
     job = run.unit.job
     if not job.is_dated:
         return measured.get((job.namespace, run.name))
@@ -107,7 +109,8 @@ def _row(run: PlannedRun, found: Measured) -> Row:
 
 
 def _fitting(asked: Decimal, used: Decimal | None, unit: Decimal) -> Decimal | None:
-    """What would do, in whole units; None where nothing was measured, or too little would be saved."""
+    """Return a sufficient amount, in whole units; None if nothing was measured, or too little would be
+    saved."""
     if used is None:
         return None
     wanted = (used * (100 + HEADROOM) / 100 / unit).to_integral_value(ROUND_CEILING) * unit
@@ -116,7 +119,8 @@ def _fitting(asked: Decimal, used: Decimal | None, unit: Decimal) -> Decimal | N
 
 
 def _saved(job: Job, cpu: Decimal, wanted: Decimal | None) -> str | None:
-    """Money on pools without GPUs, where cores are paid for; None where an edit frees cores alone."""
+    """Return the money saved on pools without GPUs, where cores are paid for; None if an edit frees only
+    cores."""
     price = job.worker_pool.per_cpu_hour
     if wanted is None or job.worker_pool.gpu or price is None:
         return None

@@ -29,9 +29,10 @@ def diagnose(
     teams: Sequence[str] = (),
     server: Asked | None = None,
 ) -> Exit:
-    """Say what is wrong with runs: of saved files, and with `server` of a run as its cluster has it.
+    """Print what is wrong with runs: from saved files, and with `server` for a run as its cluster has it.
 
-    CLEAN where nothing is wrong, else FINDINGS. Raises UserError where there is nothing to look at, and ToolError.
+    Returns CLEAN if nothing is wrong, else FINDINGS. Raises UserError if there is nothing to look at, and
+    ToolError.
     """
     outputs = [_output(one) for one in formats]
     run, evidence = _evidence(named, run, root, clusters, teams, server)
@@ -59,7 +60,7 @@ def _evidence(
     teams: Sequence[str],
     server: Asked | None,
 ) -> tuple[str, Evidence]:
-    """What there is to look at, and the name of the run; a spec stands for its current one."""
+    """Return the evidence, and the name of the run; a spec stands for its current run."""
     found = Evidence((), ())
     if server is not None:
         if not run:

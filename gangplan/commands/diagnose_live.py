@@ -1,4 +1,4 @@
-"""What a cluster says of one run, as evidence."""
+"""Evidence about one run, read from its cluster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from gangplan.workspace import load_workspace
 def fetched(
     name: str, root: Path | None, clusters: Sequence[str], teams: Sequence[str], asked: Asked
 ) -> tuple[str, Evidence]:
-    """The name of a run, and what its cluster has of it. Reads only. Raises UserError and ToolError."""
+    """Return the name of a run, and what its cluster has of it. Reads only. Raises UserError and
+    ToolError."""
     wanted = request(root, list(clusters), list(teams), None, "serial", 1)
     workspace = load_workspace(wanted.root)
     run = run_named(workspace, wanted, name)

@@ -1,4 +1,4 @@
-"""`gangplan docs`: the generated pages written, or told which are stale."""
+"""`gangplan docs`: writes the generated pages, or lists those that are stale."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MODULE = "../gangplan/api/fields.py"
 
 
 def write_docs(folder: Path, check: bool) -> Exit:
-    """Write all pages below `folder`, or with `check` tell which are not fresh; a module goes with them."""
+    """Write all pages below `folder` and a module, or with `check` list those that are stale."""
     stale = []
     made = {**pages(), "cli.md": cli_page(), "python.md": python_page()}
-    if (folder / MODULE).is_file():  # not in a folder for the pages alone
+    if (folder / MODULE).is_file():  # a folder that is only for the pages has no module
         made[MODULE] = fields_module()
     for name, text in made.items():
         path = folder / name

@@ -1,4 +1,5 @@
-"""`gangplan clone` and `gangplan edit`: fields set in the text of a file, judged before anything is written."""
+"""`gangplan clone` and `gangplan edit`: fields set in the text of a file, checked before anything is
+written."""
 
 from __future__ import annotations
 
@@ -29,9 +30,9 @@ from gangplan.starter.users import Users, users_of
 from gangplan.starter.write import write_new
 
 _SPECS = ("spec", "sweep")
-# What belongs to the runs that a spec had, and not to a copy of it.
+# Fields about the runs that a spec had, which a copy of it does not get.
 _PAST = ("run", "state", "retired", "keep", "stopped", "removed", "results")
-# Of a template, which has versions.
+# The field of a template, which has versions.
 _VERSION = ("version",)
 
 
@@ -43,7 +44,7 @@ def edit(
     is_dry: bool,
     is_quiet: bool,
 ) -> Exit:
-    """Set and remove fields of a file in its place. Raises UserError where nothing could be written."""
+    """Set and remove fields of a file in place. Raises UserError if nothing could be written."""
     changes = changes_of(sets, unsets)
     if not changes:
         raise UserError("nothing to change", "Write --set KEY=VALUE or --unset KEY.")
@@ -118,7 +119,7 @@ def clone(
 
 
 def _path(root: Path, file: str) -> str:
-    """The path of a file from the root. Raises UserError for one that is not in the workspace."""
+    """Return the path of a file from the root. Raises UserError for a file outside the workspace."""
     for start in (Path.cwd(), root):
         path = os.path.relpath(os.path.normpath(start / file), root).replace(os.sep, "/")
         if not path.startswith("../") and (root / path).is_file():
@@ -130,8 +131,8 @@ def _path(root: Path, file: str) -> str:
 
 
 def _read(root: Path, path: str) -> tuple[bytes, Document]:
-    """The bytes of a file and what it says. Raises UserError."""
-    format_of(path, None)  # whatever else is no YAML of ours, and nobody need correct it
+    """Return the bytes of a file and its document. Raises UserError."""
+    format_of(path, None)  # other files are not YAML of ours: there is nothing to correct
     data = read(root, path)
     if data is None:
         raise UserError(f"{path} is no plain file", "Replace it with one.")
@@ -143,7 +144,8 @@ def _read(root: Path, path: str) -> tuple[bytes, Document]:
 
 
 def _types(root: Path, path: str, document: Document, changes: Sequence[Change]) -> dict[str, str]:
-    """The types of the parameters of the template that the spec has after the changes; none where it has none."""
+    """Return the parameter types of the template that the spec has after the changes; empty without a
+    template."""
     other = [one.text for one in changes if one.path == ("template",)]
     label = other[0] if other else document.value.get("template")
     if not isinstance(label, str):
@@ -158,7 +160,7 @@ def _refused(errors: Sequence[Finding]) -> Exit:
 
 
 def _say(done: str, path: str, format: str, judged: Judged, users: Users) -> None:
-    """What was done, what comes of it, and what is next."""
+    """Print what was done, what results from it, and what to do next."""
     runs, sweeps = apart(judged.result.runs if format in _SPECS else ())
     lines = [done, *(f"  {run_line(one)}" for one in runs), *(f"  {sweep_line(one)}" for one in sweeps)]
     if format not in _SPECS:

@@ -47,7 +47,7 @@ def clone(
     dry_run: Dry = False,
     quiet: Quiet = False,
 ) -> None:
-    """Copy a spec beside itself under another name, with its comments and some fields changed."""
+    """Copy a spec to its own folder under another name, with its comments, and change some of its fields."""
     from gangplan.commands.edit import clone as command
 
     raise typer.Exit(command(file, name, set or (), unset or (), workspace, dry_run, quiet))

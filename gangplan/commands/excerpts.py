@@ -12,7 +12,7 @@ from gangplan.source import MOST_BYTES
 
 
 def excerpts(root: Path, findings: Iterable[Finding]) -> Callable[[Location], str | None]:
-    """A function from a place to its line. Nothing is shown of a file that holds a secret."""
+    """Return a function from a location to its line. Nothing is shown of a file that contains a secret."""
     secret = {finding.where.file for finding in findings if finding.rule == SECRET_LITERAL}
 
     @cache

@@ -20,9 +20,9 @@ from gangplan.spec.near import close_to
 
 
 def explain(name: str | None, workspace: Path | None = None) -> Exit:
-    """Print the page of a rule, cause, field, kind of file or pack; without a name, all rules. Raises UserError.
+    """Print the page of a rule, cause, field, kind of file or pack; without a name, list all rules.
 
-    A workspace, where there is one, adds its own policies.
+    A workspace, if there is one, adds its own policies. Raises UserError for an unknown name.
     """
     root = workspace_of(workspace)
     policies = load_policies(root) if root is not None else OwnPolicies()
@@ -56,5 +56,6 @@ def explain(name: str | None, workspace: Path | None = None) -> Exit:
 
 
 def _print(text: str) -> None:
-    """Words of a workspace's own policies hold no command for a terminal or a CI runner."""
+    """Print text without commands for a terminal or a CI runner, which a workspace's own policies might
+    contain."""
     sys.stdout.write("\n".join(map(own_line, text.split("\n"))))

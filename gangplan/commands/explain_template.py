@@ -1,4 +1,4 @@
-"""`gangplan explain template NAME`: its parameters, a spec that uses it, and what it makes."""
+"""`gangplan explain template NAME`: its parameters, a spec that uses it, and what it produces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from gangplan.workspace import load_workspace, nearest
 
 
 def explain_template(word: str, label: str, workspace: Path | None) -> Exit:
-    """Print the page of a template, as specs of the team whose folder one is in see it. Raises UserError."""
+    """Print the page of a template, as specs of the team whose folder is the current one see it.
+
+    Raises UserError.
+    """
     if word != "template":
         raise UserError(f"'{word} {label}' is no page", f"Did you mean: gangplan explain template {label}?")
     loaded = load_workspace(root_of(workspace))

@@ -1,4 +1,4 @@
-"""What ends a command before it could do its work, in words on standard error."""
+"""Errors that end a command before it could do its work, written to standard error."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from gangplan.errors import Exit, GangplanError, InternalError, ToolError, UserE
 from gangplan.findings import sentence
 from gangplan.report.escape import log_line
 
-# What the system refuses wherever it happens, and no code of ours can prevent.
+# Errors of the system that may occur anywhere, and that no code of ours can prevent.
 _OF_THE_SYSTEM = (errno.ENAMETOOLONG, errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 def fatal(stop: GangplanError) -> None:
-    """An error of ours and its help."""
+    """Print an error of ours and its help."""
     sys.stderr.write(f"fatal: {log_line(stop.message)}\n")
     if stop.help:
         sys.stderr.write(f"  help: {log_line(sentence(stop.help))}\n")
 
 
 def unexpected(bad: Exception) -> int:
-    """A usage error, a file that has vanished, or a bug of ours with its traceback; the exit code."""
-    # Usage errors come from the copy of click inside typer, which has no public name; they can be told
-    # by what they offer.
+    """Print a usage error, a file that has vanished, or a bug of ours with its traceback; return the exit
+    code."""
+    # Usage errors come from the copy of click inside typer, which has no public name; they are recognised by
+    # their attributes.
     if hasattr(bad, "format_message") and hasattr(bad, "exit_code"):
-        if type(bad).__name__ == "NoArgsIsHelpError":  # the help, but no success: nothing was done
+        if type(bad).__name__ == "NoArgsIsHelpError":  # prints the help, but nothing was done
             is_bare = getattr(bad, "ctx", None) is not None and bad.ctx.parent is None  # type: ignore[attr-defined]
             sys.stderr.write(_where_to_begin() if is_bare else f"{bad.format_message()}\n")
             return Exit.INPUT
@@ -36,7 +37,7 @@ def unexpected(bad: Exception) -> int:
         fatal(UserError(bad.format_message(), help))
         return Exit.INPUT
     if isinstance(bad, FileNotFoundError | NotADirectoryError) and bad.filename:
-        # Whatever is not there from the start is told where it is looked for.
+        # A file that is missing from the start is reported where it is looked for.
         help = "Somebody removes files while gangplan reads them: run the command again."
         fatal(ToolError(f"{os.fsdecode(bad.filename)} was there a moment ago, and is gone", help))
         return Exit.ENVIRONMENT
@@ -72,7 +73,7 @@ _INSIDE: tuple[tuple[str, str], ...] = (
 
 
 def _where_to_begin() -> str:
-    """What to do next, by where we are."""
+    """Write what to do next, outside a workspace or in one."""
     from gangplan.spec.root import root_of
 
     commands = _INSIDE

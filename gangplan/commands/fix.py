@@ -1,4 +1,4 @@
-"""`gangplan validate --fix`: which files may be fixed, and what is said of it."""
+"""`gangplan validate --fix`: which files may be fixed, and what is printed about it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from gangplan.workspace import load_workspace
 
 @dataclass(frozen=True, slots=True)
 class Fixing:
-    """What the flags ask for: only to show what would be fixed, and to fix files of the platform, too."""
+    """What the flags select: only show what would be fixed, and fix files of the platform, too."""
 
     only_shown: bool = False
     platform: bool = False
 
 
 def fixing(fix: bool, only_shown: bool, platform: bool) -> Fixing | None:
-    """The flags `--fix`, `--dry-run` and `--fix-platform`; None for none. Raises UserError."""
+    """Return what the flags `--fix`, `--dry-run` and `--fix-platform` select; None without them. Raises
+    UserError."""
     if not (fix or platform):
         if only_shown:
             raise UserError("--dry-run shows what --fix would change", "Write --fix --dry-run.")
@@ -31,9 +32,9 @@ def fixing(fix: bool, only_shown: bool, platform: bool) -> Fixing | None:
 
 
 def fix_files(request: Request, fixing: Fixing, words: TextIO, complaints: TextIO) -> None:
-    """Mend the files that a request means, show the differences, and write them unless they are only shown.
+    """Fix the files that a request selects, print the diff, and write them unless `only_shown`.
 
-    Raises UserError when the request means nothing.
+    Raises UserError if the request selects nothing.
     """
     from gangplan.fixes import write
     from gangplan.pipeline.fix import fixed_files
@@ -43,7 +44,7 @@ def fix_files(request: Request, fixing: Fixing, words: TextIO, complaints: TextI
 
     workspace = load_workspace(request.root)
     if workspace.is_refused:
-        return  # the check that follows tells why
+        return  # the check that follows reports why
     secrets = scan(request.root, lambda file: True)[1]
     changed = places = 0
     for fixed in fixed_files(request, workspace, fixing.platform):

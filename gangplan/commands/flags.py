@@ -12,7 +12,7 @@ from gangplan.errors import UserError
 
 
 def _refuse_parts(value: str | None) -> None:
-    """The flag of `validate`, where a part is no use."""
+    """Refuse the flag of `validate` in commands that work on the whole. Raises UserError."""
     if value is not None:
         help = "Divide the check: gangplan validate --shard; render with --engine process or mpi."
         raise UserError("--shard cannot be used here: what is rendered is one tree", help)

@@ -1,4 +1,5 @@
-"""`gangplan gitops`: a command for each engine, made of its row, and those for all that gangplan.yaml lists."""
+"""`gangplan gitops`: a command for each engine, built from its row, and those for all that gangplan.yaml
+lists."""
 
 from __future__ import annotations
 
@@ -69,7 +70,7 @@ def _command(engine: Engine) -> None:
 
 
 def _flag(option: Option) -> Any:
-    """The type of a parameter, as typer reads it."""
+    """Return the type of a parameter, as typer reads it."""
     kind = type(option.default) | None if isinstance(option.default, str | int) else list[str] | None
     says = option.help
     if not isinstance(option.default, str | int):
@@ -80,7 +81,7 @@ def _flag(option: Option) -> Any:
 
 
 def _value(option: Option, given: Any, bad: list[UserError]) -> Any:
-    """The value of an option; of a mapping, from NAME=VALUE, with what is `bad` put aside."""
+    """Return the value of an option; for a mapping, parse NAME=VALUE and append errors to `bad`."""
     if not isinstance(option.default, dict):
         return tuple(given) if isinstance(given, list) else given
     found = {}
@@ -104,7 +105,7 @@ for _one in engines():
 
 @app.command("write")
 def gitops_write(workspace: Workspace = None) -> None:
-    """Write all that gangplan.yaml lists, each file in its place."""
+    """Write all files that gangplan.yaml lists, each to its place."""
     from gangplan.commands.common import request
     from gangplan.commands.gitops_run import write
 
@@ -113,7 +114,8 @@ def gitops_write(workspace: Workspace = None) -> None:
 
 @app.command("check")
 def gitops_check(workspace: Workspace = None) -> None:
-    """Make every file that says how it was made, or that gangplan.yaml lists, again, and exit with 1 if one would differ."""
+    """Check that all files that gangplan.yaml lists, or that name their command, are fresh; exit with 1 if
+    one is not."""
     from gangplan.commands.common import request
     from gangplan.commands.gitops_check import check
 
@@ -141,7 +143,8 @@ def gitops_sync(
     kubeconfig: Kubeconfig = None,
     timeout: Timeout = 30.0,
 ) -> None:
-    """Apply rendered/ to a cluster and prune what left it, as a step of CI, where no Argo CD and no Flux does."""
+    """Apply rendered/ to a cluster and prune what left it, as a CI step, where neither Argo CD nor Flux
+    does."""
     from gangplan.commands.common import request
     from gangplan.commands.connecting import Asked
     from gangplan.commands.gitops_sync import sync

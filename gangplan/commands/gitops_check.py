@@ -1,5 +1,5 @@
-"""`gangplan gitops check`: what gangplan.yaml lists, and files that say with which command they were made, made
-again and compared."""
+"""`gangplan gitops check`: rebuilds the files that gangplan.yaml lists, and those that name their command,
+and compares them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gangplan.errors import Exit, UserError
 from gangplan.gitops.made import PIPELINE, made_by
 from gangplan.pipeline.request import Request
 
-# Where recipes are read, from the top of the repository.
+# Where forges read recipes, from the top of the repository.
 _AT_TOP = (
     ".github/workflows/gangplan.yaml",
     ".gitlab-ci.yml",
@@ -32,7 +32,7 @@ _AT_TOP = (
 
 
 def check(request: Request, app: typer.Typer) -> Exit:
-    """Compare all of them. Files without such a line are somebody's own, and are left out."""
+    """Compare all of them. Files that name no command were written by somebody, and are left out."""
     said = said_in(request.root)
     if isinstance(said, Exit):
         return said
@@ -48,7 +48,7 @@ def check(request: Request, app: typer.Typer) -> Exit:
 
 
 def _stated(request: Request, said: Stated) -> Iterator[Exit]:
-    """What gangplan.yaml lists."""
+    """Compare what gangplan.yaml lists."""
     listed = [engine_of(name) for name in said.engines]
     given = given_to(listed, request)
     if isinstance(given, Exit):
@@ -58,7 +58,7 @@ def _stated(request: Request, said: Stated) -> Iterator[Exit]:
         folder = folder_of(request.root, engine, said)
         try:
             files = files_of(engine, given, said=said)
-        except UserError as bad:  # the others are compared all the same
+        except UserError as bad:  # the others are still compared
             fatal(bad)
             yield Exit.INPUT
         else:
@@ -66,7 +66,7 @@ def _stated(request: Request, said: Stated) -> Iterator[Exit]:
 
 
 def _found(request: Request, said: Stated, app: typer.Typer) -> Iterator[Exit]:
-    """Files of other commands, by their first line: it is read, and never run by a shell."""
+    """Compare files of other commands, by their first line: it is parsed, and never run by a shell."""
     program = typer.main.get_command(app)
     for words, folder, path in _commands(request.root, said):
         arguments = [*words, "-C", str(request.root), "-o", str(folder), "--check"]
@@ -82,7 +82,10 @@ def _found(request: Request, said: Stated, app: typer.Typer) -> Iterator[Exit]:
 
 
 def _commands(root: Path, said: Stated) -> Iterator[tuple[list[str], Path, Path]]:
-    """Each command once, with the folder that it wrote into and a file. Raises UserError for one that is not known."""
+    """Yield each command once, with the folder that it wrote into and a file.
+
+    Raises UserError for an unknown command.
+    """
     seen, known = set(), [one.name for one in engines()]
     for path, folder in _places(root, said):
         words = made_by(path.read_text(encoding="utf-8", errors="replace"))
@@ -98,7 +101,7 @@ def _commands(root: Path, said: Stated) -> Iterator[tuple[list[str], Path, Path]
 
 
 def _places(root: Path, said: Stated) -> Iterator[tuple[Path, Path]]:
-    """Files that may be of a command, and the folder that the command would have written into."""
+    """Yield files that a command may have written, and the folder that it would have written into."""
     for engine in engines():
         folder = folder_of(root, engine, said)
         if engine.home:

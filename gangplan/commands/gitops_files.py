@@ -1,4 +1,4 @@
-"""Files of `gangplan gitops`: printed, written into a folder, or compared with what is there."""
+"""Files of `gangplan gitops`: printed, written into a folder, or compared with the existing ones."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from gangplan.gitops.made import PIPELINE, made_by
 def put_out(files: Mapping[str, str], output: str | None, is_check: bool, kept: bool = False) -> Exit:
     """Print the files, or write them below the folder `output`; with `is_check`, only compare.
 
-    `kept`: files of the same command that it no longer makes may be there. Raises UserError where a file is
-    somebody's own, ToolError where one cannot be written.
+    `kept`: files of the same command that it no longer makes may exist. Raises UserError if a file of
+    somebody else is in the way, ToolError if one cannot be written.
     """
     if output in (None, "-"):
         if is_check:
@@ -46,7 +46,7 @@ def put_out(files: Mapping[str, str], output: str | None, is_check: bool, kept: 
 
 
 def check_free(files: Mapping[str, str], folder: Path) -> None:
-    """Refuse to write where something is in the way of one of the files. Raises UserError."""
+    """Refuse to write if something is in the way of one of the files. Raises UserError."""
     if os.path.lexists(folder) and not folder.is_dir():
         raise UserError(f"nothing was written: {folder} is not a folder", "Name a folder: -o DIR.")
     own = _taken_over(files, folder)
@@ -56,7 +56,7 @@ def check_free(files: Mapping[str, str], folder: Path) -> None:
 
 
 def _without_own(files: Mapping[str, str], folder: Path) -> Mapping[str, str]:
-    """The files without those that somebody took over."""
+    """Return the files without those that somebody took over."""
     own = _taken_over(files, folder)
     for path in own:
         sys.stderr.write(f"{folder / path} is yours, because its first line is gone: it was left alone\n")
@@ -64,13 +64,13 @@ def _without_own(files: Mapping[str, str], folder: Path) -> Mapping[str, str]:
 
 
 def _taken_over(files: Mapping[str, str], folder: Path) -> list[str]:
-    """Those of several files of which somebody removed the first line."""
+    """Return the files whose first line somebody removed; none unless other files still have theirs."""
     made = [path for path in files if made_by(_read(folder / path))]
     return [path for path in files if path not in made and (folder / path).is_file()] if made else []
 
 
 def _print(files: Mapping[str, str]) -> None:
-    """One file as it is; several, each below a line with its path, YAML as one stream."""
+    """Print one file as it is; several, each below a line with its path, YAML as one stream."""
     texts = list(files.values())
     if len(files) > 1:
         texts = [f"# {path}\n{text}" for path, text in files.items()]
@@ -78,7 +78,7 @@ def _print(files: Mapping[str, str]) -> None:
 
 
 def _check_own(folder: Path, path: str, text: str) -> None:
-    """Refuse to write over what nobody made with `gangplan gitops`, or what is another workspace's, and through
+    """Refuse to write over a file that `gangplan gitops` did not make, one of another workspace, and through
     a link."""
     target = folder / path
     if target.is_symlink():
@@ -100,7 +100,7 @@ def _check_own(folder: Path, path: str, text: str) -> None:
 
 
 def _place(words: Sequence[str]) -> str:
-    """The folder of the workspace in its repository, by the command that made a file; empty for the top."""
+    """Return the folder of the workspace in its repository, from a file's command; empty for the top."""
     flags = dict(pairwise(words))
     place = flags.get("--workspace") or flags.get("--prefix") or ""
     return "" if place == "." else place
@@ -126,7 +126,7 @@ def _compare(files: Mapping[str, str], folder: Path, over: list[str]) -> Exit:
 
 
 def _left_over(files: Mapping[str, str], folder: Path) -> list[str]:
-    """Files of the same command beside those that it makes: of a cluster that is gone, or a flag that was taken away."""
+    """Return other files of the same command: of a cluster that is gone, or a flag that was removed."""
     names = {words[0] for text in files.values() if (words := made_by(text))}
     folders = {os.path.dirname(path) for path in files}
     found = []
@@ -142,7 +142,7 @@ def _left_over(files: Mapping[str, str], folder: Path) -> list[str]:
 
 
 def _read(path: Path) -> str:
-    """The text of a file; empty where there is none that can be read."""
+    """Return the text of a file; empty if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

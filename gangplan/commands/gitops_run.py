@@ -1,4 +1,4 @@
-"""From the flags of `gangplan gitops` and gangplan.yaml to files, and from files to what becomes of them."""
+"""Running `gangplan gitops`: from flags and gangplan.yaml to files, which are written or compared."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gangplan.workspace import load_workspace
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked for, where it goes, and whether it is only compared."""
+    """What was requested, where it goes, and whether it is only compared."""
 
     request: Request
     output: str | None
@@ -30,7 +30,7 @@ class Asked:
 
 
 def run(engine: Engine, asked: Asked, flags: Mapping[str, Any], bad: Sequence[UserError] = ()) -> Exit:
-    """`gangplan gitops ENGINE`, of flags some of which may be `bad`. Raises UserError."""
+    """Run `gangplan gitops ENGINE`; `bad` are errors in its flags. Raises UserError."""
     said = said_in(asked.request.root)
     given = given_to((engine,), asked.request) if not isinstance(said, Exit) else said
     if isinstance(said, Exit) or isinstance(given, Exit):
@@ -42,7 +42,8 @@ def run(engine: Engine, asked: Asked, flags: Mapping[str, Any], bad: Sequence[Us
 
 
 def write(request: Request) -> Exit:
-    """`gangplan gitops write`: all that gangplan.yaml lists, each in its place. Raises UserError."""
+    """Run `gangplan gitops write`: write all that gangplan.yaml lists, each to its place. Raises
+    UserError."""
     said = said_in(request.root)
     if isinstance(said, Exit):
         return said
@@ -62,7 +63,7 @@ def write(request: Request) -> Exit:
 
 
 def folder_of(root: Path, engine: Engine, said: Stated) -> Path:
-    """The folder that the files of an engine are in, as people would name it from here."""
+    """Return the folder of an engine's files, relative to the current folder if it is below."""
     home = home_of(engine, said)
     prefix = "" if home else folder_inside(root)
     top = root.parents[prefix.count("/")] if prefix else root
@@ -73,14 +74,14 @@ def folder_of(root: Path, engine: Engine, said: Stated) -> Path:
 
 
 def said_in(root: Path) -> Stated | Exit:
-    """What gangplan.yaml says; its findings are printed."""
+    """Read gangplan.yaml, and print its findings."""
     said, findings = stated(root)
     print_findings(findings)
     return Exit.INPUT if findings else said
 
 
 def given_to(engines: Iterable[Engine], request: Request) -> Given | Exit:
-    """What engines make their files of; findings of the workspace are printed."""
+    """Return what engines build their files from, and print the findings of the workspace."""
     if not any(one.by_cluster for one in engines):
         return Given(request)
     workspace = load_workspace(request.root)

@@ -1,4 +1,4 @@
-"""`gangplan gitops sync`: rendered/ of this commit, applied to a cluster."""
+"""`gangplan gitops sync`: applies rendered/ of this commit to a cluster."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _WORDS = {
 
 
 def sync(request: Request, asked: Asked, namespace: str, is_confirmed: bool) -> Exit:
-    """Hold rendered/ against its sources, apply what is fresh, prune. Raises UserError and ToolError.
+    """Compare rendered/ with its sources, apply what is fresh, and prune. Raises UserError and ToolError.
 
-    A file that went past CI is not applied, and of what it belongs to nothing is pruned.
+    A file that bypassed CI is not applied, and nothing is pruned from its unit.
     """
     (name,) = request.clusters
     if asked.is_in_cluster and (asked.context is not None or asked.kubeconfig is not None):
@@ -62,13 +62,13 @@ def sync(request: Request, asked: Asked, namespace: str, is_confirmed: bool) -> 
     found = [*wrong, *_refusals(request, result, outcome.refused)]
     print_findings(in_order(found))
     sys.stdout.write("".join(f"{line}\n" for line in _said(name, revision, outcome)))
-    # A warning of `validate --server` is what was not applied here.
+    # What `validate --server` reports as a warning was not applied here.
     is_whole = not outcome.refused and not outcome.untried
     return max(exit_code(found), Exit.CLEAN if is_whole else Exit.FINDINGS)
 
 
 def _commit(request: Request) -> str:
-    """The commit that is applied. Raises UserError where the files are not those of it."""
+    """Return the commit that is applied. Raises UserError if files differ from it."""
     revision = commit_of(request.root, "HEAD")
     changed = uncommitted(request.root, (*READ, RENDERED))
     if changed:
@@ -80,14 +80,14 @@ def _commit(request: Request) -> str:
 
 
 def _past_ci(result: Result, name: str) -> set[str]:
-    """The files of a cluster, below rendered/, that are not what is rendered now."""
+    """Return the files of a cluster, below rendered/, that are not what is rendered now."""
     stale = {change.path for change in result.differences}
     foreign = {one.where.file.removeprefix(f"{RENDERED}/") for one in result.strangers}
     return {path for path in (*stale, *foreign) if _is_here(f"{RENDERED}/{path}", name)}
 
 
 def _is_here(file: str, name: str) -> bool:
-    """Whether a file is in a part of a cluster's tree, which is all that is applied."""
+    """Return whether a file is in a part of a cluster's tree; nothing else is applied."""
     return any(file.startswith(f"{RENDERED}/{name}/{part}/") for part in PARTS)
 
 
@@ -103,14 +103,14 @@ def _said(name: str, revision: str, outcome: Outcome) -> Sequence[str]:
 
 
 def _listed(refs: Sequence[Ref], what: str) -> list[str]:
-    """What is not in Git any more, by up to ten names."""
+    """Format what is no longer in Git, with up to ten names."""
     more = f" and {len(refs) - 10} more" if len(refs) > 10 else ""
     names = ", ".join(map(str, refs[:10]))
     return [f"  not in Git any more, {what}: {names}{more}"] if refs else []
 
 
 def _refusals(request: Request, result: Result, refused: Sequence[Refused]) -> list[Finding]:
-    """What the API server said, at the lines that cause it."""
+    """Report what the API server said, at the lines that cause it."""
     if not refused:
         return []
     (name,) = request.clusters
@@ -127,7 +127,7 @@ def _refusals(request: Request, result: Result, refused: Sequence[Refused]) -> l
 
 
 def _files(request: Request, result: Result, paths: set[str]) -> dict[str, Rendered]:
-    """The files of today with these paths, with what knows where their fields come from."""
+    """Return the files with these paths as rendered now, with the origins of their fields."""
     (name,) = request.clusters
     plain = replace(request, looked=None, progress=None, uses_cache=False)
     made = list(runs_of(result.workspace, plain)[0])
@@ -137,7 +137,7 @@ def _files(request: Request, result: Result, paths: set[str]) -> dict[str, Rende
 
 
 def _plain(name: str, refused: Refused) -> Finding:
-    """A refusal of a run that Git keeps, which is made of nothing that is there today."""
+    """Report the refusal of a run that Git keeps, which is no longer rendered from a spec."""
     error: RefusedError = refused.error
     item = refused.item
     message = f"the API server of {name} refuses it: {error.words or error.message}"

@@ -61,7 +61,7 @@ def lint(
     ] = "error",
     quiet: Quiet = False,
 ) -> None:
-    """Check Containerfiles against what training images must have. Nothing is built, nothing is run."""
+    """Check Containerfiles for what training images must have. Nothing is built or run."""
     from gangplan.commands.images_lint import lint_files
 
     raise typer.Exit(lint_files(files or (), workspace, image, format, fail_on, quiet))
@@ -162,7 +162,7 @@ def inspect(
     ] = False,
     format: TextOrJson = "text",
 ) -> None:
-    """Show what is inside an image, and where the catalog says something else. Nothing of it is run."""
+    """Show what is inside an image, and where the catalog differs from it. Nothing in the image is run."""
     from gangplan.commands.images_inspect import Asked, inspect_image
 
     raise typer.Exit(inspect_image(Asked(image, entry, cluster, arch, layers), workspace, format))
@@ -198,7 +198,7 @@ def check(
     today: Today = None,
     quiet: Quiet = False,
 ) -> None:
-    """Check the catalog against itself, the clusters and the specs. Asks no registry."""
+    """Check the catalog for consistency, and against the clusters and the specs. Asks no registry."""
     from gangplan.commands.images_check import check_images
 
     raise typer.Exit(check_images(workspace, format, fail_on, today, quiet))

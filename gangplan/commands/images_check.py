@@ -30,7 +30,8 @@ def check_images(
     today: str | None,
     is_quiet: bool,
 ) -> Exit:
-    """Hold the catalog against itself, clusters and specs. Raises UserError where it cannot be read."""
+    """Check the catalog for consistency, and against clusters and specs. Raises UserError if it cannot be
+    read."""
     root = find_root((workspace or Path.cwd()).resolve())
     wanted, level, day = outputs(formats, root, is_quiet=is_quiet), level_of(fail_on), day_of(today)
     world = load_workspace(root)
@@ -50,7 +51,8 @@ def check_images(
 
 
 def list_images(root: Path, teams: Sequence[str], clusters: Sequence[str], format: str) -> Exit:
-    """Print the images that the teams may use on the clusters, with what is inside and who uses them."""
+    """Print the images that the teams may use on the clusters, with their contents and the specs that use
+    them."""
     if format not in ("table", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: table, json.")
     files = Files(root, tuple(teams), tuple(clusters))

@@ -32,7 +32,7 @@ _LAYOUTS = ("oci:", "oci-archive:")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a command line asks for: an image, its entry in the catalog, a cluster, an architecture."""
+    """What a command line selects: an image, its entry in the catalog, a cluster, an architecture."""
 
     image: str
     entry: str | None
@@ -42,9 +42,9 @@ class Asked:
 
 
 def inspect_image(asked: Asked, workspace: Path | None, format: str) -> Exit:
-    """Show what is inside an image, and where the catalog says something else.
+    """Show what is inside an image, and where the catalog differs from it.
 
-    Raises UserError for names that are not there, ToolError for an image that cannot be read.
+    Raises UserError for unknown names, ToolError for an image that cannot be read.
     """
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
@@ -74,7 +74,7 @@ def inspect_image(asked: Asked, workspace: Path | None, format: str) -> Exit:
 
 
 def _entry(asked: Asked, world: World | None, images: dict[str, Image]) -> tuple[str, Image | None]:
-    """The entry of the catalog that is meant: by name, else the only one with that repository."""
+    """Return the entry of the catalog: by name, else the only one with that repository."""
     name = asked.entry or (asked.image if asked.image in images else "")
     if not name and not asked.image.startswith(_LAYOUTS) and "/" in asked.image:
         repository = parse_reference(asked.image).repository
@@ -104,13 +104,13 @@ def _looked(asked: Asked, world: World | None, entry: Image | None) -> Looked:
 
 
 def _layout(text: str) -> tuple[str, str | None]:
-    """The path and the tag of oci:PATH:TAG; a path that is there may have a colon itself."""
+    """Return the path and the tag of oci:PATH:TAG; an existing path may contain a colon itself."""
     path, colon, tag = text.rpartition(":")
     return (path, tag) if colon and not Path(text).exists() else (text, None)
 
 
 def facts_of(looked: Looked) -> dict[str, Any]:
-    """What was found, as JSON shows it: no time, no path of this machine."""
+    """Return the facts about an image as JSON shows them: no time, no path of this machine."""
     config, found = looked.config, looked.found
     facts: dict[str, Any] = {
         "reference": looked.name,
@@ -146,7 +146,10 @@ def facts_of(looked: Looked) -> dict[str, Any]:
 
 
 def _lines(facts: dict[str, Any]) -> Iterator[str]:
-    """The same for people: a word and its value a line; secrets are not expected in images, and not looked for."""
+    """Yield the same for people, a word and its value per line.
+
+    Images are not expected to contain secrets, and are not searched for them.
+    """
     for name in ("reference", "digest", "architectures", "user", "entrypoint", "command", "workdir", "ports"):
         value = facts[name]
         yield f"{name:14}{(' '.join(value) if isinstance(value, list) else value) or '-'}"

@@ -17,7 +17,7 @@ from gangplan.reference.one_policy import workspace_of
 from gangplan.report.model import Report
 from gangplan.workspace import load_workspace
 
-#: A Containerfile is written by hand; a file beside it is a configuration.
+#: A Containerfile is written by hand; a file next to it is a configuration.
 MOST_BYTES = 2**20
 
 
@@ -29,7 +29,7 @@ def lint_files(
     fail_on: str,
     is_quiet: bool,
 ) -> Exit:
-    """Check Containerfiles, each against its entry of the catalog. Raises UserError where there is none."""
+    """Check Containerfiles, each against its entry of the catalog. Raises UserError if there are none."""
     root = workspace_of(workspace)
     at = root or Path.cwd()
     wanted, level = outputs(formats, at, is_quiet=is_quiet), level_of(fail_on)
@@ -89,7 +89,8 @@ def _text(path: Path) -> str:
 
 
 def _beside(folder: Path) -> Callable[[str], str | None]:
-    """Files of the build context, which is the folder of the Containerfile; others are not looked at."""
+    """Return a reader for the build context, which is the folder of the Containerfile; nothing else is
+    read."""
 
     def read(name: str) -> str | None:
         path = folder / name
@@ -102,7 +103,7 @@ def _beside(folder: Path) -> Callable[[str], str | None]:
 
 
 def _shown(path: Path, root: Path) -> str:
-    """The path from the workspace, or as it was named."""
+    """Return the path from the workspace, or as it was named."""
     whole = path.resolve()
     return (
         whole.relative_to(root.resolve()).as_posix()

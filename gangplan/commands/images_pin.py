@@ -42,7 +42,7 @@ def pin_images(
 ) -> Exit:
     """Ask registries what tags mean, and write that into the catalog, or show it.
 
-    Raises UserError for what the workspace lacks, ToolError where a registry cannot be asked: then nothing is
+    Raises UserError for what the workspace lacks, ToolError if a registry cannot be asked: then nothing is
     written.
     """
     root = find_root((workspace or Path.cwd()).resolve())
@@ -77,7 +77,10 @@ def _asked(
     clusters: Sequence[str],
     via: str | None,
 ) -> Pinned:
-    """What registries say. Raises UserError for names that are not there, ToolError for who does not answer."""
+    """Return what registries report.
+
+    Raises UserError for unknown names, ToolError for registries that do not answer.
+    """
     looked = dict.fromkeys((*clusters, *([via] if via else [])))
     for name in looked:
         if name not in world.clusters:
@@ -92,7 +95,10 @@ def _asked(
 
 
 def _fixed(root: Path, document: Document, found: Pinned) -> FixedFile:
-    """The catalog with its new digests and the old ones at `earlier`, read again as it was; every other byte stays."""
+    """Return the catalog with its new digests, and the old ones at `earlier`.
+
+    The file is read again; every other byte stays.
+    """
     before = (root / CATALOG).read_bytes()
     text = before.removeprefix(_BOM).decode()
     kept = [kept_earlier(document, text, name, digests) for name, digests in found.replaced.items()]

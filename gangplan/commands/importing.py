@@ -1,4 +1,4 @@
-"""`gangplan import`: sources read, judged in a copy of the workspace, reported and written."""
+"""`gangplan import`: sources are read, checked in a copy of the workspace, reported and written."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """What the flags say."""
+    """The values of the flags."""
 
     kind: str
     workspace: Path | None
@@ -47,7 +47,7 @@ class ImportOptions:
 
 
 def import_sources(named: Sequence[Path], options: ImportOptions) -> Exit:
-    """Import everything that is named. Raises UserError for flags and files that cannot be."""
+    """Import everything that is named. Raises UserError for invalid flags and files."""
     root = root_of(options.workspace)
     outputs = [_output(text, root) for text in options.formats]
     batch = read_batch(KINDS[options.kind], named, _home(root, options), _pairs("--set", options.filled))

@@ -1,4 +1,4 @@
-"""`gangplan import overlay`: strategic merges in, JSON6902 patches of a cluster's overlay out."""
+"""`gangplan import overlay`: converts strategic merges to JSON6902 patches of a cluster's overlay."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gangplan.workspace import load_workspace
 
 
 def import_overlay(named: Sequence[Path], workspace: Path | None, cluster: str, applies: bool) -> Exit:
-    """Convert everything that is named. Raises UserError for flags and files that cannot be."""
+    """Convert everything that is named. Raises UserError for invalid flags and files."""
     root = root_of(workspace)
     loaded = load_workspace(root)
     if cluster not in loaded.clusters:

@@ -41,7 +41,7 @@ _SAMPLE_TEAM, _SAMPLE_CLUSTER = "nlp", "lab"
 
 
 def init(folder: Path, wanted: Wanted) -> Exit:
-    """Write a new workspace, all of its files or none. Raises UserError where something is in the way."""
+    """Write a new workspace, all of its files or none. Raises UserError if something is in the way."""
     root = Path(os.path.abspath(folder))
     check_place(root, folder)
     answers = _answers(root, wanted)
@@ -66,7 +66,7 @@ def init(folder: Path, wanted: Wanted) -> Exit:
 
 
 def _answers(root: Path, wanted: Wanted) -> Answers:
-    """The answers of the flags; on a terminal, questions for what they leave out."""
+    """Return the answers from the flags; on a terminal, ask for what they leave out."""
     asks = is_watched() and None in (wanted.forge, wanted.sync, wanted.team, wanted.cluster)
     check_flags(wanted, asks)
     there = wanted.repository or _remote(root)
@@ -120,7 +120,10 @@ def _asked(answers: Answers, wanted: Wanted, there: str) -> Answers:
 
 
 def _seen(answers: Answers, asked: Asked) -> Answers:
-    """The answers with what the cluster itself says. Raises ToolError, and UserError for a context that is none."""
+    """Return the answers with what was seen in the cluster.
+
+    Raises ToolError, and UserError for a context that does not exist.
+    """
     from gangplan.live.observe import RIGHTS
     from gangplan.live.proposed import propose
 
@@ -139,9 +142,9 @@ def _seen(answers: Answers, asked: Asked) -> Answers:
 
 
 def _prefix(root: Path, answers: Answers) -> str:
-    """Where the new workspace is in the repository around it; empty at its top, and where there is none yet.
+    """Return the path of the new workspace in its repository; empty at the top, and without a repository.
 
-    Raises UserError for a folder that what the answers name cannot read.
+    Raises UserError for a folder that CI recipes and sync engines cannot name, ToolError if Git refuses it.
     """
     place = next(one for one in (root, *root.parents) if one.is_dir())
     try:
@@ -165,7 +168,8 @@ def _prefix(root: Path, answers: Answers) -> str:
 
 
 def _remote(root: Path) -> str:
-    """The address that the repository around the folder is pushed to; empty where there is none we can write."""
+    """Return the push address of the repository around the folder; empty if there is none that we can
+    write."""
     place = next((one for one in (root, *root.parents) if one.is_dir()), root)
     try:
         return check_url(without_login(remote(place)))
@@ -174,9 +178,10 @@ def _remote(root: Path) -> str:
 
 
 def _delivered(draft: Path, answers: Answers) -> dict[str, str]:
-    """What gangplan.yaml lists, as `gangplan gitops write` makes it once all is rendered.
+    """Build what gangplan.yaml lists, as `gangplan gitops write` makes it once everything is rendered.
 
-    What forges read is at the top of the repository: it is left out where the workspace is in a folder of it.
+    Files that forges read are at the top of the repository; they are left out for a workspace in a folder of
+    it.
     """
     said, _ = stated(draft)
     workspace = load_workspace(draft)
@@ -193,7 +198,7 @@ def _delivered(draft: Path, answers: Answers) -> dict[str, str]:
 def _report(
     folder: Path, root: Path, files: Mapping[str, str], there: Sequence[str], answers: Answers
 ) -> None:
-    """What was written, and what to do next."""
+    """Print what was written, and what to do next."""
     say = sys.stdout.write
     written = [path for path in files if path not in there]
     place = own_line(str(folder))

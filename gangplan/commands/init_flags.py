@@ -1,4 +1,4 @@
-"""The flags of `gangplan init`, and whether a workspace may begin where they say."""
+"""The flags of `gangplan init`, and whether a workspace may be created in their folder."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from gangplan.starter.answers import (
 )
 from gangplan.workspace import RENDERED
 
-# Folders that belong to a workspace: where one of them is, nothing new begins.
+# Folders that belong to a workspace: no new one is created next to any of them.
 _OWN = ("specs", "overlays", RENDERED)
 _ADD = "gangplan new job, team, cluster, image or waiver"
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The flags: what is not given is asked for on a terminal, and has a default elsewhere where it may."""
+    """The flags. What is missing is asked for on a terminal; elsewhere it has a default if possible."""
 
     forge: str | None
     sync: str | None
@@ -40,11 +40,12 @@ class Wanted:
     keeps: bool
     is_quiet: bool
     accelerator: str | None = None
-    observing: Asked | None = None  # where to look at the cluster
+    observing: Asked | None = None  # how to connect to the cluster
 
 
 def check_flags(wanted: Wanted, asks: bool) -> None:
-    """Refuse what makes no workspace, all of it at once. With `asks`, what is missing is asked for. Raises UserError."""
+    """Refuse all invalid values at once. With `asks`, what is missing is asked for later. Raises
+    UserError."""
     checks: list[tuple[str, str | None, Callable[[str], str]]] = [
         ("--team", wanted.team, lambda one: check_name("team", one)),
         ("--cluster", wanted.cluster, lambda one: check_name("cluster", one)),
@@ -75,7 +76,10 @@ def check_flags(wanted: Wanted, asks: bool) -> None:
 
 
 def check_place(root: Path, folder: Path) -> None:
-    """Refuse a folder that holds a workspace or is in one, and what is none. Raises UserError, ToolError."""
+    """Refuse a path that is not a folder, and a folder that is a workspace or inside one.
+
+    Raises UserError, ToolError.
+    """
     name = own_line(str(folder))
     try:
         os.lstat(root)

@@ -17,14 +17,15 @@ from gangplan.spec.near import nearest
 POLICIES = "policies"
 NAMES = (*TABLES, POLICIES)
 _FORMATS = ("table", "json")
-# What a job of one team may name, in the order in which people ask for it.
+# What a job of one team may name, in the order in which people need it.
 _OF_TEAM = ("images", "claims", "secrets", "pools", "queues", "endpoints", "limits")
-# The most characters of a cell, but for the last one of its line.
+# The most characters of a cell, except the last one of its line.
 _WIDEST = 40
 
 
 def show(root: Path, what: str | None, teams: Sequence[str], clusters: Sequence[str], format: str) -> Exit:
-    """Print what a workspace has of one kind; without one, how much of each, or all that one team may use.
+    """Print what a workspace has of one kind; without a kind, counts of all, or everything that one team may
+    use.
 
     Raises UserError.
     """
@@ -51,7 +52,7 @@ def show(root: Path, what: str | None, teams: Sequence[str], clusters: Sequence[
 
 
 def _write_all(tables: Mapping[str, list[Row]], format: str) -> None:
-    """Several tables, each below its name; those without rows in one line at the end."""
+    """Print several tables, each below its name, and name those without rows in one line at the end."""
     if format == "json":
         sys.stdout.write(json.dumps(tables, indent=2, ensure_ascii=False) + "\n")
         return
@@ -61,12 +62,12 @@ def _write_all(tables: Mapping[str, list[Row]], format: str) -> None:
 
 
 def _indented(text: str) -> str:
-    """Lines two columns further in."""
+    """Indent lines by two columns."""
     return "".join(f"  {line}\n" for line in text.splitlines())
 
 
 def _end(files: Files) -> Exit:
-    """A note where a file could not be read."""
+    """Print a note if a file could not be read."""
     if files.unread:
         first = own_line(files.unread[0])
         count = len(files.unread) - 1
@@ -80,7 +81,7 @@ def _rows(what: str, files: Files) -> list[Row]:
 
 
 def _policies(files: Files) -> list[Row]:
-    """The policies that hold on the clusters meant: their packs decide, not their files alone."""
+    """Return the policies in force on the selected clusters: their packs decide, not only their files."""
     from gangplan.commands.policy import actions_of, cell, policy_rows
     from gangplan.workspace import load_workspace
 
@@ -106,8 +107,10 @@ def _where(teams: Sequence[str], clusters: Sequence[str]) -> str:
 
 
 def table(rows: Sequence[Row], widest: int = _WIDEST) -> str:
-    """Columns below their names; one that is empty everywhere is left out. Cells have `widest` letters at most,
-    but for the last one of a line."""
+    """Format rows as columns below their names, without columns that are empty everywhere.
+
+    A cell has at most `widest` letters, except the last one of a line.
+    """
     names = [name for name in rows[0] if any(row[name] not in (None, "", [], False) for row in rows)]
     lines = [names, *([_cell(row[name], name == names[-1], widest) for name in names] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

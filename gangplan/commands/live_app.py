@@ -29,7 +29,7 @@ def status(
         ),
     ] = "table",
 ) -> None:
-    """Show the runs of clusters and of Git: their state, since when, and why they wait. Read-only."""
+    """Show the runs on clusters and in Git: their state, since when, and why they wait. Read-only."""
     from gangplan.commands.common import request
     from gangplan.commands.connecting import Asked
     from gangplan.commands.status import status as command
@@ -69,7 +69,7 @@ def logs(
     kubeconfig: Kubeconfig = None,
     timeout: Timeout = 30.0,
 ) -> None:
-    """Print the logs of a run's pods, each line behind the launcher or worker that it is from. Read-only."""
+    """Print the logs of a run's pods, each line prefixed with its launcher or worker. Read-only."""
     from gangplan.commands.common import request
     from gangplan.commands.connecting import Asked
     from gangplan.commands.logs import logs as command
@@ -114,7 +114,8 @@ def diagnose(
     kubeconfig: Kubeconfig = None,
     timeout: Timeout = 30.0,
 ) -> None:
-    """Say why a run failed or does not start, and what helps: from what kubectl saved, or from the cluster."""
+    """Show why a run failed or does not start, and what helps: from what kubectl saved, or from the
+    cluster."""
     from gangplan.commands.connecting import Asked
     from gangplan.commands.diagnose import diagnose as command
 

@@ -21,7 +21,7 @@ from gangplan.workspace import Workspace, load_workspace, nearest
 
 
 def logs(request: Request, asked: Asked, name: str, which: Which, follow: bool, tail: int | None) -> Exit:
-    """Print the logs of a run, or of the run of a spec, each line behind the pod that it is from.
+    """Print the logs of a run, or of the run of a spec, each line after the name of its pod.
 
     Raises UserError for a run that Git does not have, unless its cluster and team are named, and ToolError.
     """
@@ -63,7 +63,10 @@ def logs(request: Request, asked: Asked, name: str, which: Which, follow: bool, 
 
 
 def run_named(workspace: Workspace, request: Request, name: str) -> RunFile:
-    """The run that is meant: by its name, or as the current run of a spec, on the only cluster that has it."""
+    """Return the run with a name, or the current run of a spec, on the only cluster that has it.
+
+    Raises UserError if there is none, or if several clusters have it.
+    """
     clusters = [one.name for one in clusters_of(workspace, request)]
     every = list(runs_in_git(request.root, clusters, request.teams))
     spec = _spec(request.root, name)
@@ -88,7 +91,10 @@ def run_named(workspace: Workspace, request: Request, name: str) -> RunFile:
 
 
 def _spec(root: Path, name: str) -> str | None:
-    """The path of a spec from the root, where a name is one of a file; None for the name of a run."""
+    """Return the path of a spec from the root if the name is that of a file; None for the name of a run.
+
+    Raises UserError for a spec that does not exist.
+    """
     for start in (Path.cwd(), root):
         path = Path(os.path.normpath(start / name))
         if path.is_file() and path.is_relative_to(root):

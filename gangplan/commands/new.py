@@ -1,4 +1,4 @@
-"""`gangplan new`: a file from flags or answers, judged before it is written."""
+"""`gangplan new`: a file from flags or answers, checked before it is written."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ from gangplan.workspace import CATALOG
 
 
 def new(kind: str, params: dict[str, Any]) -> Exit:
-    """Write the file that the flags describe; on a terminal, ask for what is needed and was not given."""
+    """Write the file that the flags describe; on a terminal, ask for what is needed and was not given.
+
+    Raises UserError.
+    """
     root = root_of(params["workspace"])
     wanted = New(kind, root, params["name"] or "", _team(root, kind, params), given_of(kind, params))
     missing = _missing(wanted)
@@ -43,7 +46,7 @@ def new(kind: str, params: dict[str, Any]) -> Exit:
 
 
 def write(wanted: New, is_dry: bool, is_quiet: bool) -> Exit:
-    """Judge the file, report what is found, and write it if nothing is an error."""
+    """Check the file, print the findings, and write it if none is an error."""
     data = wanted.text()
     result, findings = judged(wanted, data)
     print_findings(findings)
@@ -64,7 +67,7 @@ def write(wanted: New, is_dry: bool, is_quiet: bool) -> Exit:
 
 
 def _put(wanted: New, data: bytes) -> None:
-    """Write a new file, or put the catalog with its new entry in the place of the old one."""
+    """Write a new file, or replace the catalog with one that has the new entry."""
     if wanted.kind != "image" or not (wanted.root / CATALOG).exists():
         write_new(wanted.root, {wanted.file: data.decode()})
         return
@@ -78,14 +81,14 @@ def _put(wanted: New, data: bytes) -> None:
 
 
 def _team(root: Path, kind: str, params: dict[str, Any]) -> str:
-    """The team of a job: as given, else that of the current folder, else the only one."""
+    """Return the team of a job: as given, else that of the current folder, else the only one."""
     if kind != "job":
         return ""
     return team_of(root, params["team"])
 
 
 def check_free(root: Path, team: str, name: str) -> None:
-    """Refuse a job that another file of the team describes under the same name. Raises UserError."""
+    """Refuse a job if another file of the team describes one with the same name. Raises UserError."""
     for row in specs(Files(root, (team,))):
         if row["job"] == name:
             message = f"nothing was written: {row['file']} has a job '{name}' already"
@@ -93,11 +96,11 @@ def check_free(root: Path, team: str, name: str) -> None:
 
 
 def _missing(wanted: New) -> list[str]:
-    """What is needed and not there, as people would give it."""
+    """Return what is needed and missing, as people would give it."""
     missing = [] if wanted.name else ["NAME"]
     missing += ["--team"] if wanted.kind == "job" and not wanted.team else []
     if wanted.given.get("--template"):
-        return missing  # a template says the rest, or what it does not say is found
+        return missing  # a template has the rest, or what is missing is reported
     return missing + [
         field.flag
         for field in fields_of(wanted.kind)

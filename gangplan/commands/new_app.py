@@ -1,4 +1,5 @@
-"""`gangplan new`: its commands. Their flags are the fields of the formats, and are made when one is called."""
+"""`gangplan new`: its commands. Their flags are the fields of the formats, and are built when one is
+called."""
 
 from __future__ import annotations
 
@@ -20,7 +21,10 @@ app = typer.Typer(
 
 
 class _FieldCommand(typer.core.TyperCommand):
-    """A command with a flag per field. The formats need pydantic, which help of others does without."""
+    """A command with a flag per field.
+
+    The formats need pydantic, which the help of other commands does not load.
+    """
 
     def get_params(self, ctx: Any) -> Any:
         if not self.params:
@@ -37,7 +41,7 @@ class _FieldCommand(typer.core.TyperCommand):
 
 @app.command(cls=_FieldCommand)
 def job() -> None:
-    """Write a spec into specs/<team>/, and say what it becomes and whether its queue admits it."""
+    """Write a spec into specs/<team>/, and show what it becomes and whether its queue admits it."""
 
 
 @app.command()
@@ -70,7 +74,7 @@ def sweep(
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Print the file, write nothing.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a sweep of a job beside it, and say what its trials take."""
+    """Write a sweep of a job into the folder of the job, and show what its trials need."""
     from gangplan.commands.new_sweep import asked, new_sweep
 
     given = asked(name, job, parameter or [], max_concurrent, workspace)

@@ -14,12 +14,12 @@ from gangplan.starter.new import New
 from gangplan.starter.values import flow
 
 TRUTHS = ("true", "false")
-# How data is usually named, by the kind of what holds it.
+# How data is usually mounted or passed, by the kind of its store.
 _PLACES = {"claim": "/data", "s3": "env"}
 
 
 def hint_of(field: NewField) -> str:
-    """What an answer looks like, by the example of the format."""
+    """Return what an answer looks like, from the example of the format."""
     example = field.example
     if field.shape in ("named", "map"):
         name, value = next(iter(example.items()))
@@ -31,7 +31,7 @@ def hint_of(field: NewField) -> str:
 
 
 def default_of(wanted: New, field: NewField) -> str:
-    """What Enter stands for where the field is needed; others are left out."""
+    """Return the default of a needed field, which Enter accepts; other fields are left out."""
     known = {"--environment": "dev", "--location": "on-prem"}
     if wanted.kind == "image" and field.flag == "--framework":
         return "mpi"
@@ -44,7 +44,7 @@ def clusters_of(wanted: New) -> list[str]:
 
 
 def choices_of(wanted: New, field: NewField) -> list[str]:
-    """What TAB completes to: words of the format, names of the workspace."""
+    """Return what TAB completes to: words of the format, names of the workspace."""
     if field.choices or field.shape == "truth":
         return list(field.choices or TRUTHS)
     files = Files(wanted.root, (wanted.team,) if wanted.team else ())
@@ -68,14 +68,14 @@ def _rules() -> list[str]:
 
 
 def is_name(answer: str) -> bool:
-    """Whether an answer is the name of an entry, and nothing of what is in it."""
+    """Return whether an answer is only the name of an entry, without its fields."""
     return re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", answer) is not None
 
 
 def entry_of(name: str, field: NewField, fits: Callable[[str], object]) -> str:
-    """An entry of that name, NAME={...}, from answers about the fields that it needs, and what else there is.
+    """Ask for the needed fields of an entry, and any others, and return NAME={...}.
 
-    `fits` raises UserError for an entry that is wrong, which is asked for again.
+    `fits` raises UserError for an invalid entry, which is asked for again.
     """
     example = next(iter(field.example.values()))
     example = example if isinstance(example, dict) else {}

@@ -1,4 +1,4 @@
-"""The flags of `gangplan new KIND`: one for each field of the format, made when they are asked for."""
+"""The flags of `gangplan new KIND`: one for each field of the format, built when they are needed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gangplan.commands.flags import Quiet, Workspace
 from gangplan.starter.fields import NewField, fields_of
 from gangplan.starter.values import Given, flow
 
-#: Flags that mean a field under a name that people try, too.
+#: Other names for a field's flag that people try.
 _ALSO = {
     "--clusters": ("--cluster",),
     "--labels": ("--label",),
@@ -32,14 +32,14 @@ _NAMES = {
 
 
 def parameters(kind: str) -> list[Any]:
-    """The parameters of the command, as typer makes them of a function's signature."""
+    """Return the parameters of the command, which typer builds from a function's signature."""
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command()(_signed(kind))
     return list(typer.main.get_command(app).params)
 
 
 def given_of(kind: str, params: dict[str, Any]) -> dict[str, Given]:
-    """What the flags of the fields were given, by the names of the flags."""
+    """Return the values of the flags of fields, by the names of the flags."""
     return {field.flag: params.get(_variable(field)) for field in fields_of(kind)}
 
 
@@ -48,7 +48,7 @@ def _variable(field: NewField) -> str:
 
 
 def _signed(kind: str) -> Any:
-    """A function that has a parameter per field and does nothing."""
+    """Return a function that has a parameter per field and does nothing."""
 
     def command(**_: Any) -> None:
         pass
@@ -96,7 +96,7 @@ def _annotation(field: NewField) -> Any:
 
 
 def _candidates(field: NewField) -> Callable[..., list[str]] | None:
-    """What TAB completes the value to: words of the format, names of the workspace."""
+    """Return what TAB completes the value to: words of the format, names of the workspace."""
     if field.choices:
         return complete.words(*field.choices)
     known: dict[str, Callable[..., list[str]]] = {
@@ -125,7 +125,8 @@ def _candidates(field: NewField) -> Callable[..., list[str]] | None:
 
 
 def _help(field: NewField) -> str:
-    """The field's own description, what it may be, and that it may come again."""
+    """Return the field's description, its choices or an example, and whether it may be repeated or is
+    required."""
     words = field.description
     if field.choices:
         words += f" One of {', '.join(field.choices)}."

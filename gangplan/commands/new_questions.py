@@ -1,4 +1,4 @@
-"""The questions of `gangplan new`: what is needed and was not given, with what the workspace knows as completion."""
+"""The questions of `gangplan new`: what is needed and was not given, with completion from the workspace."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from gangplan.starter.text import file_text
 from gangplan.starter.values import Given, has_commas, nested
 from gangplan.workspace import CATALOG, nearest
 
-# The fields that everybody is asked for, by kind, in this order. All others have defaults that suit most, and are
-# asked for by name.
+# The fields that are always asked for, by kind, in this order. All others have defaults that suit most users,
+# and are asked for by name.
 _ASKED = {
     "job": (
         "--image",
@@ -78,14 +78,17 @@ _ASKED = {
         "--expires",
     ),
 }
-# Kinds of errors of a block that lacks fields which are asked for later.
+# Kinds of errors in a block that lacks fields which are asked for later.
 _OTHERS_NEEDED = ("scope", "versions_controller")
-# From here on a job's totals and verdict are shown after each answer.
+# After an answer to one of these, a job's totals and verdict are shown.
 _LIVE = ("--command", "--clusters", "--workers", "--gpus", "--gpu-model", "--cpu", "--memory", "--data")
 
 
 def asked(wanted: New) -> New:
-    """The same, completed by answers, and agreed to. Raises KeyboardInterrupt where somebody gives up."""
+    """Return the file, completed by answers and confirmed.
+
+    Raises KeyboardInterrupt if the user gives up.
+    """
     sys.stdout.write(
         f"A new {wanted.kind}. Enter leaves a field out or takes the answer in brackets, TAB completes,\n"
         "Ctrl-C writes nothing.\n"
@@ -110,7 +113,7 @@ def asked(wanted: New) -> New:
 
 
 def _changed(wanted: New, field: NewField) -> New:
-    """The same with another answer about one field."""
+    """Return the file with another answer for one field."""
     now = wanted.given.get(field.flag)
     told = "" if not now else f" Now: {now if isinstance(now, str | bool) else ', '.join(now)}"
     sys.stdout.write(f"  {log_line(field.description + told)}\n")
@@ -119,9 +122,10 @@ def _changed(wanted: New, field: NewField) -> New:
 
 
 def _chosen(wanted: New, errors: Sequence[Finding]) -> NewField | None:
-    """Which field of the format is added or changed next; None once the file may be written as it is.
+    """Return the field to add or change next; None once the file may be written as it is.
 
-    With errors there must be one, and what else was answered is not lost. Raises KeyboardInterrupt for a no.
+    With errors a field must be chosen, so that the other answers are not lost. Raises KeyboardInterrupt for a
+    no.
     """
     fields = {".".join(field.path): field for field in fields_of(wanted.kind)}
     words = ("no",) if errors else ("yes", "no")
@@ -147,7 +151,7 @@ def _chosen(wanted: New, errors: Sequence[Finding]) -> NewField | None:
 
 
 def at_fault(wanted: New, errors: Sequence[Finding]) -> str:
-    """The field at which the first error stands, among those that were given; empty where it is elsewhere."""
+    """Return the given field that contains the first error; empty if the error is elsewhere."""
     document, _ = load(wanted.text(), wanted.file)
     if document is None:
         return ""
@@ -165,7 +169,10 @@ def at_fault(wanted: New, errors: Sequence[Finding]) -> str:
 
 
 def _named(wanted: New) -> New:
-    """With its team, where it is a job, and a name that is free."""
+    """Return the file with its team, if it is a job, and a name that is free.
+
+    Raises UserError without any team.
+    """
     if wanted.kind == "job" and not wanted.team:
         known = Files(wanted.root).team_names
         if not known:
@@ -183,10 +190,10 @@ def _named(wanted: New) -> New:
 
 
 def _applies(wanted: New, flag: str) -> bool:
-    """Whether a question makes sense after the answers before it."""
+    """Return whether a question makes sense after the earlier answers."""
     given = wanted.given
     if given.get("--template"):
-        return False  # the template says it
+        return False  # the template has it
     if flag == "--gpu-model":
         return str(given.get("--gpus") or "0") != "0"
     if flag == "--clusters" and wanted.kind == "job":
@@ -197,16 +204,16 @@ def _applies(wanted: New, flag: str) -> bool:
 
 
 def with_answer(wanted: New, field: NewField) -> New:
-    """The same with the answer to the question about one field; without one, the field stays out.
+    """Return the file with an answer for one field; without an answer, the field is omitted.
 
-    Blocks are asked for one by one, until there is no more.
+    Blocks are asked for one by one, until the answer is empty.
     """
     known = choices_of(wanted, field)
     hint = f"{', '.join(known[:8])}{', ...' if len(known) > 8 else ''}" if known else hint_of(field)
     name, given = ".".join(field.path), wanted
 
     def fits(answer: str) -> None:
-        """Judge the field alone: what else is missing or wrong comes later."""
+        """Check only this field: what else is missing or wrong comes later."""
         found = _alone(_given(given, field, answer), field)
         if wanted.kind == "job" and field.flag == "--image" and not found and known and answer not in known:
             raise UserError(f"there is no image '{answer}'", nearest(answer, known))
@@ -215,7 +222,7 @@ def with_answer(wanted: New, field: NewField) -> New:
             raise UserError(first.message, first.help)
 
     def may_be_name(answer: str) -> None:
-        """A name alone is asked for its fields."""
+        """Accept a name alone: its fields are asked for next."""
         if not (field.parts and is_name(answer)):
             fits(answer)
 
@@ -232,12 +239,13 @@ def with_answer(wanted: New, field: NewField) -> New:
 
 
 def _is_one_by_one(field: NewField) -> bool:
-    """Whether each entry is an answer of its own: blocks, and texts that may hold commas."""
+    """Return whether each entry is an answer of its own: blocks, and texts that may contain commas."""
     return field.shape in ("named", "blocks") or (field.shape == "list" and has_commas(field))
 
 
 def _given(wanted: New, field: NewField, answer: str) -> New:
-    """The same with one answer: an entry more of what is asked for one by one, else all of the field."""
+    """Return the file with one answer: one more entry if they are asked for one by one, else the whole
+    field."""
     value: Given = answer
     if field.shape == "truth":
         if answer not in TRUTHS:
@@ -252,7 +260,7 @@ def _given(wanted: New, field: NewField, answer: str) -> New:
 
 
 def _alone(wanted: New, field: NewField) -> list[Finding]:
-    """What is wrong with the value of one field, whatever else the file will say."""
+    """Return what is wrong with the value of one field, ignoring the rest of the file."""
     values = nested([field], wanted.given)
     prefix = ("images", "new") if wanted.kind == "image" else ()
     kind = wanted.kind
@@ -264,7 +272,7 @@ def _alone(wanted: New, field: NewField) -> list[Finding]:
     from gangplan.starter.fields import FORMATS
 
     _, findings = parse(models()[FORMATS[kind]], document)
-    # What is missing elsewhere is for the other questions.
+    # Other questions ask for what is missing elsewhere.
     own = f"{dotted((*prefix, *field.path))}."
     return [
         one
@@ -275,7 +283,7 @@ def _alone(wanted: New, field: NewField) -> list[Finding]:
 
 
 def _say_totals(wanted: New, shown: str) -> str:
-    """What the job amounts to so far, where that changed; what is wrong so far, else."""
+    """Print what is wrong with the job so far, or else its totals, if that has changed; return the text."""
     try:
         result, findings = judged(wanted, wanted.text())
     except UserError as stop:
@@ -291,7 +299,7 @@ def _say_totals(wanted: New, shown: str) -> str:
 
 
 def _preview(wanted: New) -> str:
-    """The file as it would be written; of the catalog, the new entry."""
+    """Return the file as it would be written; for the catalog, the new entry."""
     if wanted.kind != "image":
         return wanted.text().decode()
     from gangplan.starter.text import block_text

@@ -1,4 +1,4 @@
-"""`gangplan new sweep`: a sweep from the spec of a job, judged before it is written."""
+"""`gangplan new sweep`: a sweep from the spec of a job, checked before it is written."""
 
 from __future__ import annotations
 
@@ -66,7 +66,10 @@ def new_sweep(
 def asked(
     name: str | None, job: str | None, given: Sequence[str], at_once: int | None, workspace: Path | None
 ) -> tuple[str, str, list[str], int]:
-    """Name, job, parameters and trials at once; on a terminal, what was not given is asked for. Raises UserError."""
+    """Return name, job, parameters and the number of trials at once; on a terminal, ask for what is missing.
+
+    Raises UserError.
+    """
     missing = [
         flag
         for flag, value in (
@@ -119,7 +122,7 @@ def _count(answer: str) -> None:
 
 
 def _source(root: Path, job: str) -> str:
-    """The path of the job's spec from the root. Raises UserError."""
+    """Return the path of the job's spec from the root. Raises UserError."""
     for start in (Path.cwd(), root):
         path = os.path.relpath(os.path.normpath(start / job), root).replace(os.sep, "/")
         top, *rest = path.split("/")

@@ -1,4 +1,4 @@
-"""A file that a flag names: refused before the work where it cannot or must not be written, and written whole."""
+"""A file that a flag names: checked before the work starts, and written as a whole."""
 
 from __future__ import annotations
 
@@ -11,25 +11,28 @@ from gangplan.errors import UserError, refusal
 from gangplan.records import dataclass
 from gangplan.workspace import RENDERED
 
-# What stands in these folders of a workspace is input, or written by other commands alone.
+# What these folders of a workspace contain is input, or written only by other commands.
 _NOT_FOR_OUTPUT = ("specs", "overlays", "images", "policies", "schemas", "jobtemplates", RENDERED)
-# Names of open files: what stands behind them is never replaced. Files in /dev/shm are files like others.
+# Names of open files, which are never replaced. Files in /dev/shm are ordinary files.
 _OPEN = ("/dev/fd/", "/dev/std", "/proc/")
 
 
 @dataclass(frozen=True, slots=True)
 class OutFile:
-    """A file to be written: what it is for (`the report`), its name as given, and where its links lead."""
+    """A file to be written: what it is for (`the report`), its name as given, and the target of its links."""
 
     what: str
     name: str
     target: Path
     is_plain: bool = (
-        True  # a file, or to become one; else a pipe or a device, which takes any number of texts
+        True  # an existing or a new file; otherwise a pipe or a device, which takes any number of texts
     )
 
     def write(self, text: str) -> None:
-        """The text as a whole or not at all; a pipe or a device is written as it is. Raises ToolError, and UserError for a name that is too long."""
+        """Write the text as a whole or not at all; write directly to a pipe or a device.
+
+        Raises ToolError, and UserError for a name that is too long.
+        """
         data = text.encode("utf-8", "backslashreplace")
         try:
             if not self.is_plain:
@@ -48,7 +51,10 @@ class OutFile:
 
 
 def out_file(name: str, root: Path, what: str) -> OutFile:
-    """The file behind a name. UserError: it cannot be written, or holds what belongs to the workspace `root`."""
+    """Return the file with a name.
+
+    Raises UserError if it cannot be written, or is in a folder that belongs to the workspace `root`.
+    """
     if not name:
         raise UserError(f"{what} cannot be written: the name is empty", "Name a file.")
     path = os.path.abspath(name)
@@ -68,7 +74,7 @@ def out_file(name: str, root: Path, what: str) -> OutFile:
 
 
 def _check(what: str, name: str, target: Path, root: Path) -> None:
-    """Refuse a plain file that must not be written, or cannot."""
+    """Refuse a plain file that must not or cannot be written. Raises UserError."""
     if not target.parent.is_dir():
         folder = Path(name).parent
         raise UserError(

@@ -18,16 +18,18 @@ from gangplan.pipeline.worker import PlannedRun
 from gangplan.source import MOST_BYTES, load_several
 from gangplan.workspace import Workspace
 
-# Runs by their file and cluster.
+# Runs, by file and cluster.
 Runs = Mapping[tuple[str, str], Sequence[PlannedRun]]
-# Labels of the pods of steps: whose they are, and the way to the API server. None of a run.
+# Labels of runs, which pods of steps do not get. They get those of the team, and those for the way to the API
+# server.
 _OF_RUNS = (f"{PREFIX}run", f"{PREFIX}job", f"{PREFIX}sweep")
 
 
 def pipeline(
     request: Request, engine: str, write: Callable[[Chain], str], output: str | None, is_check: bool
 ) -> Exit:
-    """Print, write or compare the pipelines of an engine: a file for each team of a cluster. Raises UserError."""
+    """Print, write or compare the pipelines of an engine: a file for each team of a cluster. Raises
+    UserError."""
     result = preview(request)
     if result.has_errors:
         print_findings(result.findings)
@@ -47,7 +49,8 @@ def pipeline(
 
 
 def _retried(folder: Path, runs: Sequence[PlannedRun]) -> list[Finding]:
-    """Tasks of all files in a folder, whoever wrote them, that are tried again although their job is, too."""
+    """Report tasks of all files in a folder, also of handwritten ones, that are retried although their job
+    is, too."""
     from gangplan.gitops.retried import retried
 
     known: dict[str, tuple[str, int]] = {}
@@ -64,7 +67,7 @@ def _retried(folder: Path, runs: Sequence[PlannedRun]) -> list[Finding]:
 
 
 def chains_of(workspace: Workspace, planned: Sequence[PlannedRun], engine: str) -> list[Chain]:
-    """The chains of all teams on the clusters whose pipelines are of an engine."""
+    """Return the pipelines of all teams on the clusters that use an engine."""
     runs: dict[tuple[str, str], list[PlannedRun]] = {}
     for run in planned:
         if run.unit.job.is_active:
@@ -94,7 +97,7 @@ def _chain(workspace: Workspace, runs: Runs, cluster: str, team: str, held: Sequ
 def _add(
     workspace: Workspace, runs: Runs, home: str, place: tuple[str, str], steps: dict[str, Step]
 ) -> str | None:
-    """A step and all that it comes after; its name. None where nothing is to run there."""
+    """Add a step and all that it comes after, and return its name; None if nothing is to run there."""
     source, cluster = place
     found = runs.get(place)
     if not found:

@@ -24,11 +24,11 @@ from gangplan.report.plan import plan_document, plan_text
 
 
 def plan(request: Request, format: str, usage: Path | None = None, today: str | None = None) -> Exit:
-    """Print what the specs amount to, or with `with_flows` who may talk to whom.
+    """Print what the specs amount to, or if the request has `with_flows`, who may talk to whom.
 
-    With `usage`, a snapshot of what is in use, also which runs would be admitted now. As JSON, findings stand in
-    the document, in the shape that validate gives them. Schedules tell their next starts from `today` on, on a
-    terminal also from now on; nothing else that is written depends on the clock.
+    With `usage`, a snapshot of what is in use, print also which runs would be admitted now. As JSON, findings
+    are in the document, in the form that validate gives them. Schedules show their next starts from `today`,
+    on a terminal also from now; nothing else in the output depends on the clock.
     """
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
@@ -52,9 +52,9 @@ def plan(request: Request, format: str, usage: Path | None = None, today: str | 
 
 
 def _since(today: str | None) -> int | None:
-    """From when starts are told, in seconds since 1970. Raises UserError."""
+    """Return the time from which starts are shown, in seconds since 1970. Raises UserError."""
     if today is not None:
-        from gangplan.api.checks import day_of  # which is for more than this
+        from gangplan.api.checks import day_of  # imports much more than is needed here
 
         return int(datetime.combine(day_of(today), time(), UTC).timestamp()) - 1
     return clock.now() if sys.stdout.isatty() else None

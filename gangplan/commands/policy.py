@@ -22,12 +22,15 @@ from gangplan.rules.model import Severity
 from gangplan.rules.policy import POLICY_UNTESTED
 from gangplan.workspace import Workspace, load_workspace, nearest
 
-# By policy and cluster: what `validate` does about a breach, and what the API server does.
+# By policy and cluster: what `validate` and the API server do about a breach.
 Actions = dict[str, dict[str, tuple[str, str]]]
 
 
 def _loaded(request: Request) -> tuple[Workspace, list[Finding]]:
-    """The workspace; UserError for a cluster that it does not have, not for one whose file cannot be read."""
+    """Return the workspace.
+
+    Raises UserError for a cluster that does not exist, but not for one whose file cannot be read.
+    """
     workspace = load_workspace(request.root)
     findings = list(workspace.findings)
     if workspace.is_refused:
@@ -59,8 +62,10 @@ def show(request: Request, format: str) -> Exit:
 
 
 def actions_of(workspace: Workspace, clusters: Sequence[str]) -> tuple[Actions, list[Finding]]:
-    """What a breach leads to, by policy and cluster: in `validate`, and at the API server (empty: nothing). And
-    what is wrong with the clusters' choice."""
+    """Return what a breach leads to, by policy and cluster, and findings about the clusters' choice.
+
+    An action has two words: for `validate`, and for the API server (empty: nothing).
+    """
     actions: Actions = {}
     findings: list[Finding] = []
     for cluster in clusters:
@@ -74,13 +79,13 @@ def actions_of(workspace: Workspace, clusters: Sequence[str]) -> tuple[Actions, 
 
 
 def shown(action: tuple[str, str]) -> str:
-    """What a breach leads to in `validate`, and at the API server where that is something else."""
+    """Format what a breach leads to in `validate`, and at the API server if that differs."""
     ci, server = action
     return ci if ci == server else f"{ci}, server {server}" if server else f"{ci}, CI only"
 
 
 def policy_rows(workspace: Workspace, clusters: Sequence[str], actions: Actions) -> list[dict[str, object]]:
-    """Every policy with its pack (empty for one outside packs), its title, and its action per cluster."""
+    """Return every policy with its pack (empty outside packs), its title, and its action per cluster."""
     rows: list[dict[str, object]] = []
     for name in workspace.policies.names:
         folder, _ = workspace.policies.find(name)
@@ -99,7 +104,7 @@ def policy_rows(workspace: Workspace, clusters: Sequence[str], actions: Actions)
 
 
 def cell(row: dict[str, object], cluster: str) -> str:
-    """What a policy does on a cluster, in words; empty where it does not hold."""
+    """Format what a policy does on a cluster; empty if it is not in force there."""
     ci, server = row["actions"], row["server"]
     assert isinstance(ci, dict)
     assert isinstance(server, dict)
@@ -107,7 +112,7 @@ def cell(row: dict[str, object], cluster: str) -> str:
 
 
 def _table(rows: Sequence[dict[str, object]], clusters: Sequence[str]) -> str:
-    """Columns: policy, pack, one per cluster, what it is about."""
+    """Format a table with the columns policy, pack, one per cluster, and title."""
     header = ["policy", "pack", *clusters, ""]
     table = [header]
     for row in rows:
@@ -125,7 +130,7 @@ def _table(rows: Sequence[dict[str, object]], clusters: Sequence[str]) -> str:
 
 
 def test(request: Request, wanted: Sequence[str]) -> Exit:
-    """Judge the cases of packs and policies. UserError where nothing was checked."""
+    """Run the cases of packs and policies. Raises UserError if nothing was checked."""
     workspace, _ = _loaded(request)
     wrong = in_order(check_own(workspace))
     if any(one.severity is Severity.ERROR for one in wrong):
@@ -172,7 +177,10 @@ def _policies(count: int) -> str:
 
 
 def export(request: Request, cluster: str, output: str) -> Exit:
-    """Write the objects of a cluster's policies. Nothing is written when anything is wrong with them."""
+    """Write the objects of a cluster's policies. Nothing is written if anything is wrong with them.
+
+    Raises UserError for a cluster without policies.
+    """
     file = None if output == "-" else out_file(output, request.root, "the export")
     workspace, findings = _loaded(request)
     if cluster in workspace.clusters:

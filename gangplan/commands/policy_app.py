@@ -1,4 +1,4 @@
-"""`gangplan policy`: its commands and their flags. What they do stands in commands/policy.py."""
+"""`gangplan policy`: its commands and their flags. commands/policy.py implements them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How far a long command is: one line on a terminal, rewritten in place and gone at the end.
+"""The progress of a long command: one line on a terminal, rewritten in place and removed at the end.
 
-It is written to the terminal itself and not to `sys.stderr`: what goes there is the command's answer, which may be
-kept and given again (gangplan/incremental/answers.py).
+It is written to the terminal itself and not to `sys.stderr`: what goes there is the command's answer, which
+may be stored and given again (gangplan/incremental/answers.py).
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-#: Seconds before a line is shown: what is done sooner needs none.
+#: Seconds before a line is shown: shorter work needs none.
 PATIENCE_S = 1.0
-#: Seconds between two lines: nobody reads faster, and a terminal far away is slow.
+#: Seconds between two lines: people do not read faster, and a remote terminal is slow.
 INTERVAL_S = 0.1
 
-#: Called with how many specs are done, of how many.
+#: Called with the number of specs that are done, and of all.
 Tick = Callable[[int, int], None]
 _CLEAR = "\r\033[K"
 
 
 @contextmanager
 def progress() -> Iterator[Tick | None]:
-    """What to call when a spec is done; None where nobody would read it: in pipes, files and CI.
+    """Yield a function to call when a spec is done; None if there is no terminal: in pipes, files and CI.
 
-    However the block ends, the line is gone.
+    The line is removed however the block ends.
     """
     terminal = _terminal()
     if terminal is None:
@@ -40,9 +40,9 @@ def progress() -> Iterator[Tick | None]:
 
 
 class Line:
-    """A line that shows the share of specs that are done, their rate, and the time that is left.
+    """A line that shows the share of specs that are done, their rate, and the time left.
 
-    `write` puts a text on the terminal, `columns` says how wide that is, `clock` is in seconds.
+    `write` writes a text to the terminal, `columns` returns its width, `clock` is in seconds.
     """
 
     __slots__ = ("clock", "columns", "is_shown", "next", "start", "write")
@@ -56,25 +56,25 @@ class Line:
         self.is_shown = False
 
     def tick(self, done: int, total: int) -> None:
-        """`done` of `total` specs are done; with the last one the line goes."""
+        """Show that `done` of `total` specs are done; remove the line after the last one."""
         now = self.clock()
         if done >= total:
             self.clear()
         elif now >= self.next:
             self.next = now + INTERVAL_S
             self.is_shown = True
-            # A line as wide as the terminal would wrap, and its first half would stay.
+            # A line as wide as the terminal would wrap, and its first half would remain.
             self.write(f"{_CLEAR}{words(done, total, now - self.start)[: self.columns() - 1]}")
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self.is_shown:
             self.is_shown = False
             self.write(_CLEAR)
 
 
 def words(done: int, total: int, seconds: float) -> str:
-    """`120 of 1000 specs, 40 per second, 22 s left`."""
+    """Format progress as `120 of 1000 specs, 40 per second, 22 s left`."""
     rate = done / seconds if seconds > 0 else 0.0
     if not rate:
         return f"{done} of {total} specs"
@@ -86,7 +86,7 @@ def words(done: int, total: int, seconds: float) -> str:
 
 
 def _terminal() -> int | None:
-    """The descriptor of standard error where somebody watches it."""
+    """Return the descriptor of standard error if it is a terminal that somebody may watch."""
     stream = sys.__stderr__
     if stream is None or os.environ.get("CI") or os.environ.get("TERM") == "dumb":
         return None
@@ -97,7 +97,7 @@ def _terminal() -> int | None:
 
 
 def _write(terminal: int, text: str) -> None:
-    with suppress(OSError):  # a terminal that went away stops no command
+    with suppress(OSError):  # a closed terminal stops no command
         os.write(terminal, text.encode("ascii"))
 
 

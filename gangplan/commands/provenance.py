@@ -1,4 +1,4 @@
-"""`gangplan provenance` and `gangplan verify`: what rendered/ was made of, and whether it still is."""
+"""`gangplan provenance` and `gangplan verify`: what rendered/ was made from, and whether it still matches."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from gangplan.workspace import READ, RENDERED
 
 
 def provenance(request: Request, clusters: Sequence[str], output: str, builder: str) -> Exit:
-    """Print a statement per cluster, or write them into a folder. Raises UserError.
+    """Print a statement per cluster, or write the statements into a folder. Raises UserError.
 
-    A tree that is stale gets none: the statement would be about another one.
+    A stale tree gets none, because the statement would describe another one.
     """
     with rendered_aside(replace(request, with_facts=True), is_whole=False) as (result, folder):
         names = _chosen(result, clusters)
@@ -48,7 +48,11 @@ def provenance(request: Request, clusters: Sequence[str], output: str, builder: 
 
 
 def _folder(root: Path, output: str) -> Path:
-    """The folder of --output. Raises UserError for one whose files gangplan reads or an engine applies."""
+    """Return the folder of --output.
+
+    Raises UserError for one whose files gangplan reads or an engine applies, ToolError if it cannot be
+    created.
+    """
     target = Path(output).resolve()
     if target.is_relative_to(root) and target.relative_to(root).parts[:1] in [
         (one,) for one in (*READ, RENDERED)
@@ -63,7 +67,7 @@ def _folder(root: Path, output: str) -> Path:
 
 
 def verify(request: Request, clusters: Sequence[str], files: Sequence[Path], format: str) -> Exit:
-    """Render again, and name every difference from the tree and from statements. Raises UserError."""
+    """Render again, and list every difference from the tree and from statements. Raises UserError."""
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
     said = [(file, one) for file in files for one in statements_in(file)]
@@ -110,7 +114,7 @@ def _print(found: Sequence[Difference], clusters: int, statements: int, format: 
 
 
 def _chosen(result: Result, clusters: Sequence[str]) -> list[str]:
-    """The clusters that are named, or all. Raises UserError for one that there is not."""
+    """Return the named clusters, or all. Raises UserError for one that does not exist."""
     known = result.workspace.clusters
     for name in clusters:
         if name not in known:

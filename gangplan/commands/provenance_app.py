@@ -32,7 +32,8 @@ def provenance(
     engine: EngineName = "auto",
     jobs: Jobs = 0,
 ) -> None:
-    """Print what rendered/ was made of: an in-toto statement per cluster, with digests of files and versions."""
+    """Print what rendered/ was made from: an in-toto statement per cluster, with digests of files and
+    versions."""
     from gangplan.commands.common import request
     from gangplan.commands.progress import progress
     from gangplan.commands.provenance import provenance as command
@@ -64,7 +65,7 @@ def verify(
     engine: EngineName = "auto",
     jobs: Jobs = 0,
 ) -> None:
-    """Render again, and name every difference from rendered/ and from statements."""
+    """Render again, and list every difference from rendered/ and from statements."""
     from gangplan.commands.common import request
     from gangplan.commands.progress import progress
     from gangplan.commands.provenance import verify as command

@@ -21,7 +21,10 @@ from gangplan.workspace import load_workspace
 
 
 def quota(request: Request, usage_file: Path | None, format: str) -> Exit:
-    """Print the quotas of each cluster, and how much of them a snapshot says is used."""
+    """Print the quotas of each cluster, and their usage from a snapshot.
+
+    Raises UserError for an unknown cluster, for clusters without Kueue, and for a snapshot that does not fit.
+    """
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
     workspace = load_workspace(request.root)

@@ -32,7 +32,7 @@ def render(
     is_quiet: bool = False,
     is_verbose: bool = False,
 ) -> Exit:
-    """Write the tree, show it, or compare it; with `base`, also with that of a Git revision."""
+    """Write the tree, print it, or compare it; with `base`, also compare it with that of a Git revision."""
     check_base(request, base)
     if base and not check:
         raise UserError("--base works with --check, and with gangplan validate")
@@ -74,7 +74,7 @@ def _print(request: Request, wanted: Outputs) -> Exit:
 
 
 def _publish(request: Request, result: Result, wanted: Outputs) -> None:
-    """The findings in every format that is wanted; what became of the files is in the JSON document."""
+    """Publish the findings in every requested format; the JSON document has the outcome of each file."""
     files = {
         outcome.value: [change.path for change in result.changes if change.outcome is outcome]
         for outcome in FileOutcome

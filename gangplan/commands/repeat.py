@@ -20,9 +20,9 @@ from gangplan.pipeline.request import Request
 
 
 def repeat(request: Request, at: str | None, finished: Path | None, format: str, is_written: bool) -> Exit:
-    """Print which scheduled jobs are due, and raise `run` in their specs where that is asked for.
+    """Print which scheduled jobs are due, and with `is_written` raise `run` in their specs.
 
-    Raises UserError.
+    Raises UserError, and ToolError if a spec cannot be written.
     """
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
@@ -49,7 +49,7 @@ def repeat(request: Request, at: str | None, finished: Path | None, format: str,
 
 
 def _moment(text: str | None) -> int:
-    """Seconds since 1970; without a text, now. Raises UserError."""
+    """Return seconds since 1970; without a text, now. Raises UserError."""
     if text is None:
         return clock.now()
     try:
@@ -60,7 +60,7 @@ def _moment(text: str | None) -> int:
 
 
 def _text(root: Path, one: Repetition) -> FixedFile:
-    """The spec with its next number. Raises UserError where only a person can change it."""
+    """Return the spec with its next number. Raises UserError if only a person can change it."""
     before = read(root, one.source)
     after = with_run(before.decode("utf-8"), one.run) if before is not None else None
     if before is None or after is None:

@@ -1,4 +1,4 @@
-"""`gangplan report`: what reports become."""
+"""`gangplan report`: merges reports and publishes them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def merge(
     engine: EngineName = "auto",
     jobs: Jobs = 0,
 ) -> None:
-    """Print the report of the whole from those of all shards, with its exit code."""
+    """Print one report that merges those of all shards, and exit with its exit code."""
     from gangplan.commands.common import request
     from gangplan.commands.shards import merge as command
 
@@ -65,7 +65,8 @@ def comment(
         str | None, typer.Option("--api", help="Address of the forge's API (default: CI's).", metavar="URL")
     ] = None,
 ) -> None:
-    """Write a comment on a pull request, or change the one of the last time; the token is in GITHUB_TOKEN, GITLAB_TOKEN or GANGPLAN_FORGE_TOKEN."""
+    """Write a comment on a pull request, or update the earlier one; the token is in GITHUB_TOKEN,
+    GITLAB_TOKEN or GANGPLAN_FORGE_TOKEN."""
     from gangplan.commands.comment import write
 
     given = {"forge": forge, "repository": repository, "number": number, "api": api}

@@ -1,4 +1,4 @@
-"""`--format`: which reports are wanted and where they go, and the writing of them."""
+"""`--format`: which reports are requested, where they go, and how they are written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from gangplan.report.model import Report, checked_words
 from gangplan.report.text import first_steps, reasons
 from gangplan.workspace import nearest
 
-# What makes a report, by its format, in a module of that name; a command imports those that it is asked for.
+# The function that writes a report, by format, in a module of that name; a command imports only what it
+# needs.
 _MAKERS = {
     "text": "whole_text",
     "json": "report_json",
@@ -46,17 +47,17 @@ class Outputs:
 
     wanted: tuple[Output, ...]
     colour: str = "auto"
-    is_quiet: bool = False  # findings and errors alone are for people
-    is_verbose: bool = False  # why the rules exist, too
+    is_quiet: bool = False  # people see only findings and errors
+    is_verbose: bool = False  # also why the rules exist
 
     @property
     def text(self) -> bool:
-        """Whether findings are shown to whoever started the command."""
+        """Whether findings are shown to the user who started the command."""
         return Output("text") in self.wanted
 
     @property
     def machine(self) -> bool:
-        """Whether standard output belongs to a program that reads it."""
+        """Whether standard output is for a program that reads it."""
         return any(one.file is None and one.format != "text" for one in self.wanted)
 
     @property
@@ -66,7 +67,7 @@ class Outputs:
 
     @property
     def words(self) -> TextIO:
-        """Where a command says what it did."""
+        """The stream for what a command says about its work."""
         if self.is_quiet:
             return StringIO()
         return sys.stderr if self.machine else sys.stdout
@@ -75,10 +76,10 @@ class Outputs:
 def outputs(
     values: Sequence[str] | None, root: Path, colour: str = "auto", is_quiet: bool = False
 ) -> Outputs:
-    """The reports that `--format FORMAT` and `--format FORMAT=FILE` ask for; text for none.
+    """Return the reports that `--format FORMAT` and `--format FORMAT=FILE` request; text by default.
 
-    Raises UserError, before any work, for an unknown format, for two that want standard output, and for a file
-    that cannot be written or belongs to the workspace's own, and for a bad address of the pages of rules.
+    Raises UserError, before any work, for an unknown format, for two that want standard output, for a file
+    that cannot be written or belongs to the workspace, and for a bad address of the pages of rules.
     """
     if colour not in ("auto", "always", "never"):
         raise UserError(f"--color {colour} is not known", "Write --color auto, always or never.")
@@ -101,9 +102,9 @@ def outputs(
 
 
 def publish(report: Report, wanted: Outputs, root: Path, with_summary: bool = True) -> None:
-    """Write every report. Raises ToolError where the machine refuses to; files are whole or as they were.
+    """Write every report. Raises ToolError if the system refuses; files are complete or unchanged.
 
-    Without `with_summary` the command says itself what it did.
+    Without `with_summary`, the command itself says what it did.
     """
     for output in wanted.wanted:
         if output.file is not None:
@@ -119,7 +120,7 @@ def publish(report: Report, wanted: Outputs, root: Path, with_summary: bool = Tr
         if wanted.is_verbose:
             sys.stderr.write(reasons(report.findings))
     if with_summary and not wanted.is_quiet and (wanted.text or not wanted.machine):
-        # Where all went to files, one line still says how it ended.
+        # If all reports went to files, one line still shows the outcome.
         stream = wanted.words if wanted.text else sys.stderr
         stream.write(f"{checked_words(report)}\n")
     if any(output.format == "github" for output in wanted.wanted):
@@ -127,13 +128,13 @@ def publish(report: Report, wanted: Outputs, root: Path, with_summary: bool = Tr
 
 
 def _made(format: str, report: Report) -> str:
-    """A report as text."""
+    """Return a report as text."""
     make: Callable[[Report], str] = getattr(import_module(f"gangplan.report.{format}"), _MAKERS[format])
     return make(report)
 
 
 def repository_folder(root: Path) -> str:
-    """Where a workspace stands in its Git repository, as `Report.folder`; empty outside of one."""
+    """Return the path of a workspace in its Git repository, as `Report.folder`; empty outside one."""
     for top in (root, *root.parents):
         if (top / ".git").exists():
             path = root.relative_to(top).as_posix()
@@ -154,7 +155,10 @@ def _output(value: str, root: Path) -> Output:
 
 
 def _add_summary(report: Report) -> None:
-    """The step's summary on GitHub: its runner names a file for it that earlier steps' tools may have begun."""
+    """Append to the step's summary on GitHub, a file that tools of earlier steps may have begun.
+
+    Raises ToolError if it cannot be written.
+    """
     name = os.environ.get("GITHUB_STEP_SUMMARY")
     if not name:
         return

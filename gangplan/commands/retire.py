@@ -43,14 +43,14 @@ def retire(
     format: str,
     is_written: bool,
 ) -> Exit:
-    """Print the next step of every run that is over, and write it into the specs where that is asked for.
+    """Print the next step of every run that is over, and with `is_written` write it into the specs.
 
-    Without any selection, runs that are superseded are over. Raises UserError.
+    Without any selection, superseded runs are over. Raises UserError.
     """
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
     chosen = _selection(request, is_superseded, finished, older_than, today)
-    # A spec's state holds for all of its clusters, so that it is judged on all.
+    # A spec's state applies to all of its clusters, so the runs of all are considered.
     result = preview(replace(request, clusters=(), is_brief=True))
     if result.has_errors:
         print_findings(result.findings)
@@ -115,7 +115,7 @@ def _with_cluster(chosen: Selection, request: Request, clusters: list[str]) -> S
 
 
 def _text(root: Path, change: SpecChange) -> FixedFile | None:
-    """The spec's new text; None where it is removed. Raises UserError where only a person can change it."""
+    """Return the spec's new text; None if it is removed. Raises UserError if only a person can change it."""
     if change.is_removed:
         return None
     before = read(root, change.source)
@@ -133,9 +133,9 @@ def _text(root: Path, change: SpecChange) -> FixedFile | None:
 
 
 def _write(root: Path, changes: Iterable[SpecChange], texts: dict[str, FixedFile | None]) -> None:
-    """Write the specs, and remove those whose runs are gone; runs of which records are made come back.
+    """Write the specs, remove those whose runs are gone, and restore the files of runs that become records.
 
-    Raises UserError at the first that cannot be.
+    Raises ToolError at the first spec that cannot be written, UserError for links.
     """
     for change in changes:
         text = texts[change.source]
@@ -143,12 +143,12 @@ def _write(root: Path, changes: Iterable[SpecChange], texts: dict[str, FixedFile
         if text is not None:
             if why := write(root, text):
                 raise ToolError(f"{change.source}: {why}; nothing else was written", why.help)
-        elif read(root, change.source) is not None:  # a file of the workspace, and no link
+        elif read(root, change.source) is not None:  # a file of the workspace, not a link
             os.unlink(root / change.source)
 
 
 def _bring_back(root: Path, files: Mapping[str, str]) -> None:
-    """Write files into `rendered/` that Git had there. Raises UserError for links."""
+    """Restore files in `rendered/` that Git had there. Raises UserError for links."""
     tree, state = root / RENDERED, root / STATE
     for path, text in files.items():
         file = tree / path
@@ -185,7 +185,7 @@ def _document(found: Retirements) -> dict[str, object]:
 
 
 def _summary(found: Retirements, is_written: bool) -> str:
-    """What was done, and what comes next."""
+    """Return what was done, and what to do next."""
     records = sum(step.action == "record" for step in found.steps)
     removed = sum(step.action == "remove" for step in found.steps)
     deleted = sum(step.action == "delete" for step in found.steps)

@@ -51,7 +51,7 @@ def retire(
     engine: EngineName = "auto",
     jobs: Jobs = 0,
 ) -> None:
-    """Prepare the change that ends runs which are over, or removes their records."""
+    """Prepare the change that ends runs that are over, or removes their records."""
     from gangplan.commands.common import request
     from gangplan.commands.retire import retire as command
 

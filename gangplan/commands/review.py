@@ -1,4 +1,4 @@
-"""`gangplan plan --base REF` and `gangplan diff --base REF`: what a change would do."""
+"""`gangplan plan --base REF` and `gangplan diff --base REF`: what a change does."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from gangplan.tools.revisions import revision_of
 from gangplan.workspace import RENDERED
 
 FORMATS = ("text", "markdown", "json")
-# Fewer bytes do not hold the headline.
+# The headline does not fit into fewer bytes.
 LEAST = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewFlags:
-    """How a review is asked for: the revision, the format and its limit in bytes, the day for waivers."""
+    """The flags of a review: the revision, the format and its limit in bytes, the day for waivers."""
 
     base: str
     format: str = "text"
@@ -40,7 +40,7 @@ class ReviewFlags:
     today: str | None = None
 
     def check(self) -> None:
-        """Raise UserError for a format that there is not, and a limit that means nothing."""
+        """Raise UserError for an unknown format, and for a limit that makes no sense."""
         if self.format not in FORMATS:
             raise UserError(f"there is no format '{self.format}'", f"Formats: {', '.join(FORMATS)}.")
         if self.limit is not None and (self.format != "markdown" or self.limit < LEAST):
@@ -48,7 +48,7 @@ class ReviewFlags:
 
 
 def plan_since(request: Request, flags: ReviewFlags) -> Exit:
-    """Print what a change does, from a Git revision to the workspace as it stands. Raises UserError."""
+    """Print what a change does, from a Git revision to the workspace as it is. Raises UserError."""
     flags.check()
     day, revision = day_of(flags.today), revision_of(request.root, flags.base)
     with both_sides(request, revision) as sides:
@@ -58,7 +58,7 @@ def plan_since(request: Request, flags: ReviewFlags) -> Exit:
 
 
 def diff_since(request: Request, flags: ReviewFlags, is_raw: bool) -> Exit:
-    """Print which objects differ, by meaning; or, raw, the lines of rendered/. Raises UserError."""
+    """Print which objects differ, by meaning, or with `is_raw` the lines of rendered/. Raises UserError."""
     flags.check()
     if is_raw and flags.format != "text":
         raise UserError("--raw prints lines", "Leave --format out.")
@@ -75,7 +75,7 @@ def diff_since(request: Request, flags: ReviewFlags, is_raw: bool) -> Exit:
 
 
 def _print(request: Request, review: Review, flags: ReviewFlags, objects_alone: bool = False) -> None:
-    """The review in its format. As text, findings go to standard error."""
+    """Print the review in its format. As text, findings go to standard error."""
     found = _of_trees(review) if objects_alone else in_order(review.findings.new)
     if flags.format == "json":
         folder = repository_folder(request.root)
@@ -93,7 +93,7 @@ def _of_trees(review: Review) -> list[Finding]:
 
 
 def _raw(sides: Sides, part: Part) -> Iterator[str]:
-    """Unified differences of the rendered files, as they were and as they are rendered now."""
+    """Yield unified diffs of the rendered files, from the earlier ones to those rendered now."""
     before, after = sides.before.tree, sides.after.tree
     for path in differing(before, after):
         old, new = before.text(path), after.text(path)

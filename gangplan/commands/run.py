@@ -43,9 +43,9 @@ class Asked:
 
 
 def run(asked: Asked, folder: Path | None) -> int:
-    """Run a small copy of a job here; its exit code, 124 where its time was over.
+    """Run a small copy of a job here, and return its exit code, 124 if its time ran out.
 
-    INPUT where the spec or a flag is wrong. Raises UserError and ToolError for what this machine does not have.
+    Returns INPUT if the spec or a flag is wrong. Raises UserError, and ToolError for what this machine lacks.
     """
     workspace = load_workspace(_root(asked.spec, folder))
     job, spec, findings = _job(workspace, asked)
@@ -89,7 +89,7 @@ def _play(prepared: Prepared, limit_s: int, asked: Asked) -> int:
 
 
 def _root(spec: str, folder: Path | None) -> Path:
-    """The workspace that is named, else the one that the current folder or the spec is in. Raises UserError."""
+    """Return the named workspace, else the one around the current folder or the spec. Raises UserError."""
     if folder is not None:
         return find_root(folder.resolve())
     try:
@@ -99,7 +99,8 @@ def _root(spec: str, folder: Path | None) -> Path:
 
 
 def _job(workspace: Workspace, asked: Asked) -> tuple[Job | None, Spec | None, list[Finding]]:
-    """The job of the spec on the cluster that is meant, and the findings that keep it from being one."""
+    """Return the job of the spec on the selected cluster, and the findings that prevent it. Raises
+    UserError."""
     file = _file(workspace, asked.spec)
     spec, findings = load_spec(workspace.root, file, workspace.templates)
     if spec is None:
@@ -118,7 +119,7 @@ def _job(workspace: Workspace, asked: Asked) -> tuple[Job | None, Spec | None, l
 
 
 def _file(workspace: Workspace, name: str) -> SpecFile:
-    """The spec that is named by its path. Raises UserError."""
+    """Return the spec with this path. Raises UserError."""
     known = {one.file: one for one in workspace.spec_files}
     for start in (Path.cwd(), workspace.root):
         path = (start / name).resolve()
@@ -141,7 +142,10 @@ def _seconds(text: str) -> int:
 
 @contextmanager
 def _scratch(keep: bool) -> Iterator[Path]:
-    """A folder for the run, removed at its end unless it is to be kept; a terminal that closes ends the run, too."""
+    """Yield a folder for the run, which is removed at its end unless it is kept.
+
+    A terminal that closes ends the run, too.
+    """
 
     def hang_up(number: int, _: object) -> None:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""`gangplan run`: its flags. What it does is in gangplan.commands.run."""
+"""`gangplan run`: its flags. gangplan.commands.run implements it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def run(
     keep: Keep = False,
     color: Color = "auto",
 ) -> None:
-    """Run a small copy of a job on this machine: same command, variables and launch, a few ranks, no cluster."""
+    """Run a small copy of a job on this machine: same command, variables and launch, a few ranks, no
+    cluster."""
     from gangplan.commands.run import Asked
     from gangplan.commands.run import run as command
 

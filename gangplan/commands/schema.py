@@ -11,9 +11,10 @@ from gangplan.reference.schemas import editor_schema
 
 
 def print_schema(kind: str, root: Path | None = None, team: str | None = None) -> Exit:
-    """Print it; with a workspace, that of specs with the names which it has, or which a team may use.
+    """Print the schema of a format; with a workspace, the one of specs with the names that it or a team may
+    use.
 
-    Raises UserError for another format with a workspace, and for a team that is not there.
+    Raises UserError for another format with a workspace, and for a team that does not exist.
     """
     schema = editor_schema(kind)
     if root is not None:

@@ -19,7 +19,7 @@ app = typer.Typer(
 )
 
 
-# As gangplan.reference.schemas has them, which needs the formats themselves (tests/start hold the two together).
+# As in gangplan.reference.schemas, which would import the formats themselves (tests/start compare the two).
 _KINDS = (
     *("spec", "sweep", "template", "team", "cluster", "catalog", "waiver", "workspace"),
     *("findings", "plan", "import"),
@@ -47,7 +47,10 @@ def schema_print(
         ),
     ] = None,
 ) -> None:
-    """Print the JSON Schema of a file format, for editors and other tools; of specs also with the names that a workspace, or a team in it, has."""
+    """Print the JSON Schema of a file format, for editors and other tools.
+
+    With --workspace or --team, the schema of specs lists the names that exist there.
+    """
     from gangplan.commands.schema import print_schema
     from gangplan.spec.root import root_of
 
@@ -74,7 +77,11 @@ def schema_import(
         ),
     ] = None,
 ) -> None:
-    """Import CRDs into the workspace: gangplan then checks objects of their kinds against their schemas and rules (those of Trainer, JobSet and Kueue only against their rules)."""
+    """Import CRDs into the workspace, so that gangplan checks objects of their kinds against schemas and
+    rules.
+
+    Objects of Trainer, JobSet and Kueue are checked only against the rules.
+    """
     from gangplan.commands.common import request
     from gangplan.commands.schema_import import import_crds
 

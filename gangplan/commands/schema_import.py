@@ -16,7 +16,10 @@ from gangplan.workspace import load_workspace
 
 
 def import_crds(request: Request, files: Sequence[Path], cluster: str | None) -> Exit:
-    """Take CRDs into the workspace, for all clusters or for one. UserError: a file holds none, or a bad one."""
+    """Import CRDs into the workspace, for all clusters or for one.
+
+    Raises UserError for an unknown cluster, and for a file that contains no CRD or an invalid one.
+    """
     workspace = load_workspace(request.root)
     if cluster is not None and cluster not in workspace.clusters:
         raise no_cluster(cluster, workspace)

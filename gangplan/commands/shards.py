@@ -1,4 +1,4 @@
-"""`gangplan validate --shard 3/8` and `gangplan report merge`: one check by several machines."""
+"""`gangplan validate --shard 3/8` and `gangplan report merge`: one check on several machines."""
 
 from __future__ import annotations
 
@@ -46,8 +46,10 @@ def validate_shard(
     more: object = None,
     is_quiet: bool = False,
 ) -> Exit:
-    """Check a part of the specs, such as `3/8`, and report what is wrong with them; the JSON report holds what
-    `merge` needs. Raises UserError for a part of some specs, or where `more` than a check is asked.
+    """Check a part of the specs, such as `3/8`, and report the findings; the JSON report has what `merge`
+    needs.
+
+    Raises UserError for a part of some specs, or if `more` than a check is requested.
     """
     if request.specs or request.teams:
         help = "Leave --shard out, or --team and the names of files."
@@ -86,11 +88,11 @@ def _facts(
     judge: str,
     opinions: Sequence[Finding],
 ) -> dict[str, Any]:
-    """What `merge` needs of a shard."""
+    """Return what `merge` needs from a shard. Raises InternalError without a shard."""
     shard, own, rules = request.shard, result.shard, result.workspace.rulebook.policy
     if shard is None or own is None:
         raise InternalError("a shard has nothing to tell")
-    told = () if own.has_secrets else opinions  # then the whole asks nobody, and an opinion could repeat one
+    told = () if own.has_secrets else opinions  # then the merged check has none; it could repeat a secret
     return {
         "number": shard.number,
         "of": shard.of,
@@ -103,16 +105,17 @@ def _facts(
 
 
 def _elsewhere(shard: Shard, result: ShardResult) -> str:
-    """Where the rest is told."""
+    """Return where the other findings are reported."""
     if shard.is_first or not result.elsewhere:
         return ""
     return f"; shard 1/{shard.of} tells {plural(len(result.elsewhere), 'finding')} about the platform"
 
 
 def merge(request: Request, files: Sequence[Path], formats: Sequence[str] | None, colour: str) -> Exit:
-    """The report of the whole from those of all shards, with its exit code.
+    """Merge the reports of all shards, and return the exit code of the whole.
 
-    Raises UserError where one is missing, is there twice, or is of other files, flags or another gangplan.
+    Raises UserError if a report is missing, is given twice, or belongs to other files, flags or another
+    gangplan.
     """
     reports = [_read(file) for file in files]
     shards = [document["shard"] for document in reports]
@@ -135,7 +138,7 @@ def merge(request: Request, files: Sequence[Path], formats: Sequence[str] | None
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """A report of a shard. Raises UserError."""
+    """Read the report of a shard. Raises UserError."""
     try:
         document = json.loads(file.read_bytes())
     except OSError as bad:
@@ -150,7 +153,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _check_complete(files: Sequence[Path], shards: Sequence[Facts]) -> None:
-    """Raise UserError where not all shards of one whole are there, each once."""
+    """Raise UserError unless each shard of one whole is given exactly once."""
     of = {shard["of"] for shard in shards}
     if len(of) > 1:
         counts = " and ".join(map(str, sorted(of)))
@@ -171,7 +174,7 @@ def _check_complete(files: Sequence[Path], shards: Sequence[Facts]) -> None:
 
 
 def _check_same(files: Sequence[Path], reports: Sequence[Facts]) -> None:
-    """Raise UserError where shards differ in what they looked at, or by what."""
+    """Raise UserError if shards differ in what they checked, or in what checked it."""
     first = reports[0]["shard"]
     for file, report in zip(files, reports, strict=True):
         own = report["shard"]
@@ -187,8 +190,8 @@ def _check_same(files: Sequence[Path], reports: Sequence[Facts]) -> None:
 
 
 def _check_here(request: Request, shard: Facts) -> None:
-    """Raise UserError where the workspace is not the one of the shards, or gangplan another one."""
-    here = _state(request) | {"overlays": shard["state"]["overlays"]}  # the whole may need to build none
+    """Raise UserError if the workspace is not the one of the shards, or gangplan is another version."""
+    here = _state(request) | {"overlays": shard["state"]["overlays"]}  # the whole may need none
     if here != shard["state"]:
         raise _other("the shards and this workspace", shard["state"], here)
 
@@ -210,7 +213,7 @@ def _other(what: str, one: Mapping[str, str], two: Mapping[str, str]) -> UserErr
 
 
 def _state(request: Request) -> dict[str, str]:
-    """What all results follow from, as words and digests."""
+    """Return everything that results depend on, as words and digests. Raises ToolError."""
     store = Store(str(request.root))
     seen = request.looked or looked(request.root, store)
     if seen is None:

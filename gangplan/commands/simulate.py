@@ -37,13 +37,13 @@ from gangplan.validate.kueue.members import setup_of
 from gangplan.validate.world import World
 from gangplan.workspace import Workspace, load_workspace
 
-# Lines of a file: a job, or a pattern, to what is said about it.
+# Lines of a file: from a job, or a pattern, to its value.
 Lines = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class SimulateOptions:
-    """Files and the seed of `gangplan simulate`."""
+    """The files and the seed of `gangplan simulate`, and its format."""
 
     durations: Path | None
     arrivals: Path | None
@@ -52,7 +52,10 @@ class SimulateOptions:
 
 
 def run_simulation(request: Request, options: SimulateOptions) -> Exit:
-    """Print what would come of the runs of a cluster."""
+    """Print the outcome of a simulation of a cluster's runs.
+
+    Raises UserError for flags, and if there is nothing to simulate.
+    """
     if options.format not in ("text", "json"):
         raise UserError(f"there is no format '{options.format}'", "Formats: text, json.")
     workspace = load_workspace(request.root)
@@ -78,7 +81,7 @@ def run_simulation(request: Request, options: SimulateOptions) -> Exit:
 
 
 def _without_borrowing(world: World, runs: list[Workload]) -> SimulationOutcome | None:
-    """The same runs where no team uses what another one leaves idle."""
+    """Simulate the same runs without borrowing; None for queues without a cohort."""
     setup = setup_of(world)
     if not any(queue.parent for queue in setup.queues):
         return None
@@ -102,7 +105,7 @@ def _cluster(workspace: Workspace, request: Request) -> str:
 
 
 def _lines(result: Result, options: SimulateOptions) -> tuple[Lines, Lines | None]:
-    """The durations and arrivals that the files state. Raises UserError for jobs that are not there."""
+    """Return the durations and arrivals in the files. Raises UserError for jobs that do not exist."""
     active = [run.unit.job for run in _active(result)]
     names = sorted({f"{job.team}/{job.trial.sweep}" for job in active if job.trial})
     names += [f"{job.team}/{job.name}" for job in active]
@@ -117,10 +120,10 @@ def _lines(result: Result, options: SimulateOptions) -> tuple[Lines, Lines | Non
 def queued(
     world: World, result: Result, durations: Lines, arrivals: Lines | None = None, seed: int = 0
 ) -> tuple[list[Workload], list[str]]:
-    """The runs as often as they arrive, and the jobs that can never be admitted."""
+    """Return the runs, as often as they arrive, and the jobs that can never be admitted."""
     planned = {f"{run.unit.job.team}/{run.unit.job.name}": run for run in _active(result)}
     planned_at = {one.path: one for one in result.runs}
-    asked: dict[str, Workload | None] = {}  # by the file; trials that are alike ask for the same
+    asked: dict[str, Workload | None] = {}  # by file; trials that are alike ask for the same
     runs, never = [], []
     later = _later(planned, durations)
     for name, one in sorted(planned.items()):
@@ -144,17 +147,17 @@ def queued(
 
 
 def _bodies(result: Result, run: worker.PlannedRun) -> list[Body]:
-    """The objects of a run."""
+    """Return the objects of a run."""
     bodies = list(load_objects(result.texts[run.path]))
     if run.unit.job.after is None:
         return bodies
-    from gangplan.generators.schedules import unscheduled  # Git holds a template of it
+    from gangplan.generators.schedules import unscheduled  # Git has a template of it
 
     return unscheduled(bodies)
 
 
 def _later(planned: Mapping[str, worker.PlannedRun], durations: Lines) -> dict[str, float]:
-    """How much later runs arrive that come after others; few workspaces have any."""
+    """Return how much later runs arrive that come after others; few workspaces have any."""
     if not any(one.unit.job.after for one in planned.values()):
         return {}
     from gangplan.simulate.after import offsets

@@ -1,6 +1,6 @@
-"""`--base REVISION`: what a sync from a Git revision to today's tree would meet.
+"""`--base REVISION`: what a sync from a Git revision to the current tree would meet.
 
-What compares is imported where there is something to compare.
+Modules that compare are imported only if there is something to compare.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check_base(request: Request, base: str | None) -> None:
-    """Raise UserError where a comparison would not be whole: a spec left out is not a run removed."""
+    """Raise UserError if a comparison would be incomplete: a spec that is left out is not a removed run."""
     if base is not None and not base.strip():
         help = "Name a branch, tag or commit, or leave --base out; in CI, check that its variable is set."
         raise UserError("--base names no revision", help)
@@ -40,14 +40,14 @@ def add_since(request: Request, result: Result, base: str, today: Tree) -> None:
 
 
 def rendered_tree(folder: Path) -> Tree:
-    """The tree that stands in a folder."""
+    """Return the tree in a folder."""
     from gangplan.pipeline.base import tree_of
 
     return tree_of(folder)
 
 
 def tree_aside(request: Request, result: Result, folder: Path) -> Tree:
-    """The tree as it was rendered aside: what differs stands in `folder`, the rest in rendered/."""
+    """Return the tree as it was rendered to `folder`, which has what differs; the rest is in rendered/."""
     places = {True: request.root / RENDERED, False: folder}
     return {
         change.path: (places[change.outcome is FileOutcome.SAME] / change.path).read_text(
@@ -58,7 +58,8 @@ def tree_aside(request: Request, result: Result, folder: Path) -> Tree:
 
 
 def checked_tree(request: Request, result: Result) -> Tree:
-    """The tree as a render would leave it, after `render --check`: what stands there, and what would change."""
+    """Return the tree as a render would leave it, after `render --check`: the existing files with the
+    changes."""
     tree = {**rendered_tree(request.root / RENDERED), **result.texts}
     gone = {change.path for change in result.changes if change.outcome is FileOutcome.REMOVED}
     return {path: text for path, text in tree.items() if path not in gone}

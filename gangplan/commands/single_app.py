@@ -1,4 +1,4 @@
-"""The commands that stand alone, not in a group: their flags. What they do is in modules of their own."""
+"""The commands that are not in a group: their flags. Other modules implement them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from gangplan.errors import UserError
 
 
 def refuse_with_base(cluster: list[str] | None, network: bool, usage: Path | None) -> None:
-    """Raise UserError for flags of a plan that compares nothing."""
+    """Raise UserError for flags of a plan without a comparison."""
     flags = {"--cluster": cluster, "--network": network, "--usage": usage}
     for name in (name for name, value in flags.items() if value):
         raise UserError(f"{name} cannot be used with --base", "Leave one of them out; --team and files work.")
@@ -210,7 +210,7 @@ def diff(
     engine: EngineName = "auto",
     jobs: Jobs = 0,
 ) -> None:
-    """Show which objects changed since a Git revision, grouped by meaning: image, resources, quota, network, ..."""
+    """Show which objects changed since a Git revision, by meaning: image, resources, quota, network, ..."""
     from gangplan.commands.common import request
     from gangplan.commands.progress import progress
     from gangplan.commands.review import ReviewFlags, diff_since
@@ -227,7 +227,7 @@ def why(
     workspace: Workspace = None,
     cluster: Clusters = None,
 ) -> None:
-    """Show where each value of a job comes from, what produced a rendered line, or what a source line became."""
+    """Show where values of a job come from, what produced a rendered line, or what a source line became."""
     from gangplan.commands.common import request
     from gangplan.commands.why import why as command
 
@@ -254,7 +254,8 @@ def explain(
     ] = None,
     workspace: Workspace = None,
 ) -> None:
-    """Explain a rule and how to follow it, or a field, kind, pack or template; without NAME, list all rules."""
+    """Explain a rule and how to follow it, or a field, kind, pack or template; list all rules without
+    NAME."""
     if template is not None:
         from gangplan.commands.explain_template import explain_template
 

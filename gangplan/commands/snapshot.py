@@ -71,7 +71,7 @@ def _time(text: str | None) -> str:
 
 
 def _write(root: Path, name: str, output: str | None, text: str) -> str:
-    """Write the snapshot; the name of its file as people see it."""
+    """Write the snapshot, and return the name of its file as people see it."""
     if output == "-":
         sys.stdout.write(text)
         return "standard output"

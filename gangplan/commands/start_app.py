@@ -1,4 +1,4 @@
-"""The flags of `gangplan init`, with which everything starts, and of `gangplan list`, which shows what there is."""
+"""The flags of `gangplan init`, which starts a workspace, and of `gangplan list`, which shows what it has."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gangplan.commands import complete
 from gangplan.commands.flags import Clusters, Quiet, Teams, Workspace
 from gangplan.errors import UserError
 
-# What `list` shows, in its order (commands/listing.py; a test compares them).
+# What `list` shows, in this order (commands/listing.py; a test compares them).
 LISTS = (
     *("specs", "runs", "templates", "images", "claims", "secrets", "pools", "queues", "endpoints", "limits"),
     *("teams", "clusters", "policies"),
@@ -104,7 +104,8 @@ def init(
     kubeconfig: Kubeconfig = None,
     quiet: Quiet = False,
 ) -> None:
-    """Make a new workspace: specs, cluster, images, CI, sync manifests, editor settings; overwrites nothing."""
+    """Create a new workspace: specs, cluster, images, CI, sync manifests, editor settings; overwrite
+    nothing."""
     from gangplan.commands.connecting import Asked
     from gangplan.commands.init import init as command
     from gangplan.commands.init_flags import Wanted
@@ -131,7 +132,7 @@ def list_command(
     team: Teams = None,
     format: Annotated[str, typer.Option("--format", help="table or json.", metavar="NAME")] = "table",
 ) -> None:
-    """Show what there is; with --team, what the team may use."""
+    """Show what the workspace has; with --team, what the team may use."""
     from gangplan.commands.listing import show
     from gangplan.spec.root import root_of
 

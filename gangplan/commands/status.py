@@ -25,14 +25,14 @@ from gangplan.rules.model import Severity
 from gangplan.spec.namespaces import namespace_of
 from gangplan.workspace import ClusterFile, Workspace, load_workspace
 
-_LONGEST_NAME = 63  # of a run, a team and a cluster: people copy them
+_LONGEST_NAME = 63  # the names of a run, a team and a cluster are shown in full, because people copy them
 _FORMATS = ("table", "json")
 
 
 def status(request: Request, asked: Asked, format: str) -> Exit:
-    """Print the runs of teams on their clusters, joined with those of Git. Raises UserError and ToolError.
+    """Print the runs of teams on their clusters, joined with those in Git. Raises UserError and ToolError.
 
-    A cluster that cannot be asked is said so; the others are shown, and the exit code is 3.
+    A cluster that cannot be reached is reported; the others are shown, and the exit code is 3.
     """
     if format not in _FORMATS:
         raise UserError(f"there is no format '{format}'", "Formats: table, json.")
@@ -66,7 +66,7 @@ def status(request: Request, asked: Asked, format: str) -> Exit:
 
 
 def clusters_of(workspace: Workspace, request: Request) -> list[ClusterFile]:
-    """The clusters asked for, or those of the teams asked for, or all. Raises UserError."""
+    """Return the requested clusters, those of the requested teams, or all. Raises UserError."""
     for name in request.clusters:
         if name not in workspace.clusters:
             raise no_cluster(name, workspace)
@@ -134,7 +134,7 @@ def _cells(row: RunRow, now: datetime.datetime) -> dict[str, object]:
 
 
 def age(since: str, now: datetime.datetime) -> str:
-    """How long ago a time (RFC 3339) was: `45s`, `12m`, `3h20m`, `5d`; empty where there is none."""
+    """Format how long ago a time (RFC 3339) was: `45s`, `12m`, `3h20m`, `5d`; empty for anything else."""
     try:
         then = datetime.datetime.fromisoformat(since.replace("Z", "+00:00"))
     except ValueError:

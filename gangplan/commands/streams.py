@@ -1,6 +1,6 @@
-"""Standard output and standard error that never stop a command: what could not be written is told at its end.
+"""Standard output and standard error that never stop a command: a failed write is reported at its end.
 
-When the reader went away (`gangplan validate | head`), a command goes on in silence and ends with its own code.
+If the reader is gone (`gangplan validate | head`), a command continues silently and exits with its own code.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _Patient(io.FileIO):
-    """A descriptor that takes everything, and keeps the first error of the system."""
+    """A descriptor that accepts everything, and keeps the first error of the system."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class _Patient(io.FileIO):
         super().__init__(descriptor, "w", closefd=False)
         self.failed: OSError | None = None
         self._listener = listener
-        self._failure = failed  # of a stream that was closed before we began
+        self._failure = failed  # the error of a stream that was closed before we started
 
     def write(self, data: ReadableBuffer, /) -> int:
         size = memoryview(data).nbytes
@@ -46,16 +46,16 @@ class _Patient(io.FileIO):
         return size
 
 
-# What hears all that goes to a stream: its descriptor, and the bytes.
+# A function that gets everything written to a stream: its descriptor, and the bytes.
 Listener = Callable[[int, bytes], object]
 
 
 @contextmanager
 def patient(listener: Listener | None = None) -> Iterator[Callable[[], str]]:
-    """Both streams of the program, as UTF-8 whatever the terminal says, for as long as a command runs.
+    """Replace both streams of the program while a command runs; they use UTF-8 on every terminal.
 
-    Yields a question to be asked at the end: what was lost, and why; empty where nothing was, or where the
-    reader only went away.
+    Yields a function to call at the end: it returns what was lost, and why; empty if nothing was, or if only
+    the reader is gone.
     """
     before = sys.stdout, sys.stderr
     out, err = _wrapped(sys.stdout, 1, listener), _wrapped(sys.stderr, 2, listener)
@@ -78,9 +78,10 @@ def patient(listener: Listener | None = None) -> Iterator[Callable[[], str]]:
 
 
 def _wrapped(stream: TextIO | None, number: int, listener: Listener | None) -> tuple[TextIO, _Patient | None]:
-    """A stream that never fails, and its descriptor; streams that are no files (of tests) stay as they are."""
+    """Return a stream that never fails, and its descriptor; streams without a file (in tests) are
+    unchanged."""
     if stream is None:
-        # Closed by who started us: /dev/null keeps its number from the next file that is opened.
+        # The caller closed it: /dev/null keeps the next file that is opened from getting its number.
         closed = OSError(errno.EBADF, "it is closed") if number == 1 else None
         return _text(_Patient(os.open(os.devnull, os.O_WRONLY), closed), is_by_line=False)
     if not isinstance(stream, io.TextIOWrapper):

@@ -1,4 +1,4 @@
-"""The team that a command works for when it is not told."""
+"""The team that a command works for if none is given."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from gangplan.spec.root import SPECS
 
 
 def team_of(root: Path, given: str | None) -> str:
-    """The team as given, else that of the current folder, else the only one; empty where there are several."""
+    """Return the team as given, else that of the current folder, else the only one; empty if there are
+    several."""
     if given:
         return given
     here = Path.cwd().resolve()

@@ -1,4 +1,4 @@
-"""A command that is told to end (SIGTERM: a cancelled CI job, `timeout`) ends as it does on Ctrl-C."""
+"""Ending a command on SIGTERM (a cancelled CI job, `timeout`) in the same way as on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Inside, SIGTERM raises KeyboardInterrupt, so that nothing temporary stays; once, lest a second one stops
-    the clearing up. A worker process just ends, and whoever has SIGTERM ignored or handled keeps that."""
+    """Convert the first SIGTERM to KeyboardInterrupt, so that temporary files are removed; ignore later ones.
+
+    A worker process just ends. A SIGTERM that is already ignored or handled stays so.
+    """
     owner = os.getpid()
 
     def stop(number: int, _: object) -> None:
@@ -27,7 +29,7 @@ def terminable() -> Iterator[None]:
         return
     try:
         signal.signal(signal.SIGTERM, stop)
-    except ValueError:  # only the main thread can
+    except ValueError:  # only the main thread can set a handler
         yield
         return
     try:

@@ -1,4 +1,4 @@
-"""`gangplan tools`: which other programs are used, and how to get them."""
+"""`gangplan tools`: which other programs are used, and how to install them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def install_tools(
             done = "found" if found else "installed"
             found = found or provision.install(tool, lambda line: typer.echo(line, err=True))
         except ToolError as error:
-            # One program that cannot be had is no reason to leave the other one out.
+            # One program that cannot be installed is no reason to leave out the other.
             failures.append(error)
             continue
         typer.echo(f"{found.label} {done} in {time.monotonic() - started:.1f} s: {found.path}")

@@ -1,4 +1,5 @@
-"""A command line in; what of the tree of commands it goes through, out. typer takes its time to build all."""
+"""Building only the part of the command tree that a command line needs, because typer takes long to build all
+of it."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ import typer.models
 
 from gangplan.commands.complete import listed
 
-# Where the commands are, in the order in which the help lists them: those that stand alone, and groups. Only the
-# module of the one that is asked for is imported (tests compare the table with what the modules have).
+# The module of each command, in the order of the help: commands of their own, and groups. Only the module of
+# the requested one is imported (tests compare the table with the modules).
 COMMANDS = {
     "init": "start_app",
     "new": "new_app",
@@ -69,14 +70,14 @@ GROUPS = frozenset(
 
 
 def _no_type(self: typer.core.TyperArgument, ctx: typer.Context) -> None:
-    """Help shows what an argument is called, `FILE`: typer adds the type that Python has for it."""
+    """Show only the name of an argument in help, such as `FILE`; typer adds its Python type."""
 
 
 _complete = typer.core.TyperOption.shell_complete
 
 
 def _offer(self: Any, ctx: Any, incomplete: str) -> Any:
-    """TAB offers what the flag has a function for, else the words that its help lists."""
+    """Complete to what the flag has a function for, else to the words in its help."""
     if self._custom_shell_complete is None and (words := listed(self.help or "")):
         self._custom_shell_complete = lambda _ctx, _param, begun: [
             word for word in words if word.startswith(begun)
@@ -90,20 +91,24 @@ typer.core.TyperArgument.display_type_rich = _no_type  # type: ignore[method-ass
 
 
 class InOrder(typer.core.TyperGroup):
-    """The program: its commands in the order of the table, not of their kinds."""
+    """The program, with its commands in the order of the table, not of their kinds."""
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
         return [name for name in COMMANDS if name in self.commands]
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override]
-        """A command by its name. TAB behind `help` completes as in its place; what it runs is in cli.py."""
+        """Return a command by its name.
+
+        TAB after `help` completes as it does without it; cli.py defines what `help` runs.
+        """
         if cmd_name == "help" and ctx.resilient_parsing:
             return self
         return super().get_command(ctx, cmd_name)
 
 
 def command_of(program: typer.Typer, arguments: Sequence[str]) -> Callable[..., object]:
-    """What runs a command line: the whole tree where help, a completion or a mistake needs it, or one branch."""
+    """Return what runs a command line: the whole tree for help, a completion or a mistake, else one
+    branch."""
     first, second = [*arguments, "-", "-"][:2]
     if first.startswith("-"):
         return _tree(program, "", ())
@@ -112,17 +117,17 @@ def command_of(program: typer.Typer, arguments: Sequence[str]) -> Callable[..., 
 
 
 def whole(program: typer.Typer) -> typer.Typer:
-    """The program with all commands."""
+    """Return the program with all commands."""
     return _with(program, tuple(COMMANDS))
 
 
 @cache
 def _tree(program: typer.Typer, branch: str, groups: tuple[str, ...]) -> Callable[..., object]:
-    """A tree, built once: it never changes, and tests run thousands of commands in one process.
+    """Build a tree, once: it never changes, and tests run thousands of commands in one process.
 
-    `groups` are those that a command is called through without an option of theirs (the first, without a name,
-    is the program itself). They go without theirs: typer would import pydantic (50 ms) to find out that neither
-    help nor a version was asked for.
+    `groups` are those that a command is called through without an option of theirs (the first, without a
+    name, is the program itself). They lose their options: typer would import pydantic (50 ms) to find out
+    that neither help nor a version was requested.
     """
     tree = node = cast(
         typer.core.TyperGroup,
@@ -139,7 +144,7 @@ def _tree(program: typer.Typer, branch: str, groups: tuple[str, ...]) -> Callabl
 
 
 def _with(program: typer.Typer, names: Sequence[str]) -> typer.Typer:
-    """The program with some of its commands."""
+    """Return the program with some of its commands."""
     one = copy(program)
     one.registered_groups, one.registered_commands = [], []
     for name in names:
@@ -152,14 +157,14 @@ def _with(program: typer.Typer, names: Sequence[str]) -> typer.Typer:
 
 
 def name_of(command: typer.models.CommandInfo) -> str:
-    """What a command is called."""
+    """Return the name of a command."""
     return command.name or typer.main.get_command_name(getattr(command.callback, "__name__", ""))
 
 
 def _keep_default(param: Any) -> None:
-    """Do without the conversion of a value that was not given: a default is what the command takes already.
+    """Skip the conversion of a value that was not given: the command takes its default as it is.
 
-    typer makes a pydantic adapter for each parameter that it converts (1 ms).
+    typer builds a pydantic adapter for each parameter that it converts (1 ms).
     """
     convert, default = param.process_value, param.default
 

@@ -34,11 +34,13 @@ def validate(
     observing: Observing | None = None,
     is_verbose: bool = False,
 ) -> Exit:
-    """Check everything and report the findings, after fixing what is to be fixed. `today` decides which debug
-    grants and waivers are over; `base` is a Git revision to compare what is rendered with, `observing` says
-    what else to look at. Raises UserError when nothing was checked."""
+    """Check everything and report the findings, after fixing what `fixing` selects.
+
+    `today` decides which debug grants and waivers have expired; `base` is a Git revision to compare the
+    rendered tree with; `observing` says what else to look at. Raises UserError if nothing was checked.
+    """
     check_base(request, base)
-    if fixing is not None:  # a dry run leaves nothing anywhere
+    if fixing is not None:  # a dry run must not write to the cache
         request = replace(request, uses_cache=False)
     wanted = replace(outputs(formats, request.root, colour, is_quiet), is_verbose=is_verbose)
     level, day = level_of(fail_on), day_of(today)
@@ -67,7 +69,7 @@ def _since(request: Request, base: str, result: Result, folder: Path) -> None:
 
 
 def report_of(request: Request, result: Result, engines: Sequence[str], level: Severity) -> Report:
-    """What a run found, as the reports tell it."""
+    """Build the report of a result."""
     checked = {
         "specs": result.specs,
         "runs": result.run_files,
@@ -79,7 +81,7 @@ def report_of(request: Request, result: Result, engines: Sequence[str], level: S
 
 
 def level_of(word: str) -> Severity:
-    """The severity of a flag. Raises UserError."""
+    """Return the severity of a flag. Raises UserError."""
     level = next((severity for severity in Severity if severity.word == word), None)
     if level is None:
         raise UserError(f"there is no severity '{word}'", "Severities: error, warning, note.")

@@ -19,7 +19,7 @@ from gangplan.workspace import Workspace, load_workspace
 
 
 def why(request: Request, what: str) -> Exit:
-    """Print the origin of each resolved value of a spec; with a line, what that line comes from or became.
+    """Print the origin of each resolved value of a spec; for a line, what it comes from or what it became.
 
     `what` is SPEC or FILE:LINE, where FILE is any file that is rendered or that something is rendered from.
     """
@@ -42,7 +42,7 @@ def why(request: Request, what: str) -> Exit:
 
 
 def _alike(runs: Iterable[PlannedRun]) -> set[str]:
-    """The trials of a sweep on a cluster but the first one, by their paths."""
+    """Return the paths of all trials of a sweep on a cluster except the first one."""
     first: dict[tuple[str, str], str] = {}
     trials = [run for run in runs if run.unit.job.trial is not None]
     return {
@@ -53,7 +53,7 @@ def _alike(runs: Iterable[PlannedRun]) -> set[str]:
 
 
 def _check_spec(workspace: Workspace, what: str) -> None:
-    """Raise UserError for a file that is there and is no spec: of such a file, only a line can be asked."""
+    """Raise UserError for a file that exists but is not a spec: only its lines have origins."""
     for start in (Path.cwd(), workspace.root):
         path = (start / what).resolve()
         if path.is_file() and path.is_relative_to(workspace.root):

@@ -1,1 +1,2 @@
-"""What a workspace has: names and the few fields that tell them apart, read without the models of the formats."""
+"""What a workspace has: names and the few fields that distinguish them, read without the models of the
+formats."""

@@ -1,4 +1,4 @@
-"""Tables of what specs may name beside images, claims and pools: secrets, endpoints, and how much is allowed."""
+"""Tables of what specs may name besides images, claims and pools: secrets, endpoints, and limits."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 from gangplan.contents.files import Files, block, entries
 
 Row = dict[str, Any]
-#: What `limits` of a cluster leaves out, as its format has it; the format itself would cost each list its models.
+#: Defaults of a cluster's `limits`, as its format has them; importing the format would load its models for
+#: each list.
 LIMITS = {"workers": 100, "timeoutHours": 168, "trials": 500, "teamShare": 100}
 
 
 def secrets(files: Files) -> Iterator[Row]:
-    """Secrets and ConfigMaps of each team's namespace, by the names that specs use."""
+    """Yield the Secrets and ConfigMaps of each team's namespace, by the names that specs use."""
     for team, body in files.teams.items():
         for kind, field in (("Secret", "secrets"), ("ConfigMap", "configMaps")):
             for name in entries(body, field):
@@ -21,7 +22,7 @@ def secrets(files: Files) -> Iterator[Row]:
 
 
 def endpoints(files: Files) -> Iterator[Row]:
-    """What network.egress can name, with the addresses and TCP ports behind it."""
+    """Yield what network.egress can name, with its addresses and TCP ports."""
     for cluster, body in files.clusters.items():
         for name, targets in block(body, "egress").items():
             known = [one for one in targets if isinstance(one, dict)] if isinstance(targets, list) else []
@@ -35,7 +36,7 @@ def endpoints(files: Files) -> Iterator[Row]:
 
 
 def limits(files: Files) -> Iterator[Row]:
-    """The most that one run may have on each cluster; what the file leaves out is as everywhere."""
+    """Yield the most that one run may have on each cluster, with defaults for what the file leaves out."""
     for cluster, body in files.clusters.items():
         stated = LIMITS | block(body, "limits")
         yield {
@@ -48,7 +49,8 @@ def limits(files: Files) -> Iterator[Row]:
 
 
 def price(pool: dict[str, Any]) -> str | None:
-    """`2.5 per GPU-hour less 20%`, in the currency of the platform."""
+    """Format a price as `2.5 per GPU-hour less 20%`, in the currency of the platform; None if there is
+    none."""
     stated = block(pool, "price")
     words = {"perGpuHour": "GPU-hour", "perCpuHour": "CPU-hour"}
     less = f" less {stated['discount']}%" if stated.get("discount") else ""

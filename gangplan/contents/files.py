@@ -1,6 +1,6 @@
-"""The files of a workspace by what they are, each read when it is asked for, and only once.
+"""The files of a workspace, each read when it is first needed, and only once.
 
-Nothing here is judged: a file that is wrong yields what can be read of it, and `validate` says what is wrong.
+Nothing is validated here: what can be read of a wrong file is returned, and `validate` reports what is wrong.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from gangplan.spec.root import OVERLAYS, SPECS
 
 RENDERED = "rendered"
 Block = dict[str, Any]
-# Annotations of runs by which engines know their state (generators/common.py, gitops/record.py).
+# Annotations of runs that tell engines their state (generators/common.py, gitops/record.py).
 _STOPPED = b"gangplan.dev/state: stopped"
 _ARCHIVED = f"{syncing.SERVER_SIDE}: Ignore".encode()
-# Of a schedule, and of a template of runs that is all that Git has of them (generators/schedules.py, after.py).
+# Lines of a schedule, and of a template of runs if Git has nothing else of them (generators/schedules.py,
+# after.py).
 _SCHEDULE, _SUSPENDED, _TEMPLATE = b"\nkind: CronJob\n", b"\n  suspend: true\n", b"\n  run.yaml: |\n"
 
 
 class Files:
-    """A workspace at `root`. `teams` and `clusters` are the names asked for; empty means all."""
+    """The files of a workspace at `root`. `teams` and `clusters` are the requested names; empty means all."""
 
     def __init__(self, root: Path, teams: tuple[str, ...] = (), clusters: tuple[str, ...] = ()) -> None:
         self.root = root
@@ -54,17 +55,17 @@ class Files:
 
     @cached_property
     def all_teams(self) -> Mapping[str, Block]:
-        """Every team's file."""
+        """The file of every team."""
         return {name: self.load(f"{SPECS}/{name}/team.yaml") for name in self.team_names}
 
     @cached_property
     def all_clusters(self) -> Mapping[str, Block]:
-        """Every cluster's file."""
+        """The file of every cluster."""
         return {name: self.load(f"{OVERLAYS}/{name}/cluster.yaml") for name in self.cluster_names}
 
     @property
     def teams(self) -> dict[str, Block]:
-        """The files of the teams asked for; with clusters asked for, of those that may run there."""
+        """The files of the requested teams; if clusters are requested, only of teams that may run there."""
         names = self.wanted_teams or tuple(self.team_names)
         if self.wanted_clusters:
             there = {
@@ -75,7 +76,8 @@ class Files:
 
     @property
     def clusters(self) -> dict[str, Block]:
-        """The files of the clusters asked for; with teams asked for, of those where one of them may run."""
+        """The files of the requested clusters; if teams are requested, only of clusters where one of them may
+        run."""
         names = self.wanted_clusters or tuple(self.cluster_names)
         return {
             name: self.all_clusters[name]
@@ -84,7 +86,7 @@ class Files:
         }
 
     def home_of(self, team: str) -> list[str]:
-        """The clusters where a spec of the team runs that names none: the team's choice, else its only one."""
+        """Return the clusters where a spec that names none runs: the team's choice, else its only cluster."""
         chosen = self.all_teams[team].get("clusters")
         if isinstance(chosen, list):
             return [str(one) for one in chosen]
@@ -92,7 +94,8 @@ class Files:
         return there if len(there) == 1 else []
 
     def load(self, file: str) -> Block:
-        """The mapping in a file, empty where there is none; then the file is in `unread`."""
+        """Return the mapping in a file. If there is none, return an empty one and add the file to
+        `unread`."""
         try:
             with (self.root / file).open("rb") as stream:
                 documents = load_objects(stream.read(MOST_BYTES))
@@ -105,7 +108,7 @@ class Files:
 
 
 def folders(parent: Path) -> list[str]:
-    """The names of the folders in a folder, hidden ones aside; none where it is missing."""
+    """Return the names of the folders in a folder, without hidden ones; none if it does not exist."""
     try:
         with os.scandir(parent) as entries:
             return sorted(
@@ -118,7 +121,7 @@ def folders(parent: Path) -> list[str]:
 
 
 def contents(path: str) -> bytes:
-    """The bytes of a file up to the limit of a spec; none where it cannot be read."""
+    """Read the bytes of a file, up to the limit of a spec; empty if it cannot be read."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
@@ -133,8 +136,11 @@ def contents(path: str) -> bytes:
 
 
 def yaml_files(folder: str, start: str) -> Iterator[str]:
-    """Every plain *.yaml file below a folder that is not hidden, and none of those that specs mount; its path
-    begins with `start`."""
+    """Yield the path of every plain *.yaml file below a folder, except hidden files and those that specs
+    mount.
+
+    Each path begins with `start`.
+    """
     try:
         with os.scandir(folder) as listed:
             entries = sorted(listed, key=lambda entry: entry.name)
@@ -151,24 +157,27 @@ def yaml_files(folder: str, start: str) -> Iterator[str]:
 
 
 def block(body: Block, name: str) -> Block:
-    """A mapping in a mapping; empty where there is none."""
+    """Return a mapping in a mapping; empty if there is none."""
     found = body.get(name)
     return found if isinstance(found, dict) else {}
 
 
 def blocks(body: Block, name: str) -> dict[str, Block]:
-    """Mappings by name in a mapping; what is none counts as empty."""
+    """Return the mappings in a mapping, by name; anything else counts as empty."""
     return {key: value if isinstance(value, dict) else {} for key, value in block(body, name).items()}
 
 
 def entries(body: Block, name: str) -> list[Any]:
-    """A list in a mapping; empty where there is none."""
+    """Return a list in a mapping; empty if there is none."""
     found = body.get(name)
     return found if isinstance(found, list) else []
 
 
 def state_of_run(run: bytes) -> str:
-    """What a rendered run is for Git: applied as it is, created by a schedule or when others are complete."""
+    """Return the state of a rendered run in Git: active, waiting, scheduled, stopped or archived.
+
+    A waiting run is created when others are complete, a scheduled one by its schedule.
+    """
     if _ARCHIVED in run:
         return "archived"
     if _SCHEDULE in run:

@@ -1,9 +1,9 @@
-"""The bytes of a spec in, its top-level fields out: by its lines where that is certain, else by whole YAML.
+"""The top-level fields of a spec, read from its lines where that is certain, else by a YAML parser.
 
-Ten thousand specs are listed in a second only if hardly any of them is parsed. A line at the left edge of a
-file that people write is a field with its value on the same line. Whatever is not certainly so (block sequences
-at the left edge, values over several lines, quotes, anchors, tabs) is handed to `load_objects`; a law in the
-tests holds the two together.
+Ten thousand specs can be listed in a second only if hardly any of them is parsed. In a file that people
+write, a line at the left edge is a field with its value on the same line. Where that is not certain (block
+sequences at the left edge, values over several lines, quotes, anchors, tabs), `load_objects` reads the file;
+a property in the tests compares the two.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 from gangplan.source import ManifestError, load_objects
 from gangplan.source.scalars import NotFiniteError, plain
 
-# A field at the left edge, and the line behind it.
+# A field at the left edge, and the rest of its line.
 _FIELD = re.compile(r"^([A-Za-z][A-Za-z0-9]*):(?:[ ]+([^\n]*))?$", re.MULTILINE)
 # A line at the left edge that is neither a field nor a comment nor empty.
 _OTHER = re.compile(r"^(?![A-Za-z][A-Za-z0-9]*:(?: |$)|[ #]|$)", re.MULTILINE)
-# What means more in YAML than its own letters, wherever it may be, and what some readers take for a line end.
+# Characters that are special in YAML wherever they are, or that some readers take for a line end.
 _ODD = re.compile(r"[&*!|>%@`\t\r\"'?\\\x00-\x08\x0b-\x1f\x7f-\xa0\u2028\u2029\ufeff]")
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+/-]*")
 _LIST = re.compile(r"\[ *(?:[A-Za-z0-9][A-Za-z0-9_.+/-]*(?: *, *[A-Za-z0-9][A-Za-z0-9_.+/-]*)*)? *,? *\]")
@@ -27,7 +27,7 @@ _COMMENT = re.compile(r"(?:^| )#.*")
 
 
 def outline(data: bytes, wanted: Collection[str]) -> dict[str, Any] | None:
-    """The wanted fields that a spec has at its top level; None for what is no YAML mapping."""
+    """Return the wanted fields that a spec has at its top level; None if it is not a YAML mapping."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -45,7 +45,7 @@ def outline(data: bytes, wanted: Collection[str]) -> dict[str, Any] | None:
 
 
 def _by_lines(text: str, wanted: Collection[str]) -> dict[str, Any] | None:
-    """The fields by their lines; None where that is not certain."""
+    """Read the fields from the lines; return None if that is not certain."""
     if _ODD.search(text) or _OTHER.search(text):
         return None
     found: dict[str, Any] = {}
@@ -56,7 +56,7 @@ def _by_lines(text: str, wanted: Collection[str]) -> dict[str, Any] | None:
             return None
         seen.add(name)
         if name in wanted:
-            # A value that goes on in the next line, or is a block, is for the parser.
+            # A value that continues on the next line, or is a block, is left to the parser.
             if not value or text[match.end() : match.end() + 2] == "\n ":
                 return None
             read = _value(value)
@@ -67,14 +67,14 @@ def _by_lines(text: str, wanted: Collection[str]) -> dict[str, Any] | None:
 
 
 def _is_whole(value: str) -> bool:
-    """Whether the value is no mapping without brackets, and no bracket is open at the end of its line."""
+    """Return whether the value is not a mapping without braces, and closes its brackets on its own line."""
     if not value.startswith(("[", "{")) and (": " in value or value.endswith(":")):
         return False
     return value.count("[") == value.count("]") and value.count("{") == value.count("}")
 
 
 def _value(written: str) -> tuple[Any] | None:
-    """A value in brackets of its own, as None may be one: a word, or a list of words on one line."""
+    """Return a word, or a list of words on one line, in a tuple, because the value may be None."""
     try:
         if _WORD.fullmatch(written):
             return (plain(written),)

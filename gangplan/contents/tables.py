@@ -31,7 +31,7 @@ _PRIORITIES = ["low", "normal", "high"]
 
 
 def specs(files: Files) -> Iterator[Row]:
-    """Every spec: what its file says, where a spec that names no cluster or image runs by its team."""
+    """Yield every spec: the fields of its file, with the defaults of its team for what it does not name."""
     for team in files.wanted_teams or files.team_names:
         home = files.home_of(team)
         defaults = block(files.all_teams[team], "defaults")
@@ -62,7 +62,7 @@ def specs(files: Files) -> Iterator[Row]:
 
 
 def runs(files: Files) -> Iterator[Row]:
-    """Every run in rendered/, with the spec that it comes from."""
+    """Yield every run in rendered/, with its spec."""
     for cluster in files.wanted_clusters or folders(files.root / RENDERED):
         base = files.root / RENDERED / cluster / "runs"
         for team in files.wanted_teams or folders(base):
@@ -82,7 +82,7 @@ def runs(files: Files) -> Iterator[Row]:
 
 
 def images(files: Files) -> Iterator[Row]:
-    """The images of the catalog; of teams asked for, those that their regimes and registries allow."""
+    """Yield the images of the catalog; for requested teams, those that their regimes and registries allow."""
     needed = {
         str(regime)
         for name in files.wanted_teams
@@ -115,7 +115,7 @@ def images(files: Files) -> Iterator[Row]:
 
 
 def _may_pull(image: Block, cluster: str, body: Block) -> bool:
-    """Whether a cluster may pull the image, mirrors included; `validate` says why not."""
+    """Return whether a cluster may pull the image, mirrors included; `validate` reports why not."""
     own = blocks(image, "clusters").get(cluster, {}).get("repository")
     place = str(own or image.get("repository", ""))
     if not own:
@@ -133,7 +133,7 @@ def _is_below(place: str, registry: str) -> bool:
 
 
 def claims(files: Files) -> Iterator[Row]:
-    """What specs can name in data and checkpoint: claims and connections of each team."""
+    """Yield what specs can name in data and checkpoint: claims and connections of each team."""
     for team, body in files.teams.items():
         for name, claim in blocks(body, "claims").items():
             yield {
@@ -162,13 +162,13 @@ def claims(files: Files) -> Iterator[Row]:
 
 
 def _ways(store: Block) -> list[str]:
-    """How a program gets at a bucket."""
+    """Return how a program accesses a bucket."""
     files = ["files"] if "claim" in store or "mount" in store else []
     return [*files, *(["env"] if store.get("type", "s3") == "s3" else [])]
 
 
 def pools(files: Files) -> Iterator[Row]:
-    """The node pools; of teams asked for, those that their queues may use, and the quota there."""
+    """Yield the node pools; for requested teams, those that their queues may use, and the quota there."""
     for cluster, body in files.clusters.items():
         for name, pool in blocks(body, "nodePools").items():
             quotas = {
@@ -198,7 +198,7 @@ def pools(files: Files) -> Iterator[Row]:
 
 
 def _quotas(pool: str, quotas: Mapping[str, dict[str, Block]]) -> str:
-    """What each of the teams asked for always has of a pool."""
+    """Format the quota of a pool that each requested team has."""
     words = [
         (_share(quota[pool]) if pool in quota else "none" if quota else "by weight", team)
         for team, quota in quotas.items()
@@ -207,7 +207,7 @@ def _quotas(pool: str, quotas: Mapping[str, dict[str, Block]]) -> str:
 
 
 def queues(files: Files) -> Iterator[Row]:
-    """The queue of each team on each cluster."""
+    """Yield the queue of each team on each cluster."""
     for cluster, body in files.clusters.items():
         highest = entries(block(body, "limits"), "priorities") or _PRIORITIES
         cohorts = list(block(body, "cohorts"))
@@ -229,17 +229,17 @@ def queues(files: Files) -> Iterator[Row]:
 
 
 def _shares(shares: dict[str, Block]) -> str | None:
-    """`a100: 16 gpus, cpu: 120 cpu`."""
+    """Format quotas as `a100: 16 gpus, cpu: 120 cpu`; None if there are none."""
     return ", ".join(f"{pool}: {_share(share)}" for pool, share in shares.items()) or None
 
 
 def _share(share: Block) -> str:
-    """`16 gpus`."""
+    """Format a quota as `16 gpus`."""
     return " ".join(f"{amount} {what}" for what, amount in share.items()) or "none"
 
 
 def teams(files: Files) -> Iterator[Row]:
-    """The teams: where they may run, and how much they have."""
+    """Yield the teams: where they may run, and how much they have."""
     for name, body in files.teams.items():
         there = {cluster: blocks(one, "teams").get(name) for cluster, one in files.all_clusters.items()}
         own = str(body.get("namespace", name))
@@ -262,7 +262,7 @@ def teams(files: Files) -> Iterator[Row]:
 
 
 def clusters(files: Files) -> Iterator[Row]:
-    """The clusters: where, how large, which versions."""
+    """Yield the clusters: where they are, how large, and their versions."""
     for name, body in files.clusters.items():
         sizes = [
             (pool.get("count"), block(pool, "gpu").get("count", 0))
@@ -283,7 +283,7 @@ def clusters(files: Files) -> Iterator[Row]:
         }
 
 
-#: By the name that the command takes. Policies need more than files: commands/listing.py has them.
+#: By the name in the command. Policies need more than files: commands/listing.py has them.
 TABLES: dict[str, Callable[[Files], Iterator[Row]]] = {
     "specs": specs,
     "runs": runs,

@@ -1,7 +1,8 @@
-"""The schema of a spec with what a team may use: its images, claims, clusters and more as lists with descriptions.
+"""The schema of a spec, restricted to what a team may use: its images, claims, clusters and more, with
+descriptions.
 
-An editor then offers these names and marks others. Where the files say nothing of a kind, the schema stays as
-it is: what is not known is not refused.
+An editor then offers these names and marks others. If the files list none of a kind, that part of the schema
+stays as it is: nothing is refused because it is unknown.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from gangplan.model.profiles import PROFILES
 
 Schema = dict[str, Any]
 Names = Mapping[str, str]
-# What a list of names makes needless.
+# Keywords that a list of names makes redundant.
 _FORM = ("pattern", "patternErrorMessage", "minLength", "maxLength")
 
 
 def narrowed(schema: Schema, files: Files) -> Schema:
-    """The schema of specs for the teams that are asked for, or for all; the schema that is given stays."""
+    """Return a copy of the spec schema, restricted to the requested teams, or to all teams."""
     out = deepcopy(schema)
     fields, defs = out["properties"], out["$defs"]
     if len(files.wanted_teams) == 1:
@@ -62,7 +63,7 @@ def narrowed(schema: Schema, files: Files) -> Schema:
 
 
 def _list(node: Schema, names: Names) -> None:
-    """Let a field have only these values, each with its description."""
+    """Allow only these values for a field, each with its description."""
     if not names:
         return
     for word in _FORM:
@@ -72,7 +73,7 @@ def _list(node: Schema, names: Names) -> None:
 
 
 def _close(node: Schema, names: Names) -> None:
-    """Let a mapping have only these keys, each with its description."""
+    """Allow only these keys in a mapping, each with its description."""
     if not names:
         return
     value = _value_of(node)
@@ -84,7 +85,7 @@ def _close(node: Schema, names: Names) -> None:
 
 
 def _value_of(node: Schema) -> Schema:
-    """The schema of the values of a mapping."""
+    """Return the schema of the values of a mapping."""
     inside: list[Any] = [*node.get("patternProperties", {}).values(), node.get("additionalProperties")]
     return next((one for one in inside if isinstance(one, dict)), {})
 
@@ -140,7 +141,7 @@ def _pools(files: Files) -> Names:
 
 
 def _models(files: Files) -> Names:
-    """The models of GPUs; slices (MIG) have a model too, which the row of a pool does not show."""
+    """List the models of GPUs. Slices (MIG) have a model too, which the row of a pool does not show."""
     return _where(
         (str(gpu["model"]), cluster, f"{pool.get('count')} nodes with {gpu.get('count')} in pool {name}")
         for cluster, body in files.clusters.items()
@@ -184,7 +185,7 @@ def _volumes(files: Files) -> Names:
 
 
 def _where(found: Iterable[tuple[str, str, str]]) -> dict[str, str]:
-    """Names with what they are on each cluster."""
+    """Return what each name is on each cluster."""
     told: dict[str, list[str]] = {}
     for name, cluster, what in found:
         told.setdefault(name, []).append(f"{cluster}: {what}")

@@ -11,7 +11,7 @@ from gangplan.spec.root import SPECS, TEMPLATES
 
 
 def templates(files: Files) -> Iterator[dict[str, Any]]:
-    """Every template that specs may name: the platform's, then those of the teams asked for."""
+    """Yield every template that specs may name: the platform's, then those of the requested teams."""
     found = [("", file) for file in yaml_files(f"{files.root}/{TEMPLATES}", TEMPLATES)]
     for team in files.wanted_teams or files.team_names:
         folder = f"{SPECS}/{team}/templates"

@@ -1,4 +1,4 @@
-"""Argo CD: projects and applications of each cluster, and what Argo CD itself must know."""
+"""Argo CD: projects and applications of each cluster, and settings of Argo CD itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _IMAGE = "registry.example.com/gangplan@sha256:DIGEST"
 
 
 def _files(given: Given) -> Mapping[str, str]:
-    """A file per cluster, and `settings/` for Argo CD itself. Raises UserError for an unknown Trainer."""
+    """Build a file per cluster, and `settings/` for Argo CD itself. Raises UserError for an unknown
+    Trainer."""
     from gangplan.delivery.clusters import parts_of, source_of, workspace_of
     from gangplan.gitops.argocd import ArgoOptions, argocd_objects
     from gangplan.gitops.settings import settings_of

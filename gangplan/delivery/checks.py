@@ -1,7 +1,7 @@
-"""Checks of options whose values become a part of files for engines and forges.
+"""Checks of options whose values become part of files for engines and forges.
 
-Such a file is committed, with the flags that made it in its first line (gitops/made.py): nothing may end a
-line. Names that Argo CD reads as patterns would allow more than they say.
+Such a file is committed, and its first line has the flags that made it (gitops/made.py), so no value may end
+a line. Names that Argo CD reads as patterns would allow more than they name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gangplan.gitops.source import is_server
 
 _PYTHON = re.compile(r"3(?:\.[0-9]{1,2}){0,2}")
 _ORGANISATION = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)*", re.ASCII)
-# A user, a team or a role (@@) of the forge, or the address of a mailbox.
+# A user, a team or a role (@@) of the forge, or an email address.
 _OWNER = re.compile(r"@@?\w[\w.-]*(?:/\w[\w.-]*)*|[\w.+-]+@[\w.-]+", re.ASCII)
 # The end of an annotation's name, which has 63 characters: subscribe.gangplan-sync-failed.SERVICE. Argo CD
 # splits it at dots, and recipients at semicolons (notifications-engine, pkg/subscriptions/annotations.go).
@@ -25,14 +25,14 @@ _PATTERN = frozenset("*?[]{}!\\")
 
 
 def version(value: Any, words: str) -> Any:
-    """A version of Python. Raises UserError."""
+    """Check a version of Python, and return it. Raises UserError."""
     if not _PYTHON.fullmatch(value):
         raise UserError(f"'{value}' is not a version of Python", f"Write {words} 3.13.")
     return value
 
 
 def organisation(value: Any, words: str) -> Any:
-    """An organisation or group of a forge. Raises UserError."""
+    """Check an organisation or group of a forge, and return it. Raises UserError."""
     if not _ORGANISATION.fullmatch(value):
         bare = value.strip("@/ ")
         help = f"Write {words} {bare if _ORGANISATION.fullmatch(bare) else 'acme'}."
@@ -41,7 +41,8 @@ def organisation(value: Any, words: str) -> Any:
 
 
 def destinations(value: Any, words: str) -> Any:
-    """What Argo CD calls clusters, or the addresses of their servers. Raises UserError."""
+    """Check what Argo CD calls clusters, or the addresses of their servers, and return them. Raises
+    UserError."""
     help = (
         "Write its name, without * ? [ ] { } ! and \\, or its server's address: https://k8s.example.com:6443."
     )
@@ -49,7 +50,7 @@ def destinations(value: Any, words: str) -> Any:
 
 
 def recipients(value: Any, words: str) -> Any:
-    """Recipients by service. Raises UserError."""
+    """Check recipients by service, and return them. Raises UserError."""
     for service in value:
         if not _SERVICE.fullmatch(service):
             message = f"{words} {service}: '{service}' is not what Argo CD calls a service"
@@ -58,7 +59,7 @@ def recipients(value: Any, words: str) -> Any:
 
 
 def owners(value: Any, words: str) -> Any:
-    """Owners by team. Raises UserError."""
+    """Check owners by team, and return them. Raises UserError."""
     help = "Write @acme/nlp; for two, '@acme/nlp @acme/ops'."
     return _each(value, words, "does not name owners", _are_owners, help)
 

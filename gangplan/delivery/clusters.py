@@ -1,4 +1,4 @@
-"""What engines of sync need of the workspace."""
+"""What sync engines need from the workspace."""
 
 from __future__ import annotations
 
@@ -14,27 +14,31 @@ PARTS = ("platform", "tenants", "runs")
 
 
 def workspace_of(given: Given) -> Workspace:
-    """The workspace, which is read before an engine about clusters is asked."""
+    """Return the workspace, which is read before an engine about clusters is asked.
+
+    Raises InternalError if it was not read.
+    """
     if given.workspace is None:
         raise InternalError("an engine asks for a workspace that was not read")
     return given.workspace
 
 
 def source_of(given: Given) -> RepositorySource:
-    """Where the engine finds the workspace."""
+    """Return where the engine finds the workspace."""
     return RepositorySource(given["repo"], given["revision"], given["namespace"], given["prefix"])
 
 
 def controllers(spec: Cluster) -> tuple[str, ...]:
-    """What starts runs on a cluster, as `versions` calls it."""
+    """Return what starts runs on a cluster, as `versions` calls it."""
     stated = {"trainer": spec.versions.trainer, "mpiOperator": spec.versions.mpi_operator}
     return tuple(key for key, version in stated.items() if version)
 
 
 def parts_of(given: Given, cluster: str) -> Sequence[str]:
-    """The parts of a cluster that are rendered: what has no folder cannot be synced. Raises UserError.
+    """Return the parts of a cluster that are rendered: a part without a folder cannot be synced.
 
-    Runs come and go, and are read from the folder of the cluster, which stays.
+    Runs come and go, and are read from the folder of the cluster, which stays. Raises UserError if nothing is
+    rendered for the cluster.
     """
     folder = workspace_of(given).root / RENDERED / cluster
     if not given.is_rendered:

@@ -1,4 +1,4 @@
-"""CODEOWNERS: each team owns its specs, the platform all that decides for others."""
+"""CODEOWNERS: each team owns its specs; the platform owns all that decides for others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gangplan.errors import UserError
 
 
 def _files(given: Given) -> Mapping[str, str]:
-    """CODEOWNERS of all teams."""
+    """Build CODEOWNERS for all teams."""
     from gangplan.gitops.codeowners import Owners, codeowners_files
 
     named = Owners(given["organisation"], given["owner"], given["prefix"])

@@ -1,4 +1,4 @@
-"""Rows of engines and of their options; nothing here is slow to import, for help needs it."""
+"""Rows of engines and of their options. Nothing here is slow to import, because help needs it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ if TYPE_CHECKING:
     from gangplan.pipeline.request import Request
     from gangplan.workspace import Workspace
 
-# Modules of this package, as the help lists them.
+# Modules of this package, in the order of the help.
 NAMES = ("argocd", "flux", "tekton", "github", "gitlab", "jenkins", "codeowners")
 Value = str | int | tuple[str, ...] | Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What an engine makes its files of: the workspace, some clusters, and a value for each of its options.
+    """What an engine builds its files from: the workspace, some clusters, and a value for each of its
+    options.
 
-    Without `is_rendered`, the tree will be there once the files are read. `workspace` is None for engines
-    that do not ask for it. `homes` are the folders of the engines that gangplan.yaml lists, by name.
+    Without `is_rendered`, the tree will exist by the time the files are read. `workspace` is None for engines
+    that do not need it. `homes` are the folders of the engines that gangplan.yaml lists, by name.
     """
 
     request: Request
@@ -41,12 +42,12 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A flag of an engine's command, and the field of its settings that has the same name.
+    """A flag of an engine's command, and the field of its settings with the same name.
 
-    Its value is of the kind of `default`: a text, a number, a list, or a mapping, whose flags are NAME=VALUE.
-    Where neither states it, the setting `shared` for all engines holds, then what `find` finds.
-    `check` gives the value as the engine takes it, or raises UserError, with the words by which it was given;
-    `against` raises one for names that the workspace does not have.
+    The type of its value is that of `default`: a text, a number, a list, or a mapping, whose flags are
+    NAME=VALUE. If neither is given, the setting `shared` by all engines is used, then what `find` returns.
+    `check` returns the value as the engine takes it, or raises UserError, with the words that the user gave
+    it by; `against` raises one for names that the workspace does not have.
     """
 
     name: str
@@ -68,10 +69,10 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """One engine: its options, and what makes its files, by their paths below `home`.
+    """One engine: its options, and the function that builds its files, by their paths below `home`.
 
     `home` is a folder of the workspace; empty for files at the top of the repository. `by_cluster`: its files
-    are about clusters, of which a command may name some.
+    are about clusters, and a command may choose some of them.
     """
 
     name: str
@@ -83,7 +84,7 @@ class Engine:
 
 
 def engine_of(name: str) -> Engine:
-    """The engine of a name. Raises UserError where there is none."""
+    """Return the engine with this name. Raises UserError if there is none."""
     if name not in NAMES:
         raise UserError(f"there is no engine '{name}'", nearest(name, NAMES))
     engine: Engine = import_module(f"gangplan.delivery.{name}").ENGINE
@@ -91,5 +92,5 @@ def engine_of(name: str) -> Engine:
 
 
 def engines() -> list[Engine]:
-    """All of them."""
+    """Return all engines."""
     return [engine_of(name) for name in NAMES]

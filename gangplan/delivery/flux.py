@@ -13,7 +13,7 @@ from gangplan.gitops.source import OCI, check_artifact, check_branch, check_url,
 
 
 def _files(given: Given) -> Mapping[str, str]:
-    """A file per cluster: its source and Kustomizations."""
+    """Build a file per cluster: its source and Kustomizations."""
     from gangplan.delivery.clusters import controllers, parts_of, source_of, workspace_of
     from gangplan.gitops.flux import flux_objects
     from gangplan.objects import dump_all

@@ -1,4 +1,5 @@
-"""An engine and what is stated in, its files out, each below a line that says how it is made again."""
+"""The files of an engine, built from flags and gangplan.yaml, each with a first line that says how to make it
+again."""
 
 from __future__ import annotations
 
@@ -25,9 +26,9 @@ def files_of(
     said: Stated = NOTHING,
     bad: Sequence[UserError] = (),
 ) -> dict[str, str]:
-    """The files by their paths below the engine's home. `flags` go before what gangplan.yaml says.
+    """Build the files, by their paths below the engine's home. `flags` take precedence over gangplan.yaml.
 
-    Raises UserError for all values that mean nothing, together with what was `bad` before.
+    Raises one UserError for all invalid values, together with what was `bad` before.
     """
     values: dict[str, Any] = dict(said.shared)
     words: list[tuple[str, Any]] = []
@@ -47,7 +48,7 @@ def files_of(
             wrong.append(UserError(f"{place}{refused.message}", refused.help))
             values[option.name] = option.default
             continue
-        # The place of the workspace tells its files from those of another one in the repository.
+        # The folder of the workspace distinguishes its files from those of another one in the repository.
         if values[option.name] != without or (option.name == "prefix" and without):
             words.append((option.flag, list(_shown(values[option.name]))))
     if wrong:
@@ -64,7 +65,7 @@ def files_of(
 
 
 def _absent(option: Option, given: Given, value: Any, place: str) -> list[UserError]:
-    """Names that the workspace does not have."""
+    """Return an error for names that the workspace does not have."""
     try:
         if option.against:
             option.against(given, value)
@@ -74,9 +75,9 @@ def _absent(option: Option, given: Given, value: Any, place: str) -> list[UserEr
 
 
 def home_of(engine: Engine, said: Stated) -> str:
-    """The folder of the workspace that the files of an engine are in; empty for the top of the repository.
+    """Return the folder of the workspace for an engine's files; empty for the top of the repository.
 
-    Raises UserError for one outside of the workspace, and for its top and the folders that gangplan reads and
+    Raises UserError for one outside the workspace, for its top, and for the folders that gangplan reads and
     renders, where these files would be taken for something else.
     """
     output = said.engines.get(engine.name, {}).get("output") or engine.home
@@ -91,9 +92,9 @@ def home_of(engine: Engine, said: Stated) -> str:
 
 
 def homes_of(said: Stated) -> dict[str, str]:
-    """The folders of all engines that are listed, by name.
+    """Return the folders of all engines that are listed, by name.
 
-    Raises UserError for two in one: the files of both are called after clusters.
+    Raises UserError for two in one folder: the files of both are named after clusters.
     """
     homes: dict[str, str] = {}
     for name in said.engines:
@@ -107,7 +108,7 @@ def homes_of(said: Stated) -> dict[str, str]:
 
 
 def _stated(option: Option, engine: Engine, said: Stated) -> Any:
-    """What holds without a flag."""
+    """Return the value that an option has without a flag."""
     own = said.engines.get(engine.name, {})
     found = own.get(option.name, said.shared.get(option.shared) if option.shared else None)
     return option.default if found is None else found
@@ -122,7 +123,7 @@ def _checked(option: Option, value: Any, words: str) -> Any:
 
 
 def _shown(value: Any) -> Iterator[str]:
-    """A value as flags give it."""
+    """Yield a value as flags give it."""
     if isinstance(value, Mapping):
         yield from (f"{name}={one}" for name, one in value.items())
     else:
@@ -130,7 +131,7 @@ def _shown(value: Any) -> Iterator[str]:
 
 
 def _place(option: Option, engine: Engine, said: Stated) -> str:
-    """Where gangplan.yaml states a value, for messages; empty where it does not."""
+    """Return where gangplan.yaml states a value, for messages; empty if it does not."""
     for path in (("gitops", "engines", engine.name, option.name), ("gitops", option.shared)):
         if said.document is not None and _is_there(said, path):
             where = said.document.where(path)

@@ -16,7 +16,7 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
 def one_of(what: str, known: Iterable[str]) -> Callable[[Any, str], Any]:
-    """A check: the value is one of those known."""
+    """Return a check that a value is one of those known."""
     names = tuple(known)
 
     def check(value: Any, words: str) -> Any:
@@ -43,14 +43,17 @@ def _image(value: Any, words: str) -> Any:
 
 
 def name(value: Any, words: str) -> Any:
-    """A check: the value can be the name of a namespace."""
+    """Check that the value can be the name of a namespace, and return it. Raises UserError."""
     if not _NAME.fullmatch(value) or len(value) > 63:
         raise UserError(f"'{value}' cannot be the name of a namespace", f"Write {words} gitops.")
     return value
 
 
 def _inside(given: Given) -> str:
-    """The folder of the workspace in its repository. An OCI artifact is made of the workspace alone."""
+    """Return the folder of the workspace in its repository.
+
+    An OCI artifact contains only the workspace, so its folder is empty.
+    """
     from gangplan.tools.git import folder_inside
 
     is_oci = str(given.values.get("repo", "")).startswith("oci://")

@@ -25,7 +25,8 @@ FILE = "gangplan.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What the file says: settings by engine, and those for all of them; None for no file."""
+    """The content of the file: settings by engine, and those shared by all of them; `document` is None
+    without a file."""
 
     document: Document | None = None
     shared: Mapping[str, Any] = field(default_factory=dict)
@@ -33,7 +34,7 @@ class Stated:
 
 
 def stated(root: Path) -> tuple[Stated, list[Finding]]:
-    """What the file of a workspace says, and what is wrong with it."""
+    """Read the file of a workspace, and return its settings and findings."""
     if not os.path.lexists(root / FILE):
         return Stated(), []
     document, findings = load_file(root / FILE, FILE)
@@ -49,7 +50,7 @@ def stated(root: Path) -> tuple[Stated, list[Finding]]:
 
 @cache
 def workspace_model() -> type[Strict]:
-    """The format of the file, made of the rows of engines."""
+    """Build the format of the file from the rows of engines."""
     listed = {
         one.name: (_settings(one) | None, Field(None, description=one.help, examples=[{}]))
         for one in engines()
@@ -90,7 +91,7 @@ def _settings(engine: Engine) -> Any:
 
 
 def _field(option: Option) -> tuple[Any, Any]:
-    """The type of a setting, and its documentation."""
+    """Return the type of a setting, and its documentation."""
     kinds: dict[type, Any] = {str: str, int: int, tuple: tuple[str, ...], dict: dict[str, str]}
     return kinds[type(option.default)] | None, Field(
         None, description=option.help, examples=[example_of(option)]
@@ -98,7 +99,7 @@ def _field(option: Option) -> tuple[Any, Any]:
 
 
 def example_of(option: Option) -> Any:
-    """The example of an option as its setting has it."""
+    """Return the example of an option in the form of its setting."""
     if isinstance(option.default, dict):
         return dict([option.example.split("=", 1)])
     return int(option.example) if isinstance(option.default, int) else option.example

@@ -13,9 +13,9 @@ KUBECONFIG, IN_CLUSTER = SYNCS = ("kubeconfig", "in-cluster")
 
 
 def _files(given: Given) -> Mapping[str, str]:
-    """Tasks, Pipeline, what starts it, and the rights to sync or to wait for a sync.
+    """Build the Tasks, the Pipeline, what starts it, and the rights to sync or to wait for a sync.
 
-    Raises UserError for options that do not go together.
+    Raises UserError for options that exclude each other.
     """
     from gangplan.gitops.ci import CiOptions
     from gangplan.gitops.tekton import Push, tekton_files
@@ -36,7 +36,7 @@ def _files(given: Given) -> Mapping[str, str]:
 
 
 def _waited(given: Given) -> Iterator[str]:
-    """The objects of the engine of sync that a pipeline waits for."""
+    """Yield the objects of the sync engine that a pipeline waits for."""
     from gangplan.delivery.clusters import workspace_of
     from gangplan.gitops.flux import kustomizations_of
 

@@ -1,1 +1,1 @@
-"""The whole set in, sync configuration out: what a GitOps engine needs to apply rendered/."""
+"""Sync configuration: what a GitOps engine needs to apply rendered/, built from the whole set."""

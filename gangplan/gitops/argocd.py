@@ -1,4 +1,4 @@
-"""Argo CD: AppProjects and Applications of a cluster: platform, tenants, and the runs of each team.
+"""AppProjects and Applications for Argo CD: platform, tenants, and the runs of each team of a cluster.
 
 platform and tenants are guardrails: pruned and healed. runs are created once: never pruned, never healed,
 never waited for. Options and reasons: docs/gitops.md.
@@ -27,9 +27,9 @@ CHILD_KINDS = (
     ("batch", "Job"),
 )
 OF_KUEUE = (("kueue.x-k8s.io", "Workload"),)
-# The operator makes Jobs, pods and a Service alone that people may look at; its Secret holds keys.
+# The MPI operator creates nothing for people to see but what CHILD_KINDS lists; its Secret holds keys.
 MADE_BY = {TRAINJOB.stated: (("jobset.x-k8s.io", "JobSet"),), MPIJOB.stated: ()}
-# Attempts of a failed sync: 10 s, 20 s, 40 s, ... apart, five minutes at most.
+# Retries of a failed sync: 10 s, 20 s, 40 s, ... apart, at most five minutes.
 RETRIES = 5
 TRIGGERS = ("gangplan-sync-failed", "gangplan-degraded")
 PLUGIN = "gangplan"
@@ -39,14 +39,14 @@ PLUGIN = "gangplan"
 class ArgoCluster:
     """A cluster as Argo CD needs it.
 
-    `teams` are the namespaces of its teams by name. `override_field` is where Kueue writes into a TrainJob
-    that it starts, which Trainer's version decides (`model/support.py`); an Argo CD that does not know it
-    would show the run as drifted. `others` are namespaces of the platform that something is rendered into:
-    that of the cluster's Prometheus. `destination` is the cluster in Argo CD: its name, or the address of
-    its server. `policies` is what the cluster's policies need besides. `controllers` are those that start
-    runs there, as `versions` calls them; `has_volumes` tells that teams have PersistentVolumes,
-    and `has_cronjobs` that schedules start runs. `has_retry_refresh`: Argo CD 3.2 and later know
-    `retry.refresh` (3.1 does not).
+    `teams` maps the names of teams to their namespaces. `override_field` is the field that Kueue writes in a
+    TrainJob that it starts. It depends on Trainer's version (`model/support.py`); an Argo CD that does not
+    know it would show the run as drifted. `others` are other namespaces of the platform that something is
+    rendered into: that of the cluster's Prometheus. `destination` is the cluster in Argo CD: its name, or the
+    address of its server. `policies` is what the cluster's policies need in addition. `controllers` are those
+    that start runs there, as `versions` calls them. `has_volumes`: teams have PersistentVolumes.
+    `has_cronjobs`: schedules start runs. `has_retry_refresh`: Argo CD 3.2 and later know `retry.refresh` (3.1
+    does not).
     """
 
     name: str
@@ -63,7 +63,7 @@ class ArgoCluster:
 
 @dataclass(frozen=True, slots=True)
 class ArgoOptions:
-    """What the installation decides: attempts of a failed sync, recipients by notification service, and
+    """What the installation decides: retries of a failed sync, recipients by notification service, and
     whether the plugin of `settings.py` reads the tree."""
 
     retries: int = RETRIES
@@ -74,12 +74,13 @@ class ArgoOptions:
 def argocd_objects(
     cluster: ArgoCluster, source: RepositorySource, parts: Sequence[str], options: ArgoOptions | None = None
 ) -> list[Body]:
-    """Projects and applications for one cluster.
+    """Build the projects and applications of one cluster.
 
-    `parts` says which of platform, tenants and runs are rendered: an application without its folder would
-    never sync. Runs have an application and a project per team, so that a fault of one team stops no other,
-    and a file in the wrong folder reaches nobody's namespace. It reads from the folder of the cluster,
-    which is there also when the team has no run left; otherwise the record of its last run would stay.
+    `parts` lists which of platform, tenants and runs are rendered: an application without its folder would
+    never sync. Each team has its own application and project for runs, so that a fault of one team stops no
+    other, and a file in the wrong folder cannot reach the namespace of another team. The application reads
+    from the folder of the cluster, which exists even when the team has no run left; otherwise the record of
+    its last run would stay.
     """
     options = options or ArgoOptions()
     homes = sorted({*cluster.teams.values(), *cluster.others}) or ["default"]
@@ -110,25 +111,25 @@ def argocd_objects(
 
 
 def wide_kinds() -> tuple[GroupKind, ...]:
-    """Kinds of the platform that are of the cluster."""
+    """Return the cluster-scoped kinds of the platform."""
     return _names(one for one in kinds_of("platform") if one.is_wide)
 
 
 def spaced_kinds() -> tuple[GroupKind, ...]:
-    """Kinds that stand in the namespaces of teams, and of the cluster's Prometheus."""
+    """Return the kinds in the namespaces of teams and of the cluster's Prometheus."""
     return _names(one for one in kinds_of("platform", "tenants") if not one.is_wide)
 
 
 def _own_names(cluster: ArgoCluster) -> tuple[GroupKind, ...]:
-    """Kinds that are allowed under the names that gangplan gives them alone: others' are not ours to
-    change."""
+    """Return the kinds that are allowed only under names that gangplan gives them: objects with other names
+    are not ours to change."""
     volumes = (one for one in kinds_of("tenants") if one.needs == "volumes" and cluster.has_volumes)
     policies = (one for one in kinds_of("policies") if one.group == ADMISSION.partition("/")[0])
     return _names((*policies, *volumes))
 
 
 def _run_kinds(cluster: ArgoCluster) -> tuple[GroupKind, ...]:
-    """What is in the files of runs, and what is made of it."""
+    """Return the kinds in the files of runs, and the kinds that controllers create from them."""
     needs = (*(("schedules",) if cluster.has_cronjobs else ()), "", *cluster.controllers)
     there = (one for need in needs for one in kinds_of("runs") if one.needs == need)
     children = (kind for name in cluster.controllers for kind in MADE_BY[name])
@@ -146,7 +147,8 @@ def _of_train_job(override_field: str) -> Drift:
 
 
 def _of_mpi_job(_: str) -> Drift:
-    """Kueue writes the place of the pods into them: tolerations are a list without keys."""
+    """Return what Kueue writes into an MPIJob: the placement of its pods. Tolerations are a list without
+    keys."""
     pod = ".spec.mpiReplicaSpecs[].template"
     written = ("metadata.annotations", "metadata.labels")
     placed = ("spec.nodeSelector", "spec.schedulingGates", "spec.tolerations")
@@ -154,7 +156,7 @@ def _of_mpi_job(_: str) -> Drift:
     return own, tuple(f"{pod}.{name}" for name in (*written, *placed))
 
 
-# What Kueue writes into a run, which is no difference: JSON pointers, and expressions of jq.
+# What Kueue writes into a run, which does not count as drift: JSON pointers, and jq expressions.
 Drift = tuple[tuple[str, ...], tuple[str, ...]]
 DRIFTS: Mapping[str, Callable[[str], Drift]] = {TRAINJOB.name: _of_train_job, MPIJOB.name: _of_mpi_job}
 
@@ -190,6 +192,6 @@ def _application(
 
 
 def _destination(cluster: ArgoCluster) -> tuple[str, str]:
-    """The field of a destination, and its value: a name that Argo CD has for the cluster, or its server."""
+    """Return the field of a destination and its value: the name of the cluster in Argo CD, or its server."""
     there = cluster.destination or cluster.name
     return ("server", there) if there.startswith(("https://", "http://")) else ("name", there)

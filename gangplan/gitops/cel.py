@@ -1,9 +1,8 @@
-"""Health checks for Flux, in CEL: what makes an object current, and what makes it failed.
+"""Health checks for Flux, in CEL: when an object is current, and when it has failed.
 
-Flux asks `inProgress`, then `failed`, then `current`, and takes an object for which none holds as in
-progress (fluxcd/pkg runtime/cel, status_evaluator.go; RFC 0009). So only two expressions are written, each
-a chain that ends at the first row that holds. Without `status` they cannot be evaluated, and Flux asks
-again.
+Flux evaluates `inProgress`, then `failed`, then `current`, and treats an object for which none is true as in
+progress (fluxcd/pkg runtime/cel, status_evaluator.go; RFC 0009). So only two expressions are written, each a
+chain that ends at the first row that holds. Without `status` they cannot be evaluated, and Flux tries again.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from gangplan.gitops.health import CURRENT, FAILED, Condition, Field, Kind, Pres
 
 
 def checks_of(kinds: Sequence[Kind]) -> list[dict[str, str]]:
-    """Entries of `healthCheckExprs`, one per kind."""
+    """Build the entries of `healthCheckExprs`, one per kind."""
     return [
         {
             "apiVersion": f"{kind.group}/{kind.version}",
@@ -27,7 +26,7 @@ def checks_of(kinds: Sequence[Kind]) -> list[dict[str, str]]:
 
 
 def expression(kind: Kind, word: str) -> str:
-    """Whether the first row that holds is one that Flux calls by the word."""
+    """Write the expression that is true when Flux calls the first row that holds by this word."""
     rows = list(kind.rows)
     while rows and rows[-1].flux != word:
         rows.pop()  # what remains is false

@@ -1,8 +1,8 @@
 """CI of a workspace: GitHub (a workflow and a composite action), GitLab (a component), Jenkins (a pipeline).
 
-Each validates, compares with the target branch, checks that rendered/ is fresh, and shows what a change
-would do. Values come in through variables, never as a part of a script, because people choose the names of
-branches. A pull request may change what CI installs, so nothing of it runs where a token may write.
+Each validates, compares with the target branch, checks that rendered/ is fresh, and shows what a change would
+do. Values come in through variables, never as a part of a script, because people choose the names of
+branches. A pull request may change what CI installs, so nothing from it runs where a token may write.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gangplan.records import dataclass
 from gangplan.spec.lookalikes import without_accents
 from gangplan.template import render_yaml
 
-# The official image, which has Python and pip; the large one has Git, too.
+# The official images, which have Python and pip; the large one also has Git.
 PYTHON_IMAGE, PYTHON_GIT_IMAGE, PYTHON = "python:3.13-slim", "python:3.13", "3.13"
 BRANCH = "main"
 # Actions by the commit of a release: a tag can be moved to other code.
@@ -38,7 +38,7 @@ _FOLDER = re.compile(r"\.|[A-Za-z0-9_][\w.-]*(/[A-Za-z0-9_][\w.-]*)*")
 @dataclass(frozen=True, slots=True)
 class CiOptions:
     """What the recipes depend on: the branch that is synced, the folder of the workspace in the repository
-    (`.` at its top), the image and the version of Python."""
+    (`.` at its top), the image, and the version of Python."""
 
     branch: str = "main"
     workspace: str = "."
@@ -53,7 +53,7 @@ class _Pin:
 
 
 def github_files(options: CiOptions, pins: Mapping[str, str]) -> dict[str, str]:
-    """The workflow and the composite action; `pins` are commits for some of the actions."""
+    """Render the workflow and the composite action; `pins` are commits for some of the actions."""
     values = {
         "branch": options.branch,
         "workspace": options.workspace,
@@ -68,7 +68,7 @@ def github_files(options: CiOptions, pins: Mapping[str, str]) -> dict[str, str]:
 
 
 def gitlab_files(options: CiOptions) -> dict[str, str]:
-    """The component, and a pipeline that includes it."""
+    """Render the component, and a pipeline that includes it."""
     values = {"image": options.image or PYTHON_IMAGE, "workspace": options.workspace}
     return {
         ".gitlab-ci.yml": render_yaml("ci/gitlab.yaml.j2", values),
@@ -77,7 +77,7 @@ def gitlab_files(options: CiOptions) -> dict[str, str]:
 
 
 def jenkins_files(options: CiOptions) -> dict[str, str]:
-    """A declarative pipeline."""
+    """Render a declarative pipeline."""
     values = {
         "image": _groovy(options.image or PYTHON_GIT_IMAGE),
         "workspace": _groovy(options.workspace),
@@ -86,7 +86,7 @@ def jenkins_files(options: CiOptions) -> dict[str, str]:
 
 
 def check_image(image: str, words: str) -> str:
-    """The image, given by some words, if it is one. Raises UserError."""
+    """Return the image if it is the name of one; `words` are how users give it. Raises UserError."""
     if not _IMAGE.fullmatch(image):
         help = f"Write {words} registry.example.com/ci/gangplan@sha256:DIGEST."
         raise UserError(f"'{image}' is not the name of an image", help)
@@ -94,7 +94,7 @@ def check_image(image: str, words: str) -> str:
 
 
 def check_folder(folder: str, words: str = "--prefix") -> str:
-    """The folder of a workspace in its repository, without slashes around it; `.` is its top. Raises
+    """Return the folder of a workspace in its repository, without slashes around it; `.` is its top. Raises
     UserError."""
     plain = folder.strip("/") or "."
     if not is_folder(plain):
@@ -105,19 +105,20 @@ def check_folder(folder: str, words: str = "--prefix") -> str:
 
 
 def is_folder(folder: str) -> bool:
-    """Whether recipes can name a folder as it is."""
+    """Return whether recipes can name a folder as it is."""
     return bool(_FOLDER.fullmatch(folder)) and ".." not in folder.split("/")
 
 
 def plain_folder(folder: str) -> str:
-    """A folder that recipes can name, like one that they cannot."""
+    """Return a name that recipes can use, close to the name of a folder that they cannot use."""
     near = folder if folder.isascii() else without_accents(folder)
     parts = [re.sub(r"[^A-Za-z0-9_.]+", "-", part).strip("-.") for part in near.split("/")]
     return "/".join(part or "jobs" for part in parts)
 
 
 def check_pins(pins: Mapping[str, str]) -> Mapping[str, str]:
-    """Commits by action, each whole, of actions that the workflow uses. Raises UserError."""
+    """Check that the pins are whole commits of actions that the workflow uses, and return them. Raises
+    UserError."""
     for name, commit in pins.items():
         if name not in ACTIONS or not re.fullmatch(r"[0-9a-f]{40}", commit):
             help = f"Write --pin ACTION=COMMIT with 40 hexadecimal digits; actions: {', '.join(ACTIONS)}."
@@ -133,5 +134,5 @@ def _pin(name: str, pins: Mapping[str, str]) -> _Pin:
 
 
 def _groovy(text: str) -> Markup:
-    """A value that was checked, as a string of Groovy that nothing is filled into."""
+    """Quote a checked value as a Groovy string without interpolation."""
     return Markup(f"'{text}'")

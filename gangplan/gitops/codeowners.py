@@ -1,4 +1,4 @@
-"""CODEOWNERS: who must approve a change of which folder. The last line that matches a file decides."""
+"""CODEOWNERS: who must approve changes in which folder. The last line that matches a file decides."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 
 from gangplan.records import dataclass
 
-# Whoever may change these decides what runs on clusters, and what checks it.
+# People who may change these decide what runs on clusters, and what checks it.
 PLATFORM = ("/overlays/", "/images/", "/jobtemplates/", "/policies/", "/schemas/")
 _SETTINGS = ("/.gitattributes", "/gangplan.yaml", "/requirements.txt")
-# What CI of some forge reads from the top of the repository: who adds one of these decides what runs.
+# What the CI of a forge reads from the top of the repository: adding one of these decides what runs.
 RECIPES = ("/.github/", "/.gitlab-ci.yml", "/.gitlab/", "/Jenkinsfile", "/.tekton/", "/tekton/")
 
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """Who owns what: what stands before the names of teams, owners by team (or `platform`) where they are
-    called otherwise, and the folder of the workspace in the repository."""
+    """Who owns what: the prefix of team names, owners by team (or `platform`) where their names differ, and
+    the folder of the workspace in the repository."""
 
     organisation: str
     given: Mapping[str, str]
@@ -25,7 +25,7 @@ class Owners:
 
 
 def codeowners_files(owners: Owners, teams: Sequence[str], engines: Sequence[str] = ()) -> dict[str, str]:
-    """The file; `engines` are folders of sync manifests."""
+    """Build the CODEOWNERS file; `engines` are folders of sync manifests."""
     names = {name: owners.given.get(name, f"@{owners.organisation}/{name}") for name in (*teams, "platform")}
     top = f"/{owners.prefix}" if owners.prefix else ""
     rows = [(f"{top}/specs/{team}/", names[team]) for team in teams]
@@ -35,7 +35,7 @@ def codeowners_files(owners: Owners, teams: Sequence[str], engines: Sequence[str
 
 
 def organisation_of(repository: str) -> str:
-    """The first folder of a repository's path, which forges put before the names of teams."""
+    """Return the first folder of a repository's path, which forges put before the names of teams."""
     path = re.sub(r"^\w+://[^/]+/|^[^:/]+:", "", repository)
     first = path.split("/")[0] if "/" in path else ""
     return first if re.fullmatch(r"[\w.-]+", first) else "example"

@@ -1,10 +1,10 @@
 """Flux: a source and four Kustomizations per cluster.
 
 The source is a GitRepository, or an OCIRepository for an `oci://` address. platform and tenants are
-guardrails: pruned and healed. The files of runs are read twice, because Flux asks the server about all
-objects of a Kustomization before it applies one (fluxcd/pkg ssa v0.76, ApplyAll), and Trainer refuses a
-TrainJob whose runtime is not there: `runtimes` are what runs stand on, and `runs` what starts. The latter are
-created once: never applied again over what Kueue and Trainer make of them, and protected from being pruned by
+guardrails: pruned and healed. The files of runs are read twice, because Flux makes a dry run of all objects
+of a Kustomization before it applies one (fluxcd/pkg ssa v0.76, ApplyAll), and Trainer refuses a TrainJob
+whose runtime does not exist: `runtimes` has what runs need, and `runs` what starts. The latter are created
+once: never applied again over what Kueue and Trainer write into them, and protected from being pruned by
 their own annotation until they are over (record.py). Options and reasons: docs/gitops.md.
 """
 
@@ -41,9 +41,9 @@ _REPLACE = f"""\
   path: /spec/managedBy
   value: {{}}
 """
-# Nothing of an MPIJob is immutable. But Kueue's webhook calls the queue of a job so that is not suspended,
-# and a record names another one (kueue v0.15.2 to v0.19.2, validateUpdateForQueueName). The new MPIJob is
-# suspended by the webhook.
+# An MPIJob has no immutable field. But Kueue's webhook treats the queue of a job that is not suspended as
+# immutable, and a record names another one (kueue v0.15.2 to v0.19.2, validateUpdateForQueueName). The
+# webhook suspends the new MPIJob.
 _REPLACE_MPIJOB = f"""\
 - op: add
   path: {syncing.pointer(syncing.FORCE)}
@@ -52,7 +52,7 @@ _REPLACE_MPIJOB = f"""\
   path: /spec/runPolicy/suspend
 """
 _OVER = f"{STATE}={STOPPED}"
-# What is no part of a run; kind and name of the patch mean nothing beside its target.
+# Objects that are not part of a run; with a target, kind and name of the patch mean nothing.
 _OTHERS = "!gangplan.dev/run"
 RUNTIMES, RUNS = "runtimes", "runs"
 _DROP = """\
@@ -63,9 +63,10 @@ metadata:
   name: all
 """
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
-# The patch by which the record of a run takes its place.
+# The patch with which the record of a run replaces it.
 _REPLACING = {backend.TRAINJOB.name: _REPLACE, backend.MPIJOB.name: _REPLACE_MPIJOB}
-# What each part has a health check for. That of a run is asked where somebody names it in `healthChecks`.
+# What each part has a health check for. A run's check is evaluated only if somebody names it in
+# `healthChecks`.
 _QUEUES = {"platform": CLUSTERQUEUE, "tenants": LOCALQUEUE}
 
 
@@ -77,18 +78,18 @@ def flux_objects(
     hands_on: bool = False,
     controllers: Sequence[str] = (backend.TRAINJOB.stated,),
 ) -> list[Body]:
-    """The source and the Kustomizations of one cluster.
+    """Build the source and the Kustomizations of one cluster.
 
-    `parts` are those of platform, tenants and runs that are rendered, each of which waits for the one
-    before it; a Kustomization without its folder would fail. Runs, and before them their runtimes, are read
-    from the folder of the cluster, which is there also when no run is left, and everything else is dropped
-    from what was read.
+    `parts` are those of platform, tenants and runs that are rendered. Each waits for the one before it; a
+    Kustomization without its folder would fail. Runs, and before them their runtimes, are read from the
+    folder of the cluster, which exists even when no run is left, and everything else that was read there is
+    dropped.
 
     `hands_on`: runs go to worker clusters. `controllers` start them, as `versions` of a cluster's file calls
     them.
     """
     made = {one.kind: one.name for one in backend.BACKENDS.values() if one.stated in controllers}
-    # A value that its runs do not have.
+    # A value that runs of the cluster do not have.
     other = backend.TRAINJOB.manager if hands_on else MULTIKUEUE
     values = {
         "cluster": cluster,
@@ -120,25 +121,25 @@ def flux_objects(
 
 
 def kustomizations_of(parts: Sequence[str]) -> list[str]:
-    """The Kustomizations of some parts, in their order."""
+    """Return the names of the Kustomizations of some parts, in order."""
     return [one for part in parts for one in ((RUNTIMES, RUNS) if part == RUNS else (part,))]
 
 
 def _kinds(starts: bool) -> str:
-    """The kinds of objects of runs that start something, or all others, as a regular expression."""
+    """Return a regular expression for the kinds in a run's files that start something, or for all others."""
     found = {one.name for one in kinds_of("runs") if (WAVES["runs", one.name] > 0) == starts}
     return "|".join(sorted(found))
 
 
 def _ref(source: RepositorySource) -> str:
-    """The field of a reference that the revision is written into."""
+    """Return the field of a reference that the revision is written into."""
     if not source.is_oci:
         return "branch"
     return "digest" if source.revision.startswith("sha256:") else "tag"
 
 
 def _ignored(source: RepositorySource) -> str:
-    """In the form of .gitignore: the artifact of the source holds what is applied and nothing else."""
+    """Write an ignore list like .gitignore, so that the source's artifact holds only what is applied."""
     lines, above = [], "/"
     for folder in source.path(RENDERED).split("/"):
         lines += [f"{above}*", f"!{above}{folder}/"]

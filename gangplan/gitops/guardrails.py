@@ -1,4 +1,4 @@
-"""What the policies of a cluster need of the project that applies them."""
+"""What the policies of a cluster need from the project that applies them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ Kinds = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Guardrails:
-    """How names of policies begin; the namespaces of parameters, their cluster-scoped, namespaced kinds."""
+    """The prefix of policy names; the namespaces of parameters, and their cluster-scoped and namespaced
+    kinds."""
 
     prefix: str = "gangplan-"
     namespaces: tuple[str, ...] = ("gangplan-policies",)
@@ -18,5 +19,5 @@ class Guardrails:
     spaced: Kinds = ()
 
 
-# Those of packs, which any cluster may list one day.
+# What packs need, which any cluster may list one day.
 NO_POLICIES = Guardrails()

@@ -2,7 +2,7 @@
 written.
 
 The first row whose tests all hold decides. `tests/gitops/statuses/` holds statuses recorded from the real
-controllers, with the word that each must get from the table, from the Lua and from the CEL.
+controllers, with the word that the table, the Lua and the CEL must each give.
 
 Sources: conditions of trainer v2.1.0 to v2.3.0 (pkg/apis/trainer/v1alpha1), jobset v0.10.1 to v0.12.0
 (api/jobset), mpi-operator v0.8.2 (pkg/controller/mpi_job_controller_status.go), kueue v0.15.2 to v0.19.2
@@ -26,8 +26,8 @@ CURRENT, IN_PROGRESS, FAILED = "current", "inProgress", "failed"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """An entry of `status.conditions` with this type and status, and one of these reasons, if any are
-    named."""
+    """An entry of `status.conditions` with this type and status, and with one of these reasons if there are
+    any."""
 
     type: str
     status: str = "True"
@@ -44,14 +44,14 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """A field that is there and not null."""
+    """A field that exists and is not null."""
 
     path: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The spec was changed since the object was created."""
+    """A spec that was changed since the object was created."""
 
 
 Test = Condition | Field | Present | Changed
@@ -59,8 +59,8 @@ Test = Condition | Field | Present | Changed
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A state: its word, what Argo CD and Flux call it, when it holds, and the condition whose message says
-    more."""
+    """A state: its word, what Argo CD and Flux call it, its tests, and the condition whose message gives
+    details."""
 
     word: str
     argocd: str
@@ -71,7 +71,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind and its states. The last row has no tests: the controller has not said anything yet."""
+    """A kind and its states. The last row has no tests: the controller has not reported anything yet."""
 
     group: str
     name: str
@@ -110,7 +110,7 @@ MPIJOB = Kind(
         Row("stopped", HEALTHY, CURRENT, (_RECORD,)),
         Row("failed", DEGRADED, FAILED, (Condition("Failed"),), "Failed"),
         Row("complete", HEALTHY, CURRENT, (Condition("Succeeded"),), "Succeeded"),
-        # `suspend` and what Kueue writes into the pods changes as with a TrainJob.
+        # `suspend` and what Kueue writes into the pods change as in a TrainJob.
         Row("preempted", PROGRESSING, IN_PROGRESS, (_SUSPENDED, _QUEUED, Present(("status", "startTime")))),
         Row("queued", PROGRESSING, IN_PROGRESS, (_SUSPENDED, _QUEUED)),
         Row("suspended", SUSPENDED, IN_PROGRESS, (_SUSPENDED,)),
@@ -146,12 +146,11 @@ WORKLOAD = Kind(
         _NEW,
     ),
 )
-# What comes with time, or when something else is applied; every other reason is a mistake in the queue
+# These pass with time, or when something else is applied; every other reason is a mistake in the queue
 # itself.
 _WAITS = ("FlavorNotFound", "AdmissionCheckNotFound", "TopologyNotFound", "Terminating", "Unknown")
-# Argo CD waits for an object that is not in the last wave until it is Healthy or Degraded: `Suspended` for
-# a queue that somebody holds would keep every later change from the cluster (gitops-engine of 3.5.1,
-# syncContext.Sync).
+# Argo CD waits until an object that is not in the last wave is Healthy or Degraded: with `Suspended`, a
+# stopped queue would keep every later change from the cluster (gitops-engine of 3.5.1, syncContext.Sync).
 _HELD = Row("held", HEALTHY, CURRENT, (Condition("Active", "False", ("Stopped",)),), "Active")
 CLUSTERQUEUE = Kind(
     _KUEUE,
@@ -161,8 +160,7 @@ CLUSTERQUEUE = Kind(
         Row("ready", HEALTHY, CURRENT, (Condition("Active"),)),
         _HELD,
         Row("waiting", PROGRESSING, IN_PROGRESS, (Condition("Active", "False", _WAITS),), "Active"),
-        # A worker cluster that cannot be reached: it must not keep Flux from applying what depends on the
-        # queue.
+        # A worker cluster cannot be reached: that must not keep Flux from applying what depends on the queue.
         Row(
             "inactive",
             DEGRADED,
@@ -189,7 +187,7 @@ KINDS = (TRAINJOB, MPIJOB, JOBSET, WORKLOAD, CLUSTERQUEUE, LOCALQUEUE)
 
 
 def state_of(kind: Kind, body: Body) -> Row:
-    """The first row of a kind that holds for an object as the cluster has it."""
+    """Return the first row of a kind that holds for an object as the cluster has it."""
     return next(row for row in kind.rows if all(_holds(test, body) for test in row.tests))
 
 

@@ -17,7 +17,7 @@ _KUBECONFIG = "/kubeconfig"
 
 
 def kfp_text(chain: Chain) -> str:
-    """The pipeline of a team and its platform specification: two documents, as the SDK writes them."""
+    """Write the pipeline of a team and its platform specification: two documents, as the SDK writes them."""
     spec: Body = {
         "components": {f"comp-{one.name}": {"executorLabel": f"exec-{one.name}"} for one in chain.steps},
         "deploymentSpec": {"executors": {f"exec-{one.name}": _executor(chain, one) for one in chain.steps}},
@@ -32,7 +32,7 @@ def kfp_text(chain: Chain) -> str:
 
 
 def _task(step: Step) -> dict[str, Any]:
-    """A task that is never cached: what it waits for is not in its inputs."""
+    """Build a task that is never cached: what it waits for is not in its inputs."""
     found: dict[str, Any] = {"cachingOptions": {}, "componentRef": {"name": f"comp-{step.name}"}}
     if step.after:
         found["dependentTasks"] = list(step.after)
@@ -64,16 +64,17 @@ def _executor(chain: Chain, step: Step) -> dict[str, Any]:
 
 
 def _on_kubernetes(chain: Chain, step: Step) -> dict[str, Any]:
-    """The template of the run as a file, or a kubeconfig for its cluster; labels and user of the pod.
+    """Return the labels and user of the pod, and the run's template as a file or a kubeconfig for its
+    cluster.
 
-    The rest of what Pod Security asks for in restricted namespaces, KFP adds from 2.17 on (backend/src/v2,
-    compiler/argocompiler/security_context.go); earlier ones read over `securityContext`.
+    From 2.17 on, KFP adds the rest that Pod Security requires in restricted namespaces (backend/src/v2,
+    compiler/argocompiler/security_context.go); earlier versions ignore `securityContext`.
     """
     user = {
         "runAsUser": str(chain.uid),
         "runAsGroup": str(chain.gid),
         "runAsNonRoot": True,
-    }  # int64 is a text
+    }  # int64 is written as a string
     found: dict[str, Any] = {"podMetadata": {"labels": dict(chain.labels)}, "securityContext": user}
     if step.context:
         volume = {"mountPath": _KUBECONFIG, "optional": False, "secretName": "gangplan-kubeconfig"}

@@ -1,4 +1,4 @@
-"""Health checks for Argo CD, in the Lua that it runs: version 5.1 without the string library.
+"""Health checks for Argo CD, in its Lua: version 5.1 without the string library.
 
 A script gets the object as `obj` and returns a table with `status` and `message` (argo-cd v3.5.1, util/lua).
 """
@@ -35,7 +35,7 @@ end
 
 
 def lua_of(kind: Kind) -> str:
-    """The script for a kind: its rows as a chain of ifs."""
+    """Write the script for a kind: its rows as a chain of ifs."""
     return _HEAD + "".join(map(_row, kind.rows))
 
 
@@ -65,5 +65,5 @@ def _path(path: tuple[str, ...]) -> str:
 
 
 def _text(value: str) -> str:
-    """A text of the table, which has no character that Lua would escape."""
+    """Quote a text of the table; none has a character that Lua would need escaped."""
     return f'"{value}"'

@@ -1,5 +1,5 @@
-"""Files that `gangplan gitops` and `gangplan pipeline` make: each says in its first lines with which command,
-so that it can be made again."""
+"""Files that `gangplan gitops` and `gangplan pipeline` write. The first lines of each name the command, so
+that it can be repeated."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 _MADE = re.compile(
     r"^(?:#|//) Made by `gangplan (?:gitops )?(?P<words>[^`\n]*)`; see docs/\w+\.md\.$", re.MULTILINE
 )
-# The command beside gitops that makes files.
+# The command, besides gitops, that writes files.
 PIPELINE = "pipeline"
-# Characters of a file that the line is looked for in.
+# How many characters of a file are searched for the line.
 _HEAD = 2000
 
 Flag = tuple[str, str | Sequence[str]]
 
 
 def command_of(name: str, flags: Iterable[Flag]) -> list[str]:
-    """The words of the command that makes files again: its name and the flags that are not empty."""
+    """Return the words of the command that writes files again: its name and the flags that are not empty."""
     words = [name]
     for flag, given in flags:
         for value in [given] if isinstance(given, str) else given:
@@ -28,14 +28,14 @@ def command_of(name: str, flags: Iterable[Flag]) -> list[str]:
 
 
 def headed(command: Sequence[str], files: Mapping[str, str], comment: str = "#") -> dict[str, str]:
-    """The files, each below the line that says how it was made."""
+    """Put the line that names the command at the top of each file."""
     line = f"{comment} Made by `gangplan gitops {shlex.join(command)}`; see docs/gitops.md.\n"
     return {path: line + text for path, text in files.items()}
 
 
 def made_by(text: str) -> list[str] | None:
-    """The words of the command that made a file, without gitops; None where it says nothing of one: it is
-    somebody's own."""
+    """Return the words of the command that made a file, without gitops; None if it names none: somebody wrote
+    it."""
     found = _MADE.search(text[:_HEAD])
     if not found:
         return None

@@ -1,16 +1,16 @@
-"""A run that is over, as a record: the same objects under the same name, which start nothing.
+"""A run that is over, as a record: the same objects under the same names, which start nothing.
 
-Kueue starts a run that it admitted again whenever it finds it suspended, so that `suspend` alone ends none
-(kueue v0.19.2, pkg/controller/jobframework/reconciler.go, step 7; 0.15 to 0.18 alike). So the engine is asked
-to delete the TrainJob or MPIJob and create it again (`Force=true,Replace=true` of Argo CD; flux.py):
-Workload, JobSet and pods go with it, and the new one is suspended and waits in a queue that does not exist.
-It names one because Kueue takes the finalizer off the old Workload only while it looks after a TrainJob of
-that name. Without Kueue, `suspend` ends a run (trainer v2.3.0, pkg/runtime/framework/plugins/jobset), and the
-TrainJob stays with its status.
+Whenever Kueue finds an admitted run suspended, it starts it again, so `suspend` alone does not end one (kueue
+v0.19.2, pkg/controller/jobframework/reconciler.go, step 7; 0.15 to 0.18 alike). So the engine is asked to
+delete the TrainJob or MPIJob and create it again (`Force=true,Replace=true` of Argo CD; flux.py): its
+Workload, JobSet and pods are deleted with it, and the new one is suspended and waits in a queue that does not
+exist. It names a queue because Kueue removes the finalizer from the old Workload only while it manages a
+TrainJob of that name. Without Kueue, `suspend` ends a run (trainer v2.3.0,
+pkg/runtime/framework/plugins/jobset), and the TrainJob stays with its status.
 
 Nothing protects a record from being pruned: once its file leaves Git, the engine deletes it. Engines read
 that from the object in the cluster (gitops-engine of Argo CD 3.5.1, isPruningDisabled; Flux, ssa.Delete),
-which is why a run becomes a record first and goes in a later change.
+which is why a run becomes a record first and is removed in a later change.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from gangplan.objects import Body
 STATE = "gangplan.dev/state"
 STOPPED = "stopped"
 QUEUE = "kueue.x-k8s.io/queue-name"
-# No LocalQueue is called so: those that gangplan renders have names without dots.
+# No LocalQueue has this name: those that gangplan renders have names without dots.
 NO_QUEUE = "stopped.gangplan.dev"
 
 
 def record_of(bodies: Sequence[Body]) -> list[Body]:
-    """The objects of a run, as its record. They are copied as far as they differ."""
+    """Turn the objects of a run into its record; only what changes is copied."""
     return [_recorded(body) for body in bodies]
 
 
@@ -56,6 +56,6 @@ def _recorded(body: Body) -> Body:
 
 
 def _suspended(spec: Body, path: Sequence[str]) -> Body:
-    """The spec with the field at a path set."""
+    """Return the spec with the field at a path set to true."""
     name, rest = path[0], path[1:]
     return {**spec, name: _suspended(spec.get(name) or {}, rest) if rest else True}

@@ -1,4 +1,4 @@
-"""Pipelines as they stand in files: tasks that are tried again although the job that they run is, too.
+"""Pipelines in files: tasks that are retried although the job that they run has retries, too.
 
 Tekton v1: `retries` of a task of a Pipeline or of a PipelineRun's own (tektoncd/pipeline, docs/pipelines.md).
 Kubeflow Pipelines IR 2.1.0: `retryPolicy.maxRetryCount` of a task (api/v2alpha1/pipeline_spec.proto).
@@ -22,7 +22,7 @@ _HELP = (
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task of a pipeline: where its number of further tries stands, and all that it says."""
+    """A task of a pipeline: the path to its number of retries, that number, and all texts in it."""
 
     name: str
     at: Path
@@ -31,7 +31,8 @@ class Task:
 
 
 def retried(document: Document, retries: Mapping[str, tuple[str, int]]) -> Iterator[Finding]:
-    """What is tried again twice; `retries` are spec and retries by the names of jobs, runs and templates."""
+    """Yield a finding for each task that is retried at two levels; `retries` maps the names of jobs, runs and
+    templates to spec and retries."""
     for task in (*_tekton(document.value), *_kfp(document.value)):
         if task.tries < 1:
             continue

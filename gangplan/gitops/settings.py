@@ -1,8 +1,7 @@
-"""What an Argo CD itself must know, whatever cluster it syncs to: health checks, notifications, the plugin.
+"""What Argo CD itself must know, whatever cluster it syncs to: health checks, notifications, the plugin.
 
-Each object holds only our own keys and is applied server-side with a field manager of its own, so that it
-leaves what others wrote into the same object: `kubectl apply --server-side --field-manager=gangplan -f
-settings/`.
+Each object holds only our own keys and is applied server-side with its own field manager, so that it leaves
+what others wrote into the same object: `kubectl apply --server-side --field-manager=gangplan -f settings/`.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from gangplan.gitops.lua import lua_of
 from gangplan.objects import Body, dump
 
 _CONFIG = f"{PLUGIN}-plugin"
-# Argo CD has none for its own kind any more, and without one, waves of applications wait for nothing
+# Argo CD no longer has a check for its own kind, and without one, waves of applications wait for nothing
 # (docs/operator-manual/health.md of 3.5.1).
 _APPLICATION = """\
 local health = (obj.status or {}).health or {}
 return {status = health.status or "Progressing", message = health.message or ""}
 """
-# The tree is held against its sources at every sync, and printed only where nothing is stale, forged or
-# wrong. It is not rendered into the cluster directly: runs that Git keeps, stopped or retired, are known by
+# The tree is compared with its sources at every sync, and printed only if nothing is stale, forged or wrong.
+# It is not rendered into the cluster directly: runs that Git keeps, stopped or retired, are known only from
 # rendered/.
 _GENERATE = """\
 gangplan render --check --no-cache --cluster "$PARAM_CLUSTER" >&2
@@ -42,7 +41,7 @@ _MESSAGES = {
 
 
 def settings_of(namespace: str, options: ArgoOptions, image: str = "") -> dict[str, list[Body]]:
-    """The objects of each file by its name; with an image, the plugin, too."""
+    """Build the objects of each file, by its name; with an image, the plugin, too."""
     files = {"argocd-cm.yaml": [_config(namespace, "argocd-cm", _health())]}
     if options.recipients:
         files["argocd-notifications-cm.yaml"] = [
@@ -63,7 +62,8 @@ def _health() -> dict[str, str]:
 
 
 def _notifications() -> dict[str, str]:
-    """Triggers in the form of Argo CD's own catalog (notifications_catalog/ of 3.5.1), under our names."""
+    """Build triggers in the form of Argo CD's own catalog (notifications_catalog/ of 3.5.1), under our
+    names."""
     data = {}
     for trigger, when in zip(TRIGGERS, (_FAILED, _DEGRADED), strict=True):
         rule = {"when": when, "oncePer": _ONCE, "send": [trigger]}
@@ -91,7 +91,7 @@ def _plugin() -> Body:
 
 
 def _sidecar(namespace: str, image: str) -> Body:
-    """What argocd-repo-server gets beside what it has (docs/operator-manual/config-management-plugins.md)."""
+    """Build what is added to argocd-repo-server (docs/operator-manual/config-management-plugins.md)."""
     config = "/home/argocd/cmp-server"
     mounts = [
         {"name": "var-files", "mountPath": "/var/run/argocd"},

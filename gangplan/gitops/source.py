@@ -1,4 +1,4 @@
-"""Where a GitOps engine finds the rendered tree, and what an address of a repository is."""
+"""Where a GitOps engine finds the rendered tree, and what a valid repository address is."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from gangplan.records import dataclass
 
 RENDERED = "rendered"
 OCI = "oci://"
-# A repository that is no one's: written until the real one is known.
+# A repository that does not exist: written until the real one is known.
 EXAMPLE = "https://git.example.com/ml/jobs.git"
 _HOST = r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?"
-# Projects of Argo CD read an address as a pattern (3.5, AppProject.IsSourcePermitted), so that it has none of
-# the signs of one; nor what ends a path or a command in a first line (made.py).
+# Projects of Argo CD read an address as a pattern (3.5, AppProject.IsSourcePermitted), so no character of a
+# pattern is allowed in it; nor one that ends a path or a command in a first line (made.py).
 _PART = r"[^\s/?#*\[\]{}!\\`'\"<>|^]+"
 _PATH = rf"(?:/{_PART})+/?"
 # https://host/path, ssh://user@host/path, and the form of scp, user@host:path.
@@ -25,14 +25,14 @@ _SERVER = re.compile(rf"https?://{_HOST}(?:{_PATH}|/)?")
 _ARTIFACT = re.compile(rf"oci://{_HOST}(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)+")
 _SCP = re.compile(r"([A-Za-z0-9._-]+@[A-Za-z0-9.-]+):/?(.+)")
 _BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
-# What no reference has (git-check-ref-format(1), Git 2.47).
+# What no reference may contain (git-check-ref-format(1), Git 2.47).
 _NO_REF = re.compile(r"\.\.|//|/\.|\.lock(?:/|$)|[./]$")
 
 
 @dataclass(frozen=True, slots=True)
 class RepositorySource:
-    """The repository's address and branch, the namespace that the engine runs in, and the folder of the
-    workspace in the repository (`ml/jobs`; empty at its top)."""
+    """The address and branch of the repository, the namespace of the engine, and the folder of the workspace
+    in the repository (`ml/jobs`; empty at its top)."""
 
     repository: str
     revision: str
@@ -41,26 +41,26 @@ class RepositorySource:
 
     @property
     def is_oci(self) -> bool:
-        """Whether it is an OCI artifact, and the revision its tag or digest."""
+        """Whether it is an OCI artifact, whose tag or digest is the revision."""
         return self.repository.startswith(OCI)
 
     def path(self, *parts: str) -> str:
-        """A path below the workspace, from the top of the repository."""
+        """Return a path below the workspace, from the top of the repository."""
         return "/".join((*([self.prefix] if self.prefix else []), *parts)) or "."
 
 
 def check_url(value: str, words: str = "--repo") -> str:
-    """The address of a Git repository, without a login. Raises UserError."""
+    """Return the address of a Git repository, which must not have a login in it. Raises UserError."""
     _check_login(value)
     if not (value.isprintable() and _GIT.fullmatch(value)):
-        plain, query, _ = value.partition("?")  # which may have a token
+        plain, query, _ = value.partition("?")  # the query may have a token
         message = f"'{plain}{query and '?...'}' is not the address of a Git repository"
         raise UserError(message, f"Write it as {EXAMPLE} or git@git.example.com:ml/jobs.git.")
     return value
 
 
 def check_artifact(value: str, words: str = "--repo") -> str:
-    """The address of an OCI artifact, without a login and a tag. Raises UserError."""
+    """Return the address of an OCI artifact, which must not have a login or a tag in it. Raises UserError."""
     _check_login(value)
     if not _ARTIFACT.fullmatch(value):
         message = f"'{value}' is not the address of an OCI artifact"
@@ -69,7 +69,7 @@ def check_artifact(value: str, words: str = "--repo") -> str:
 
 
 def check_branch(value: str, words: str = "--branch") -> str:
-    """The name of a branch, given by some words. Raises UserError."""
+    """Return the name of a branch; `words` are how users give it. Raises UserError."""
     if not _BRANCH.fullmatch(value) or _NO_REF.search(value):
         raise UserError(f"'{value}' is not the name of a branch", f"Write {words} main.")
     return value
@@ -82,17 +82,18 @@ def _check_login(value: str) -> None:
 
 
 def is_server(text: str) -> bool:
-    """Whether it is the address of an API server."""
+    """Return whether a text is the address of an API server."""
     return text.isprintable() and _SERVER.fullmatch(text) is not None
 
 
 def without_login(address: str) -> str:
-    """The address without a user and password; the user of SSH, which is no secret, stays."""
+    """Return the address without a user and password; the user of SSH stays, because it is not a secret."""
     plain = re.sub(r"^((?:https?|oci)://)[^/]*@", r"\1", address)
     return re.sub(r"^(ssh://[^/:@]*):[^/]*@", r"\1@", plain)
 
 
 def flux_url(repository: str) -> str:
-    """An address as a GitRepository takes it: with a scheme, which the form of scp has not (Flux 2.9)."""
+    """Return an address as a GitRepository takes it: with a scheme, which the scp form does not have (Flux
+    2.9)."""
     short = _SCP.fullmatch(repository)
     return f"ssh://{short[1]}/{short[2]}" if short else repository

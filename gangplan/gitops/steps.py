@@ -1,4 +1,5 @@
-"""The steps of a pipeline: one for each job that comes after others, and for those that they come after."""
+"""The steps of a pipeline: one for each job that waits for others, and one for each job that is waited
+for."""
 
 from __future__ import annotations
 
@@ -7,15 +8,15 @@ from collections.abc import Sequence
 from gangplan.model.schedule import MOUNT, PAUSE_S
 from gangplan.records import dataclass
 
-# What stands for the template of a run that an engine creates.
+# The placeholder for the template of a run that an engine creates.
 NO_TEMPLATE = "-"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A job whose run is waited for, and created where it `is_held`.
+    """A job whose run is waited for, and created first if it `is_held`.
 
-    `runs` are several for a sweep. `context` is what a kubeconfig calls the cluster of the run; empty on the
+    A sweep has several `runs`. `context` is what a kubeconfig calls the cluster of the run; empty on the
     cluster that the pipeline runs on. `after` are names of other steps.
     """
 
@@ -28,7 +29,7 @@ class Step:
 
     @property
     def config_map(self) -> str:
-        """The ConfigMap with the template of the run."""
+        """The name of the ConfigMap with the template of the run."""
         return f"{self.runs[0]}-template"
 
     @property
@@ -40,16 +41,16 @@ class Step:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words of the script: it waits for the run, too."""
+        """The arguments of the script, which also waits for the run."""
         return (self.template, self.runs[0], "wait", str(PAUSE_S), *self.runs[1:])
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """All steps of a team on a cluster, each behind those that it comes after.
+    """All steps of a team on a cluster, each after the steps that it waits for.
 
     `client` is the image with kubectl, by digest; `uid` and `gid` are those of its user. `labels` are those
-    that pods of the team have, for policies and for the way to the API server. `script` does the work.
+    of the team's pods, for policies and for the way to the API server. `script` does the work.
     """
 
     cluster: str
@@ -64,17 +65,20 @@ class Chain:
 
     @property
     def name(self) -> str:
-        """What the pipeline is called."""
+        """The name of the pipeline."""
         return f"gangplan-{self.team}"
 
     @property
     def reaches_out(self) -> bool:
-        """Whether a step is about another cluster."""
+        """Whether a step needs another cluster."""
         return any(step.context for step in self.steps)
 
 
 def in_order(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Steps behind those that they come after, and else by name."""
+    """Sort steps by name, each after the steps that it waits for.
+
+    Raises ValueError for a cycle, which a rule reports earlier.
+    """
     done: dict[str, Step] = {}
     left = sorted(steps, key=lambda one: one.name)
     while left:
@@ -82,6 +86,6 @@ def in_order(steps: Sequence[Step]) -> tuple[Step, ...]:
         for one in ready:
             done[one.name] = one
         if not ready:
-            raise ValueError("steps wait for each other")  # a rule says so before
+            raise ValueError("steps wait for each other")  # a rule reports this earlier
         left = [one for one in left if one.name not in done]
     return tuple(done.values())

@@ -33,9 +33,9 @@ ENGINES = {
 }
 
 
-# By event: what the forge calls it, and where its body has each parameter of the run, none of them a name
-# that the author of a pull request chooses. As recorded bodies have them: @octokit/webhooks-examples
-# 7.6.1, and testdata/ of gitlab.com/gitlab-org/api/client-go 1.46.0.
+# By event: what the forge calls it, and where its body has each parameter of the run. None is a name that the
+# author of a pull request chooses. As in recorded bodies: @octokit/webhooks-examples 7.6.1, and testdata/ of
+# gitlab.com/gitlab-org/api/client-go 1.46.0.
 EVENTS: dict[str, dict[str, dict[str, Any]]] = {
     "github": {
         "pull-request": {
@@ -62,7 +62,7 @@ EVENTS: dict[str, dict[str, dict[str, Any]]] = {
         "push": {"kind": "Push Hook", "fields": {"url": "project.git_http_url", "revision": "after"}},
     },
 }
-# What a run is given, as Pipelines as Code fills it in.
+# The parameters of a run, as Pipelines as Code fills them in.
 FILLED = {
     "url": "{{ repo_url }}",
     "revision": "{{ revision }}",
@@ -78,7 +78,7 @@ class Push:
     """What the pipeline of a push does at its end, in the namespace of the pipelines.
 
     It waits until argocd or flux has synced the objects called `names`, or it syncs the `clusters` itself,
-    with a kubeconfig or in-cluster, where it may make and bind the cluster roles called `roles`.
+    with a kubeconfig or in-cluster, where it may create and bind the cluster roles called `roles`.
     """
 
     wait: str = ""
@@ -92,7 +92,8 @@ class Push:
 def tekton_files(
     options: CiOptions, forge: str, push: Push | None = None, start: str = "pac"
 ) -> dict[str, str]:
-    """The files by their paths in the repository; those outside of .tekton/ are rights, and Tekton Triggers.
+    """Render the files, by their paths in the repository; those outside .tekton/ are RBAC rules and Tekton
+    Triggers.
 
     `start` is pac or triggers. Raises UserError for triggers without a forge.
     """
@@ -133,10 +134,11 @@ def tekton_files(
 
 
 def sync_rights(push: Push) -> str:
-    """The account that syncs the cluster of its pod, and its rights.
+    """Render the account that syncs the cluster of its pod, and its rights.
 
-    Nobody may make a role with rights that he lacks, nor bind one (Kubernetes, RBAC, "Privilege escalation
-    prevention"): so it may do that with the roles that gangplan renders, by their names.
+    An account may not create or bind a role with rights that it lacks (Kubernetes, RBAC, "Privilege
+    escalation prevention"), so this one is allowed to do so with the roles that gangplan renders, by their
+    names.
     """
     kinds: dict[str, list[str]] = {}
     for one in KINDS:
@@ -151,8 +153,8 @@ def sync_rights(push: Push) -> str:
 
 
 def _plural(kind: str) -> str:
-    """The resource of a kind, as apimachinery guesses it (meta.UnsafeGuessKindToResource); a test asks a
-    real server."""
+    """Return the resource of a kind, as apimachinery guesses it (meta.UnsafeGuessKindToResource). A test asks
+    a real server."""
     name = kind.lower()
     if name.endswith("s"):
         return f"{name}es"
@@ -160,8 +162,11 @@ def _plural(kind: str) -> str:
 
 
 def _triggers(values: Mapping[str, Any]) -> str:
-    """The listener and what it creates. Triggers fills in texts as JSON has them, between quotes (0.35,
-    pkg/template)."""
+    """Render the listener and what it creates.
+
+    Triggers fills in texts as JSON has them, between quotes (0.35, pkg/template). Raises UserError for a
+    forge that sends no events.
+    """
     if values["forge"] not in EVENTS:
         raise UserError(
             "there is no forge that sends events to Tekton Triggers",

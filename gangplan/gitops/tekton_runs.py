@@ -1,4 +1,4 @@
-"""Tekton: a Task that creates runs and waits for them, and a Pipeline of a team with the order of its jobs.
+"""Tekton: a Task that creates runs and waits for them, and a Pipeline that orders the jobs of a team.
 
 Sources: tekton.dev/v1 (tektoncd/pipeline, config/300-crds; docs/pipelineruns.md). A TaskRun ends after one
 hour unless its timeout is 0.
@@ -12,7 +12,7 @@ from gangplan.template import render_yaml
 
 
 def tekton_text(chain: Chain) -> str:
-    """The Tasks, the Pipeline and a PipelineRun of a team, for one file."""
+    """Render the Tasks, the Pipeline and a PipelineRun of a team, for one file."""
     values = {
         "chain": chain,
         "account": ACCOUNT,

@@ -1,1 +1,2 @@
-"""New workspaces and new files: what is asked for in, texts that were checked out, written all or none."""
+"""New workspaces and new files: from what was asked for to texts that were validated, all of them written or
+none."""

@@ -23,9 +23,13 @@ _MOST = 63
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The forge that reviews changes, the engine that syncs them, the first team and cluster, and the
-    repository as the engine reads it, with the folder of the workspace in it (`prefix`). With `is_sample` the workspace
-    has two teams and two clusters. `seen` are fields of the cluster's file, where somebody has looked."""
+    """The answers that a new workspace is built from.
+
+    `forge` reviews changes, `sync` is the engine that syncs them, and `team` and `cluster` are the first
+    ones. `repository` is its address as the engine reads it, and `prefix` the folder of the workspace in it.
+    With `is_sample`, the workspace has two teams and two clusters. `seen` are fields of the cluster's file,
+    if somebody has looked at the cluster.
+    """
 
     forge: str
     sync: str
@@ -50,22 +54,22 @@ class Answers:
 
 
 def check_choice(what: str, value: str, known: tuple[str, ...]) -> str:
-    """The value, if it is one of those known. Raises UserError."""
+    """Return the value if it is one of those known. Raises UserError."""
     if value not in known:
         raise UserError(f"there is no {what} '{value}'", nearest(value, known))
     return value
 
 
 def check_name(what: str, value: str) -> str:
-    """A name of a team or cluster: it becomes a folder, a namespace and a part of object names.
+    """Return a name of a team or cluster, which becomes a folder, a namespace and a part of object names.
 
-    Raises UserError.
+    Raises UserError if it cannot.
     """
     if not re.fullmatch(DNS_LABEL, value) or len(value) > _MOST:
         near = without_accents(value)
         like = re.sub(r"[^a-z0-9]+", "-", near).lstrip("-0123456789")[:_MOST].strip("-")
         if any(sign.isalnum() and not sign.isascii() for sign in near):
-            like = ""  # of another alphabet, too little would be left
+            like = ""  # of a name in another alphabet, too little would be left
         help = (
             f"Write {like}." if like else "Use lower-case letters, digits and '-', and begin with a letter."
         )

@@ -1,4 +1,4 @@
-"""An entry added to images/catalog.yaml: the file keeps every byte that it had."""
+"""Adding an entry to images/catalog.yaml: every existing byte of the file is kept."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from gangplan.workspace import CATALOG
 
 
 def with_image(data: bytes, name: str, values: Mapping[str, Any]) -> bytes:
-    """The catalog with one more image behind the others.
+    """Return the catalog with one more image after the others.
 
-    Raises UserError where the file is not understood, has the image already, or is written so that a new entry
-    has no place of its own.
+    Raises UserError if the file cannot be read, already has the image, or is written so that a new entry
+    cannot be inserted.
     """
     document, _ = load(data, CATALOG)
     images = document.value.get("images") if document and isinstance(document.value, dict) else None
@@ -37,7 +37,7 @@ def with_image(data: bytes, name: str, values: Mapping[str, Any]) -> bytes:
 
 
 def _inserted(data: bytes, document: Document, name: str, values: Mapping[str, Any]) -> bytes:
-    """The entry before whatever field follows the images, else at the end."""
+    """Insert the entry before the field that follows the images, or at the end."""
     images = document.value["images"]
     first = document.where(("images", next(iter(images))), key=True)
     start = document.where(("images",), key=True).line or 1

@@ -1,4 +1,4 @@
-"""Files that are not written yet, judged as if they were: in a copy of what they depend on."""
+"""Checking files before they are written, in a copy of what they depend on."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ _READ = (OVERLAYS, "images", "policies", "schemas", TEMPLATES)
 
 @contextmanager
 def drafted(root: Path | None, files: Mapping[str, str], specs: Collection[str] = ()) -> Iterator[Path]:
-    """A temporary workspace with the files, and of the workspace at `root` all but its specs.
+    """Yield a temporary workspace with the files, and with everything of the workspace at `root` except its
+    specs.
 
-    Of these come along: those that are named, those of a team where a file comes after others, and the files beside
-    one that names some. A file that exists at `root` too is taken from `files`.
+    Only these specs are copied: those that are named, those of a team with a file that comes after other
+    jobs, and the files that a spec names next to it. A file that also exists at `root` is taken from `files`.
     """
     with tempfile.TemporaryDirectory(prefix="gangplan-") as name:
         folder = Path(name).resolve() / "workspace"
@@ -45,7 +46,10 @@ def drafted(root: Path | None, files: Mapping[str, str], specs: Collection[str] 
 
 
 def _copy(root: Path, folder: Path) -> None:
-    """Links stay links: the copy is refused for one as the workspace is."""
+    """Copy what specs depend on.
+
+    Links stay links, so that the copy is refused because of one, as the workspace is.
+    """
     for part in _READ:
         if (root / part).is_dir():
             shutil.copytree(root / part, folder / part, symlinks=True, dirs_exist_ok=True)
@@ -57,7 +61,7 @@ def _copy(root: Path, folder: Path) -> None:
 
 
 def _copy_named(root: Path, folder: Path, specs: Collection[str]) -> None:
-    """Some specs, and the files beside those that name some."""
+    """Copy some specs, and the files next to those that name some."""
     beside = set()
     for name in specs:
         target = folder / name
@@ -71,14 +75,14 @@ def _copy_named(root: Path, folder: Path, specs: Collection[str]) -> None:
 
 
 def _names_files(text: str) -> bool:
-    """Whether a spec may name files beside it; the schema of its first line is none."""
+    """Return whether a spec may name files next to it; the schema in its first line does not count."""
     return any("./" in line for line in text.splitlines() if not line.startswith("#"))
 
 
 def _copy_beside(root: Path, folder: Path, where: Path) -> None:
-    """What a spec in a folder may name: the files there that are no specs, and all in `files/`."""
+    """Copy what a spec in a folder may name: the files there that are not specs, and all in `files/`."""
     if not (root / where).is_dir():
-        return  # of a team that is not there yet
+        return  # the team does not exist yet
     beside = (path for path in (root / where).iterdir() if path.suffix not in (".yaml", ".yml"))
     for path in sorted([*beside, *(root / where / FILES_FOLDER).rglob("*")]):
         target = folder / path.relative_to(root)
@@ -89,7 +93,7 @@ def _copy_beside(root: Path, folder: Path, where: Path) -> None:
 
 
 def _copy_specs(root: Path, folder: Path, team: str) -> None:
-    """What a job of a team may come after."""
+    """Copy what a job of a team may come after."""
     for file in sorted((root / SPECS / team).rglob("*.yaml")):
         target = folder / file.relative_to(root)
         if not target.exists():

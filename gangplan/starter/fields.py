@@ -1,4 +1,4 @@
-"""The fields of a file format that a flag sets, from its JSON Schema: path, shape, what it may be."""
+"""The fields of a file format that flags set, from its JSON Schema: path, shape, and allowed values."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 from gangplan.records import dataclass
 from gangplan.reference.schemas import schema_of
 
-#: What `gangplan new` writes, and the format that it is in. An image is an entry of the catalog.
+#: What `gangplan new` writes, and its format. An image is an entry of the catalog.
 FORMATS = {"job": "spec", "team": "team", "cluster": "cluster", "image": "catalog", "waiver": "waiver"}
-# Written by every file, or by the place of the file.
+# Fields that every file has, or that follow from the path of the file.
 _GIVEN = {
     "job": ("apiVersion", "kind", "name", "team"),
     "team": ("apiVersion", "kind", "name"),
@@ -26,11 +26,12 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class NewField:
-    """One field of a file by its path.
+    """One field of a file, by its path.
 
     `shape` says how a flag gives it: `value` and `truth` once, `list` and `blocks` once per entry, `map` and
-    `named` as NAME=VALUE; entries of `blocks` and `named` are YAML, such as {count: 4, cpu: 30}. `types` are the
-    JSON types of a value or entry, `choices` the words that it may be, `parts` the fields that an entry needs.
+    `named` as NAME=VALUE; entries of `blocks` and `named` are YAML, such as {count: 4, cpu: 30}. `types` are
+    the JSON types of a value or entry, `choices` the words that it may be, `parts` the fields that an entry
+    needs.
     """
 
     path: tuple[str, ...]
@@ -44,13 +45,13 @@ class NewField:
 
     @property
     def flag(self) -> str:
-        """`--network-posture` for network.posture."""
+        """The flag, such as `--network-posture` for network.posture."""
         return "--" + "-".join(re.sub(r"(?<=[a-z0-9])([A-Z])", r"-\1", part).lower() for part in self.path)
 
 
 @cache
 def fields_of(kind: str) -> tuple[NewField, ...]:
-    """The fields of a kind of file, in the order of its format."""
+    """Return the fields of a kind of file, in the order of its format."""
     schema = schema_of(FORMATS[kind])
     block = schema["$defs"]["Image"] if kind == "image" else schema
     return tuple(_walk(block, (), schema, _GIVEN[kind], True))
@@ -59,7 +60,10 @@ def fields_of(kind: str) -> tuple[NewField, ...]:
 def _walk(
     block: Schema, path: tuple[str, ...], schema: Schema, without: tuple[str, ...], is_needed: bool
 ) -> Iterator[NewField]:
-    """The fields of a block; those of blocks in it by themselves. What an optional block needs is optional."""
+    """Yield the fields of a block, and those of its inner blocks one by one.
+
+    What an optional block needs is optional.
+    """
     for name, field in block["properties"].items():
         if not path and name in without:
             continue
@@ -82,7 +86,7 @@ def _walk(
 
 
 def _shape(node: Schema, schema: Schema) -> tuple[str, Schema]:
-    """How a flag gives the value, and the schema of a value or of an entry."""
+    """Return how a flag gives the value, and the schema of a value or of an entry."""
     if any(one.get("type") == "array" for one in node.get("anyOf", ())):  # a command: words, or one line
         return "value", {"type": "string"}
     if node.get("type") == "array":
@@ -96,7 +100,7 @@ def _shape(node: Schema, schema: Schema) -> tuple[str, Schema]:
 
 
 def _bare(field: Schema, schema: Schema) -> Schema:
-    """A field's schema without references and without null."""
+    """Return a field's schema without references and without null."""
     if "$ref" in field:
         found: Schema = schema["$defs"][field["$ref"].rsplit("/", 1)[-1]]
         return _bare(found, schema)
@@ -109,8 +113,8 @@ def _is_plain(entry: Schema) -> bool:
 
 
 def _types(entry: Schema) -> tuple[str, ...]:
-    """The JSON types that a schema lets through."""
-    if "$ref" in entry:  # one of several forms, and a block
+    """Return the JSON types that a schema accepts."""
+    if "$ref" in entry:  # a block in one of several forms
         return ("object",)
     own = entry.get("type")
     if own is not None:

@@ -18,7 +18,7 @@ from gangplan.template import render_yaml
 from gangplan.workspace import READ
 
 SCHEMAS = ".vscode/schemas"
-# Files of --sample beside those of every workspace.
+# Files that --sample adds to those of every workspace.
 _SAMPLE = {
     "specs/{team}/finetune.yaml": "sample/finetune.yaml.j2",
     "specs/vision/team.yaml": "sample/vision-team.yaml.j2",
@@ -26,7 +26,7 @@ _SAMPLE = {
     "specs/vision/camera.yaml": "sample/camera.yaml.j2",
     "overlays/cloud/cluster.yaml": "sample/cloud-cluster.yaml.j2",
 }
-# Examples of what is installed; what syncs a cluster is stated with it.
+# Examples of what is installed; the version of the sync engine is stated, too.
 _VERSIONS = {"kubernetes": "1.34.4", "trainer": "2.3.0", "kueue": "0.19.2", "gpuOperator": "25.10.0"}
 _SYNCED = {"argocd": "3.5.1", "flux": "2.9.0"}
 _EXTENSIONS = {"recommendations": ["redhat.vscode-yaml", "editorconfig.editorconfig"]}
@@ -67,12 +67,12 @@ _REQUIREMENTS = f"""\
 # Lock it with its hashes (uv pip compile --generate-hashes), and pip refuses any other file.
 gangplan%s=={__version__}
 """
-# Settings of engines whose defaults do not sync.
+# Settings of engines that do not sync by default.
 _SETTINGS = {"tekton": "{sync: kubeconfig}"}
 
 
 def workspace_files(answers: Answers) -> dict[str, str]:
-    """All files but those that `gangplan gitops` makes of them, by path from the root."""
+    """Build all files except those that `gangplan gitops` writes, by path from the root."""
     values = {
         "team": answers.team,
         "teams": answers.teams,
@@ -102,7 +102,7 @@ def workspace_files(answers: Answers) -> dict[str, str]:
 
 
 def _cluster(answers: Answers, values: dict[str, Any]) -> str:
-    """The cluster's file: an example, or what was seen of a cluster where somebody has looked."""
+    """Render the cluster's file: an example, or what was seen of a cluster."""
     seen = answers.seen
     versions = {**_VERSIONS, **seen.get("versions", {})}
     if seen or answers.accelerator != "nvidia":
@@ -123,7 +123,7 @@ def _cluster(answers: Answers, values: dict[str, Any]) -> str:
 
 
 def _editor() -> dict[str, str]:
-    """Schemas of all file formats, and the settings that bind them to files."""
+    """Build the schemas of all file formats, and the settings that bind them to files."""
     files = {f"{SCHEMAS}/{kind}.json": _json(editor_schema(kind)) for kind in models()}
     bound = {
         "spec": ["specs/*/**/*.yaml", "!specs/*/team.yaml", "!specs/**/files/**", "!specs/*/templates/**"],
@@ -148,8 +148,11 @@ def _json(document: object) -> str:
 
 
 def _attributes(answers: Answers) -> str:
-    """Line ends of all files, how Git merges rendered/, and what a reviewer need not unfold. rendered/ keeps its differences: they are
-    what will be applied. Schemas change with gangplan alone, and nobody reads them line by line."""
+    """Write .gitattributes: line ends, how Git merges rendered/, and what reviewers see collapsed.
+
+    rendered/ keeps its diffs, because they show what will be applied. Schemas change only with gangplan, and
+    are not reviewed line by line.
+    """
     generated = "gitlab-generated" if answers.forge == "gitlab" else "linguist-generated=true"
     return (
         "# The same bytes on every machine: gangplan compares rendered/ byte by byte.\n"
@@ -162,7 +165,7 @@ def _attributes(answers: Answers) -> str:
 
 
 def _hooks(folder: str) -> str:
-    """The hooks of pre-commit, which runs them at the top of the repository and names files from there."""
+    """Render the hooks of pre-commit, which runs at the top of the repository and names files from there."""
     at = f" -C {shlex.quote(folder)}" if folder else ""
     top = f"^{re.escape(folder)}/" if folder else "^"
     inputs = "|".join(READ)
@@ -178,7 +181,7 @@ def _hooks(folder: str) -> str:
 
 
 def _delivery(answers: Answers) -> dict[str, str]:
-    """gangplan.yaml: what `gangplan gitops write` makes of the workspace, if there is anything."""
+    """Write gangplan.yaml, from which `gangplan gitops write` works; nothing if no engine is chosen."""
     needs = {
         "repo": answers.repository,
         "branch": "" if answers.branch == BRANCH else answers.branch,
@@ -187,7 +190,7 @@ def _delivery(answers: Answers) -> dict[str, str]:
     }
     engines = [one for one in (answers.sync, answers.forge) if one != "none"]
     if not answers.prefix or is_folder(answers.prefix):
-        engines.append("codeowners")  # its patterns have no quotes
+        engines.append("codeowners")  # its patterns cannot be quoted
     lines = [f"  {name}: {value}" for name, value in needs.items() if value]
     text = "\n".join(
         [_DELIVERY, *lines, "  engines:", *(f"    {one}: {_SETTINGS.get(one, '{}')}" for one in engines), ""]

@@ -1,4 +1,4 @@
-"""Which format a file of a workspace has: by its place, and for specs by its kind."""
+"""The format of a file in a workspace: from its path, and for specs from its kind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _PLACES = (
 
 
 def format_of(file: str, document: Document | None) -> str:
-    """The format of a file by its path from the root: `spec`, `sweep`, `team`, ... Raises UserError for none."""
+    """Return the format of a file by its path from the root: `spec`, `sweep`, `team`, ...
+
+    Raises UserError for a file of no format.
+    """
     kind = document.value.get("kind") if document is not None and isinstance(document.value, dict) else None
     for pattern, name in _PLACES:
         if re.fullmatch(pattern, file):
@@ -36,5 +39,5 @@ def format_of(file: str, document: Document | None) -> str:
 
 
 def model_of(format: str) -> type[Strict]:
-    """The model of a format."""
+    """Return the model of a format."""
     return models()[format]

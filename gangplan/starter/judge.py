@@ -1,4 +1,4 @@
-"""What gangplan says about a file as it would be, and which of that is new."""
+"""What gangplan would report about a changed file, and which of that is new."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gangplan.starter.draft import drafted
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The runs that come of a file, what is found, and which errors there were not before."""
+    """The runs that a file leads to, the findings, and the errors that are new."""
 
     result: Result
     found: list[Finding]
@@ -27,8 +27,11 @@ class Judged:
 def judge(
     root: Path, file: str, before: str | None, after: str, is_spec: bool, users: Collection[str] = ()
 ) -> Judged:
-    """What comes of a file as if it were there. Of another file than a spec: what is found in it, and the errors
-    that the specs `users` and other files would have by it. `before` is None for a file that is new."""
+    """Check a workspace as if the file had the text `after`.
+
+    For a file that is not a spec: what is found in it, and the errors that it would cause in the specs
+    `users` and other files. `before` is None for a new file.
+    """
     result, found = _looked(root, file, after, is_spec, users)
     own = [one for one in found if is_spec or one.where.file == file]
     others = [one for one in found if one.is_error and one not in own]
@@ -37,7 +40,7 @@ def judge(
         return Judged(result, own, errors)
     known = _looked(root, file, before, is_spec, users)[1]
     old = {(one.rule, one.message) for one in known if is_spec or one.where.file == file}
-    # Amounts in an error of others may change with the file: it is the same error.
+    # Amounts in an error of another file may change with this one: it is the same error.
     theirs = {_without_amounts(one) for one in known}
     others = [one for one in others if _without_amounts(one) not in theirs]
     errors = [one for one in errors if before is None or (one.rule, one.message) not in old]
@@ -47,7 +50,7 @@ def judge(
 def _looked(
     root: Path, file: str, text: str | None, is_spec: bool, users: Collection[str]
 ) -> tuple[Result, list[Finding]]:
-    """What is found with a file as it would be; None for without it."""
+    """Return the result and findings with a file as it would be, or without it if `text` is None."""
     with drafted(root, {} if text is None else {file: text}, users) as draft:
         result = preview(Request(draft, specs=(file,) if is_spec else (), engine="serial"))
     found = [one for one in result.findings if one.rule != WORKSPACE_EMPTY or one.where.file != SPECS]

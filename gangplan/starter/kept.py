@@ -1,16 +1,16 @@
-"""Files that were there before a new workspace, and what they lack for it."""
+"""Files that existed before a new workspace, and what they lack for it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-# Files of lines that can stand beside those of somebody else.
+# Files whose lines can be added to those of somebody else.
 _OF_LINES = (".gitignore", ".gitattributes")
 
 
 def kept_lines(root: Path, files: Mapping[str, str], there: Sequence[str]) -> list[str]:
-    """What to say about files that stay as they are; of some, the lines to add."""
+    """Return messages about files that stay as they are, with the lines to add to some of them."""
     said = []
     for path in there:
         lacking = _lacking(root / path, files[path]) if path in _OF_LINES else []
@@ -23,10 +23,10 @@ def kept_lines(root: Path, files: Mapping[str, str], there: Sequence[str]) -> li
 
 
 def _lacking(path: Path, text: str) -> list[str]:
-    """The lines of a text that a file has not, comments and slashes at the ends aside."""
+    """Return the lines of a text that a file lacks, ignoring comments and slashes at the ends."""
     try:
         own = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:  # a link that leads nowhere
+    except OSError:  # a broken link
         own = []
     known = {_plain(line) for line in own}
     return [line for line in text.splitlines() if line and line[0] != "#" and _plain(line) not in known]

@@ -1,4 +1,4 @@
-"""A file that is to be written: what it would be, whether it may be there, and what gangplan says about it."""
+"""A file that is to be written: its text, whether it may exist, and what gangplan would report about it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from gangplan.starter.text import file_text
 from gangplan.starter.values import Given, Values, nested
 from gangplan.workspace import CATALOG, nearest
 
-# A job that is tried with a new image: its name, and for how many teams at most.
+# The name of a job that tries out a new image, and the largest number of teams that it is tried for.
 _TRY, _TRIED = "gangplan-try", 20
 
 
 @dataclass(frozen=True, slots=True)
 class New:
-    """What is to be written: the kind, its name, for a job its team, and the texts of the fields by flag."""
+    """What is to be written: the kind, its name, the team of a job, and the texts of the fields by flag."""
 
     kind: str
     root: Path
@@ -40,7 +40,7 @@ class New:
 
     @property
     def file(self) -> str:
-        """The file that it is in."""
+        """The path of the file."""
         return {
             "job": f"specs/{self.team}/{self.name}.yaml",
             "team": f"specs/{self.name}/team.yaml",
@@ -51,7 +51,7 @@ class New:
 
     @property
     def values(self) -> Values:
-        """The values of the fields. Raises UserError for a text that cannot be one."""
+        """The values of the fields. Raises UserError for an invalid text."""
         values = nested(fields_of(self.kind), self.given)
         if self.kind == "job" and "parameters" in values:
             from gangplan.starter.parameters import templates_of, typed, types_of  # few jobs have a template
@@ -62,7 +62,7 @@ class New:
         return values
 
     def text(self) -> bytes:
-        """The file as it would be. Raises UserError."""
+        """Return the file as it would be. Raises UserError."""
         if self.kind != "image":
             return file_text(self.kind, self.values, self.root, self.file).encode()
         path = self.root / CATALOG
@@ -74,7 +74,7 @@ class New:
 
 
 def check(wanted: New, may_exist: bool = False) -> None:
-    """Refuse a name that cannot be one, and one that is taken unless it may be. Raises UserError."""
+    """Refuse an invalid name, and one that is taken unless it may exist. Raises UserError."""
     check_name(wanted.kind, wanted.name)
     if wanted.kind == "job":
         teams = sorted(path.parent.name for path in wanted.root.glob(f"{SPECS}/*/team.yaml"))
@@ -85,7 +85,7 @@ def check(wanted: New, may_exist: bool = False) -> None:
 
 
 def judged(wanted: New, data: bytes) -> tuple[Result, list[Finding]]:
-    """What the whole of gangplan says about the file, as if it were there."""
+    """Return the result and findings of a check as if the file existed."""
     with drafted(wanted.root, {wanted.file: data.decode()}) as draft:
         named = (wanted.file,) if wanted.kind == "job" else ()
         result = preview(Request(draft, specs=named, engine="serial"))
@@ -93,15 +93,15 @@ def judged(wanted: New, data: bytes) -> tuple[Result, list[Finding]]:
     if wanted.kind == "image":
         about += [one for one in _unusable(wanted, data) if one not in about]
     if wanted.kind != "job":
-        # Others' files may have their faults; they are told where they are checked.
+        # Other files may have faults of their own; these are reported when those files are checked.
         about = [one for one in about if one.where.file == wanted.file]
     return result, about
 
 
 def _unusable(wanted: New, data: bytes) -> list[Finding]:
-    """Why no team could run a job with a new image, at its entry; empty where one could.
+    """Return why no team could run a job with a new image, at its entry; empty if one could.
 
-    What others would have to allow, such as a registry, is a warning: the entry may come first.
+    What others would have to allow, such as a registry, is a warning, because the entry may be added first.
     """
     from gangplan.resolve.image_checks import ABOUT_IMAGES  # only new images need it
 

@@ -1,4 +1,4 @@
-"""Texts for parameters of a template in, their values out: of the types that the template declares."""
+"""Parameters of a template: from texts to values of the types that the template declares."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from gangplan.starter.values import Written
 
 
 def typed(texts: Mapping[str, str], types: Mapping[str, str]) -> dict[str, Any]:
-    """The values as the file says them: a number as it was typed; text in quotes where it reads as anything else.
+    """Return the values as the file has them: a number as it was typed; text in quotes if it reads as
+    anything else.
 
-    A text that is no value of its type stays a text, and the rules say what is wrong with it.
+    A text that is not a value of its type stays a text, and the rules report what is wrong with it.
     """
     return {name: _typed(text, types.get(name)) for name, text in texts.items()}
 
@@ -33,7 +34,7 @@ def _typed(text: str, type: str | None) -> Any:
 
 
 def templates_of(root: Path, team: str) -> Templates:
-    """The templates that specs of a team may name."""
+    """Read the templates that specs of a team may name."""
     folder = root / SPECS / team / "templates"
     files = ((path.relative_to(root).as_posix(), path) for path in sorted(folder.rglob("*.yaml")))
     own = [(file, team) for file, path in files if path.is_file() and is_template(file, path.read_bytes())]
@@ -41,7 +42,8 @@ def templates_of(root: Path, team: str) -> Templates:
 
 
 def types_of(templates: Templates, team: str, label: str) -> dict[str, str]:
-    """The parameters of a template and of what it extends, with their types; none for a template that is not there."""
+    """Return the types of the parameters of a template and of what it extends; empty if the template does not
+    exist."""
     chain: list[TemplateFile] = []
     while label and len(chain) <= MOST_LAYERS:
         version = label.partition("@")[2]

@@ -1,4 +1,4 @@
-"""The README of a new workspace: what is where, the first steps of whoever made it, and the first of a user."""
+"""The README of a new workspace: what is where, the first steps of its owner, and those of a user."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _ENGINES = {"argocd": "Argo CD", "flux": "Flux"}
 
 
 def readme(answers: Answers) -> str:
-    """The text, in Markdown."""
+    """Write the README in Markdown."""
     folders = [
         ("`specs/<team>/`", "the jobs of each team, one file each, and `team.yaml`", "the team"),
         ("`overlays/<cluster>/`", "versions, node pools, quotas of each cluster", "platform"),
@@ -45,7 +45,7 @@ def readme(answers: Answers) -> str:
 
 
 def _steps(answers: Answers) -> tuple[str, ...]:
-    """Five steps from the new folder to a run."""
+    """Return five steps from the new folder to a run."""
     files = " and ".join(f"`overlays/{name}/cluster.yaml`" for name in answers.clusters)
     task = "Add quotas to what was seen, in" if answers.seen else "State versions, node pools and quotas in"
     state = (

@@ -1,4 +1,4 @@
-"""Changes of a file in; its text with them out, each value written as the format of the file takes it."""
+"""Changing fields of a file: each value is written as the format of the file takes it."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from gangplan.spec.base import Strict
 from gangplan.spec.blocks import block_of
 from gangplan.spec.load import parse
 
-# Text that is in quotes already, so that whoever typed it means text.
+# Text that is already in quotes, so the user means text.
 _QUOTED = re.compile(r"\"[^\"\\]*\"|'[^']*'")
 
 
 def with_changes(
     text: str, file: str, model: type[Strict], changes: Sequence[Change], types: Mapping[str, str]
 ) -> str:
-    """The text with all changes made. `types` are those of the parameters of the spec's template.
+    """Return the text with all changes made. `types` are those of the parameters of the spec's template.
 
-    A value is YAML where the field takes that, else text, else a list with commas. Raises UserError where a change
-    cannot be made.
+    A value is written as YAML if the field takes that, else as text, else as a list split at commas. Raises
+    UserError if a change cannot be made.
     """
     for change in changes:
         _check_known(change, model)
@@ -46,7 +46,7 @@ def with_changes(
 
 
 def _orders(model: type[BaseModel] | None, path: Sequence[str | int]) -> Iterator[list[str]]:
-    """The fields of the format in their order, for each level that a path leads through."""
+    """Yield the fields of the format in their order, for each level of a path."""
     for step in path:
         if model is None:
             return
@@ -56,7 +56,7 @@ def _orders(model: type[BaseModel] | None, path: Sequence[str | int]) -> Iterato
 
 
 def _check_known(change: Change, model: type[Strict]) -> None:
-    """Refuse a field that the format has not, with the one that was probably meant. Raises UserError."""
+    """Refuse a field that the format does not have, and name the likely one. Raises UserError."""
     if change.text is None or any(isinstance(step, int) for step in change.path):
         return
     written = "1"
@@ -67,14 +67,14 @@ def _check_known(change: Change, model: type[Strict]) -> None:
     for one in findings:
         if one.rule == SPEC_UNKNOWN_FIELD:
             meant = one.clue.meant
-            is_field = meant.isalpha()  # neither one of a block, nor several
+            is_field = meant.isalpha()  # neither inside a block, nor several fields
             name = ".".join([*map(str, change.path[:-1]), meant])
             help = f"Write --set {name}={change.text}" if is_field else one.help
             raise UserError(f"{change.typed}: {one.message}", help)
 
 
 def _wrong(text: str, file: str, model: type[Strict]) -> set[tuple[Rule, str]]:
-    """What the format says against a text, wherever it stands."""
+    """Return the rules and messages of a text's findings, wherever they are."""
     document, findings = load(text.encode(), file)
     if document is not None:
         findings = parse(model, document)[1]
@@ -82,7 +82,7 @@ def _wrong(text: str, file: str, model: type[Strict]) -> set[tuple[Rule, str]]:
 
 
 def _spellings(change: Change, text: str, file: str, types: Mapping[str, str]) -> Iterator[str]:
-    """How a value may be written, the likeliest first."""
+    """Yield the ways in which a value may be written, the likeliest first."""
     typed = (change.text or "").strip()
     as_text = scalar(change.text or "")
     try:
@@ -113,7 +113,7 @@ def _as_list(typed: str) -> str:
 
 
 def _is_number_in_quotes(text: str, file: str, change: Change) -> bool:
-    """Whether the field holds text that would be something else without its quotes: "1", "yes"."""
+    """Return whether the field holds text that would not be text without its quotes: "1", "yes"."""
     document: Document | None = load(text.encode(), file)[0]
     if document is None or not document.is_quoted(change.path):
         return False

@@ -1,4 +1,5 @@
-"""A sweep from a job's file: its fields as the template, with a placeholder for each parameter in its command."""
+"""A sweep from a job's file: its fields become the template, with a placeholder in the command for each
+parameter."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _FIELD = re.compile(r"^([A-Za-z]+)[ \t]*:", re.MULTILINE)
 
 
 def parameters_of(given: Sequence[str]) -> dict[str, list[str]]:
-    """`lr=1e-4,3e-4` as a name and its values. Raises UserError."""
+    """Parse texts such as `lr=1e-4,3e-4` into names and values. Raises UserError."""
     found: dict[str, list[str]] = {}
     for text in given:
         name, equals, values = text.partition("=")
@@ -29,9 +30,9 @@ def parameters_of(given: Sequence[str]) -> dict[str, list[str]]:
 
 
 def sweep_text(job: bytes, file: str, parameters: Parameters, at_once: int, head: str) -> str:
-    """The text of a sweep of a job; `head` is what begins it. Comments stay, but for those in the command.
+    """Write a sweep of a job after the text `head`. Comments are kept, except those in the command.
 
-    Raises UserError for a job that cannot be read, or whose fields are no lines of their own.
+    Raises UserError for a job that cannot be read, or whose fields do not each start on a line of their own.
     """
     document, findings = load(job, file)
     if document is None or not isinstance(document.value, dict) or findings:
@@ -57,7 +58,10 @@ def sweep_text(job: bytes, file: str, parameters: Parameters, at_once: int, head
 
 
 def _blocks(text: str, document: Document, parameters: Parameters) -> list[str]:
-    """The fields of a job, each indented, with the comments above them; of one by template, its parameters too."""
+    """Return the fields of a job, each indented, with the comments above them.
+
+    A job from a template gets the parameters of the sweep, too.
+    """
     starts = [(match.start(), match[1]) for match in _FIELD.finditer(text)]
     ends = [start for start, _ in starts[1:]] + [len(text)]
     found = []
@@ -79,14 +83,14 @@ def _blocks(text: str, document: Document, parameters: Parameters) -> list[str]:
 
 
 def _template(block: str, document: Document, parameters: Parameters) -> str:
-    """The parameters of a job by template that says no command: each one that is tried has a placeholder."""
+    """Put placeholders into the parameters of a job that takes its command from a template."""
     for name in parameters:
         block = edited(block, document.file, ("parameters", name), f'"{_placeholder(name)}"')
     return block
 
 
 def _command(document: Document, parameters: Parameters) -> str:
-    """The command, in which each parameter has a placeholder: in the place of its value, or at the end."""
+    """Put a placeholder for each parameter into the command: in place of its value, or at the end."""
     value = document.value["command"]
     if not isinstance(value, list):
         words = "".join(f" --{name}={_placeholder(name)}" for name in parameters)
@@ -109,7 +113,7 @@ def _placeholder(name: str) -> str:
 
 
 def _value(text: str) -> str:
-    """A value as YAML: as it is, where that is one scalar with this text."""
+    """Write a value as YAML: unchanged if it is one scalar with this text."""
     document, _ = load(f"[{text}]\n".encode(), "value")
     is_plain = document is not None and len(document.value) == 1 and document.text((0,)) == text
     return text if is_plain else scalar(text)

@@ -1,4 +1,4 @@
-"""Values in, the text of a new file out, as people write it: short, in the order of the format."""
+"""The text of a new file from its values, as people write it: short, in the order of the format."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ KINDS = {
     "image": "ImageCatalog",
     "waiver": "Waiver",
 }
-# Where schemas for editors are: those that `init` writes, and those of gangplan's own repository.
+# Folders of schemas for editors: the one that `init` writes, and the one of gangplan's own repository.
 _SCHEMAS = (".vscode/schemas", "docs/schema")
-# Characters of a line, comments aside.
+# The most characters of a line, without comments.
 _WIDEST = 100
 
 
 def file_text(kind: str, values: Mapping[str, Any], root: Path | None, file: str) -> str:
-    """The whole file: the schema for editors where the workspace has it, version, kind, and the values."""
+    """Write the whole file: the schema for editors if the workspace has it, version, kind, and the values."""
     head = {"apiVersion": "gangplan.dev/v1", "kind": KINDS[kind]}
     return (modeline(kind, root, file) if root else "") + block_text({**head, **values})
 
 
 def block_text(values: Mapping[str, Any], indent: str = "") -> str:
-    """A mapping as block YAML; what fits into a line is written in one."""
+    """Write a mapping as block YAML; what fits on one line is written on one."""
     return "".join(_entry(name, value, indent) for name, value in values.items())
 
 
 def modeline(kind: str, root: Path, file: str) -> str:
-    """The first line, which names the schema for editors; empty where the workspace has none."""
+    """Write the first line, which names the schema for editors; empty if the workspace has none."""
     for folder in _SCHEMAS:
         schema = root / folder / f"{FORMATS.get(kind, kind)}.json"
         if schema.is_file():
@@ -68,7 +68,7 @@ def _items(values: list[Any], indent: str) -> str:
 
 
 def _literal(value: Any, indent: str) -> str:
-    """A text of several lines as an entry that keeps them; empty where it cannot be written so."""
+    """Write a text of several lines as an entry that keeps them; empty if that is not possible."""
     if not isinstance(value, str) or "\n" not in value.rstrip("\n") or value.endswith("\n\n"):
         return ""
     lines = value.removesuffix("\n").split("\n")

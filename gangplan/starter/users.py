@@ -1,4 +1,4 @@
-"""The specs that depend on a file which is no spec: on a cluster, a team, the catalog, a template or a waiver."""
+"""The specs that depend on another file: on a cluster, a team, the catalog, a template or a waiver."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from gangplan.source import MOST_BYTES, load
 from gangplan.spec.listing import FILES_FOLDER
 from gangplan.workspace import OVERLAYS, SPECS
 
-# So many specs are judged within two seconds on one core, before and after a change.
+# That many specs are judged within two seconds on one core, before and after a change.
 MOST = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """Specs to judge with a file, by their paths, and how many more there are that nobody looks at."""
+    """Specs to judge with a file, by their paths, and the number of others that are not looked at."""
 
     files: tuple[str, ...] = ()
     left: int = 0
 
 
 def users_of(root: Path, file: str, format: str, before: str, after: str) -> Users:
-    """The specs that may depend on what changes in a file; of a large workspace some of each team."""
+    """Find the specs that may depend on what changes in a file; in a large workspace, some of each team."""
     found = _specs(root, file, format, before, after)
     if format == "template":
         found = {one: data for one, data in found.items() if b"template:" in data}
     elif format == "catalog" and len(found) > MOST:
         names = "|".join(map(re.escape, _changed(file, before, after, "images")))
-        # Where the file says no image, a template or the team's defaults do.
+        # Without an image in the file, a template or the team's defaults name it.
         named = re.compile(rf"\b(?:{names})\b|\btemplate:".encode())
         found = {one: data for one, data in found.items() if named.search(data) or b"image:" not in data}
     seen: Counter[str] = Counter()
@@ -45,7 +45,7 @@ def users_of(root: Path, file: str, format: str, before: str, after: str) -> Use
 
 
 def _specs(root: Path, file: str, format: str, before: str, after: str) -> dict[str, bytes]:
-    """The spec files of the teams that a file is for, with their bytes; links and what is too large aside."""
+    """Read the spec files of the teams that a file is for, except links and files that are too large."""
     parts = file.split("/")
     teams = [path.name for path in sorted((root / SPECS).glob("*")) if path.is_dir()]
     if parts[0] == SPECS:
@@ -68,7 +68,7 @@ def _specs(root: Path, file: str, format: str, before: str, after: str) -> dict[
 
 
 def _changed(file: str, before: str, after: str, block: str) -> list[str]:
-    """The entries of a block that two texts of a file have differently."""
+    """Return the entries of a block that differ between two texts of a file."""
     old, new = _block(file, before, block), _block(file, after, block)
     return sorted(str(name) for name in {*old, *new} if old.get(name) != new.get(name))
 

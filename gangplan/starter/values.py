@@ -1,4 +1,4 @@
-"""Texts of flags in, values of fields out: what a person typed, as the file would say it."""
+"""Values of fields from texts of flags: what a person typed, as the file would have it."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ Values = dict[str, Any]
 # What a flag gives: nothing, a truth value, one text, or several.
 Given = bool | str | Sequence[str] | None
 _NUMBERS = {"integer", "number"}
-# A program or file by its path from here, which YAML takes for text as it is.
+# The path of a program or file from here, which YAML takes for text as it is.
 _BESIDE = re.compile(r"\.\.?/[A-Za-z0-9_./-]*[A-Za-z0-9_]")
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A scalar that stands in a file as it was typed, such as the number 1e-4."""
+    """A scalar that is written in a file as it was typed, such as the number 1e-4."""
 
     text: str
 
 
 def nested(fields: Iterable[NewField], given: Mapping[str, Given]) -> Values:
-    """The values of a file, from the texts of its flags by their names; blocks stand in the order of the fields.
+    """Return the values of a file from the texts of its flags; blocks are in the order of the fields.
 
     Raises UserError for a text that cannot be the value of its flag.
     """
@@ -47,7 +47,7 @@ def nested(fields: Iterable[NewField], given: Mapping[str, Given]) -> Values:
 
 
 def value_of(field: NewField, given: Given) -> Any:
-    """The value of one field. Raises UserError."""
+    """Return the value of one field. Raises UserError."""
     if isinstance(given, bool):
         return given
     texts = [given] if isinstance(given, str) else list(given or ())
@@ -68,30 +68,30 @@ def value_of(field: NewField, given: Given) -> Any:
 
 
 def _is_text(field: NewField, text: str) -> bool:
-    """Whether an entry that may be a text or a block is a text."""
+    """Return whether an entry that may be a text or a block is a text."""
     return "string" in field.types and not text.lstrip().startswith("{")
 
 
 def _parts(field: NewField, text: str) -> list[str]:
-    """Entries of a list, which may be given at once: a,b."""
+    """Split the entries of a list, which may be given at once: a,b."""
     return [text] if has_commas(field) else text.split(",")
 
 
 def _entries(field: NewField, text: str) -> list[str]:
-    """Entries of a map, which may be given at once: a=1,b=2. A value may hold commas."""
+    """Split the entries of a map, which may be given at once: a=1,b=2. A value may contain commas."""
     parts = [part.strip() for part in text.split(",")] if field.shape == "map" else [text]
     return parts if all("=" in part for part in parts) else [text]
 
 
 def has_commas(field: NewField) -> bool:
-    """Whether an entry of a list may hold commas, as the names of groups in a directory do."""
+    """Return whether an entry of a list may contain commas, as the names of groups in a directory do."""
     return re.search(r"group|flags", field.flag) is not None
 
 
 def words_of(text: str) -> list[str | int] | str:
-    """A command as a list of words, as a shell would read it or as YAML has it: [python, train.py].
+    """Parse a command into a list of words, as a shell would, or as YAML: [python, train.py].
 
-    As it is where it is neither.
+    A text that is neither is returned unchanged.
     """
     if text.lstrip().startswith("[") and text.rstrip().endswith("]"):
         document, _ = load(f"words: {text}".encode(), "command")
@@ -111,12 +111,13 @@ def words_of(text: str) -> list[str | int] | str:
 
 
 def _word(text: str) -> str | int:
-    """A word of a command, or a variable's value: a usual number needs no quotes, for formats keep its text."""
+    """Return a word of a command, or a variable's value. A common number needs no quotes, because formats
+    keep its text."""
     return int(text) if re.fullmatch(r"0|[1-9][0-9]{0,15}", text) else text
 
 
 def _scalar(field: NewField, text: str) -> Any:
-    """A number or a truth value where the field takes one, else the text itself."""
+    """Return a number or a truth value if the field takes one, else the text itself."""
     kinds = set(field.types)
     if field.path in TEXT_PARENTS:
         return _word(text)
@@ -148,7 +149,7 @@ def _pair(field: NewField, text: str) -> tuple[str, str]:
 
 
 def _block(field: NewField, text: str) -> Any:
-    """A value written as YAML, such as {count: 4, cpu: 30}."""
+    """Read a value written as YAML, such as {count: 4, cpu: 30}. Raises UserError."""
     try:
         documents = load_objects(f"value: {text}\n") if "\n" not in text else []
     except ManifestError:
@@ -170,7 +171,7 @@ def _block(field: NewField, text: str) -> Any:
 
 
 def flow(value: Any) -> str:
-    """A value as flow YAML on one line."""
+    """Write a value as flow YAML on one line."""
     from gangplan.objects import scalar
 
     if isinstance(value, Written):

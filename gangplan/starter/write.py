@@ -1,4 +1,4 @@
-"""New files on disk: all of them or none, and never over what is there."""
+"""Writing new files: all of them or none, and never over existing ones."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from gangplan.errors import UserError, refusal
 
 
 def existing(root: Path, files: Mapping[str, str]) -> list[str]:
-    """Those of the files that are there already, links that lead nowhere included."""
+    """Return the files that exist already, including broken links."""
     return sorted(path for path in files if os.path.lexists(root / path))
 
 
 def write_new(root: Path, files: Mapping[str, str]) -> None:
-    """Write all files below `root`, which is created; on any failure none stays, nor a folder made for them.
+    """Write all files below `root`, which is created; on any failure, no file stays, nor a folder made for
+    them.
 
-    Raises UserError where a file exists or a folder on the way is none, ToolError when the system refuses.
+    Raises UserError if a file exists or a folder on the way is not a folder, ToolError if the system refuses.
     """
     files_made: list[Path] = []
     folders_made: list[Path] = []
@@ -45,19 +46,22 @@ def write_new(root: Path, files: Mapping[str, str]) -> None:
 
 
 def replace_file(target: Path, data: bytes) -> None:
-    """Put bytes in the place of a file at once, with the rights that the file has. Raises OSError."""
+    """Replace the bytes of a file atomically, and keep its permissions. Raises OSError."""
     aside = target.with_name(f".gangplan.{os.getpid()}")
     try:
         aside.write_bytes(data)
         aside.chmod(target.stat().st_mode & 0o7777)
         os.replace(aside, target)
     finally:
-        with suppress(OSError):  # a read-only file system refuses this, too, and hides why
+        with suppress(OSError):  # on a read-only file system this fails, too, and would hide why
             aside.unlink()
 
 
 def _make_folder(folder: Path, root: Path, made: list[Path]) -> None:
-    """The folder and those above it. A link on the way below `root` could lead anywhere, so it is refused."""
+    """Create a folder and those above it. Raises UserError.
+
+    A link on the way below `root` could lead anywhere, so it is refused.
+    """
     missing: list[Path] = []
     while not os.path.lexists(folder):
         missing.append(folder)

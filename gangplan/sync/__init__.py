@@ -1,1 +1,1 @@
-"""rendered/ applied to a cluster by gangplan itself, where no Argo CD and no Flux does it."""
+"""Applying rendered/ to a cluster with gangplan itself, where neither Argo CD nor Flux does it."""

@@ -1,4 +1,4 @@
-"""What was applied to a cluster, and of which commit: a ConfigMap, written before and after each sync."""
+"""What was applied to a cluster, and from which commit: a ConfigMap, written before and after each sync."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OBJECTS = "objects.json.gz"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Entry:
-    """An object, and the unit that is pruned together (see `tree.Group`)."""
+    """An object, and the unit that it is pruned with (see `tree.Group`)."""
 
     unit: str
     ref: Ref
@@ -36,17 +36,17 @@ class Inventory:
 
     @property
     def path(self) -> str:
-        """Where the API server has it."""
+        """The path of the ConfigMap in the API."""
         return f"/api/v1/namespaces/{self.namespace}/configmaps/{self.name}"
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the ConfigMap."""
         return f"gangplan-inventory-{self.cluster}"
 
 
 def read(writer: Writer, cluster: str, namespace: str) -> Inventory:
-    """The inventory of a cluster. Raises ToolError, also for one that somebody broke."""
+    """Read the inventory of a cluster. Raises ToolError, also if the ConfigMap is damaged."""
     empty = Inventory(cluster, namespace)
     body = writer.find(empty.path)
     if body is None:
@@ -65,9 +65,9 @@ def read(writer: Writer, cluster: str, namespace: str) -> Inventory:
 
 
 def write(writer: Writer, before: Inventory, revision: str, entries: Iterable[Entry]) -> Inventory:
-    """Write it in place of the one that was read; the new one.
+    """Write an inventory in place of the one that was read, and return it.
 
-    Raises ToolError, also where another sync has written it since or the namespace is not there.
+    Raises ToolError, also if another sync has written it since, or the namespace does not exist.
     """
     kept = frozenset(entries)
     body = {
@@ -99,7 +99,10 @@ def write(writer: Writer, before: Inventory, revision: str, entries: Iterable[En
 
 
 def _packed(entries: Iterable[Entry]) -> str:
-    """A ConfigMap takes 1 MiB, which is some 100 000 objects in this form."""
+    """Pack entries as compressed JSON.
+
+    A ConfigMap holds at most 1 MiB, which is about 100 000 objects in this form.
+    """
     rows = [
         [one.unit, one.ref.api_version, one.ref.kind, one.ref.namespace, one.ref.name]
         for one in sorted(entries)

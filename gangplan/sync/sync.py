@@ -1,9 +1,9 @@
-"""One sync of a cluster: what Git has is applied, and what left Git is pruned.
+"""One sync of a cluster: apply what Git has, and prune what left Git.
 
-Parts come one after the other, because queues and policies must be in force before what needs them. In a
-part, groups do not wait for each other: a fault of one team stops no other. What is refused is tried again
-for half a minute, since controllers and webhooks learn of an object later than the API server
-(Trainer refuses a run until its cache has the runtime).
+Parts come one after the other, because queues and policies must be in force before what needs them. Within a
+part, groups do not wait for each other: a fault of one team stops no other. Refused objects are tried again
+for half a minute, because controllers and webhooks learn of an object later than the API server (Trainer
+refuses a run until its cache has the runtime).
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from gangplan.sync.inventory import Entry, Inventory
 from gangplan.sync.tree import PARTS, Group, Item, Way, guards_of, is_record, wave_of
 from gangplan.sync.writer import Writer
 
-#: Requests at once: as many as a browser opens to one server.
+#: Requests at once: as many as a browser makes to one server.
 _AT_ONCE = 6
-#: Seconds before each time that refused groups are tried.
+#: Seconds to wait before each attempt to apply refused groups.
 PAUSES_S = (0, 1, 2, 4, 8, 15)
-#: Seconds for which a run may take to go, before its record takes its place.
+#: Seconds that the deletion of a run may take, before its record replaces it.
 _GOES_S = 120
 _OURS = ("app.kubernetes.io/managed-by", "gangplan")
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An object, and what the API server said of it."""
+    """An object, and why the API server refused it."""
 
     item: Item
     error: RefusedError
@@ -46,8 +46,8 @@ class Refused:
 class Outcome:
     """What a sync did: how many objects were `created`, `applied`, `replaced` or `left` as they are.
 
-    `untried` are units behind a part that failed. What left Git was `pruned`, is `kept` because it says so
-    itself or is not ours any more, or is `unconfirmed`: a person has to agree.
+    `untried` are units after a part that failed. What left Git was `pruned`, or is `kept` because it says so
+    itself or is no longer ours, or is `unconfirmed`: a person has to agree.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -67,14 +67,14 @@ def sync(
     blocked: Collection[str] = (),
     pause: Callable[[float], None] = time.sleep,
 ) -> Outcome:
-    """Apply the groups, then prune what the inventory has and they have not.
+    """Apply the groups, then prune what is in the inventory but not in them.
 
-    `is_confirmed`: what asks first is pruned, too. Of units that are `blocked` nothing is pruned, and nothing
-    that needs them is applied. Raises ToolError where the server cannot be asked, where
-    another sync has begun, and where a kind is not served.
+    With `is_confirmed`, objects that need confirmation are pruned, too. Nothing is pruned from units that are
+    `blocked`, and nothing that needs them is applied. Raises ToolError if the server cannot be reached, if
+    another sync has started, and if a kind is not served.
     """
     now = frozenset(Entry(group.unit, item.ref) for group in groups for item in group.items)
-    # Written first: a sync that is killed has applied nothing that the inventory does not have.
+    # Written first: a sync that is killed has applied nothing that the inventory does not list.
     begun = inventory.write(writer, before, before.revision, before.entries | now)
     work = _Sync(writer, Catalog(writer), Outcome(), pause)
     work.apply_all(groups, blocked)
@@ -105,7 +105,7 @@ class _Sync:
         return group in self._failed
 
     def apply_all(self, groups: Sequence[Group], blocked: Collection[str]) -> None:
-        """Each part, as far as what it needs is there."""
+        """Apply the parts in order, as far as what each needs was applied."""
         bad = {unit.partition("/")[2] for unit in blocked if not unit.startswith("runs/")}
         for part in PARTS:
             those = [group for group in groups if group.part == part]
@@ -122,7 +122,7 @@ class _Sync:
                     bad.add(group.team)
 
     def _part(self, groups: Sequence[Group]) -> list[Group]:
-        """The groups that are refused, also the last time."""
+        """Apply groups, with retries, and return those that are still refused at the last attempt."""
         pending, said = list(groups), {}
         for seconds in PAUSES_S:
             if not pending:
@@ -146,7 +146,7 @@ class _Sync:
         wave: int | None = None
         for item in group.items:
             if refused and item.wave != wave:
-                break  # what comes later needs it
+                break  # later waves need this one
             wave = item.wave
             try:
                 counts[self._item(item)] += 1
@@ -155,7 +155,7 @@ class _Sync:
         return counts, refused
 
     def _item(self, item: Item) -> str:
-        """What was done about one object."""
+        """Apply one object, and return what was done."""
         if item.way is Way.NEVER:
             return "left"
         path = self._path(item.body)
@@ -190,7 +190,7 @@ class _Sync:
         return served.path(body)
 
     def prune(self, entries: Sequence[Entry], is_confirmed: bool) -> list[Entry]:
-        """Delete what left Git, what comes last first; what stays in the inventory."""
+        """Delete what left Git, last waves first, and return the entries that stay in the inventory."""
         left, doomed = [], []
         for entry, path, live in self._living(entries):
             guards = guards_of(live)
@@ -214,7 +214,7 @@ class _Sync:
             meta = {"name": ref.name, **({"namespace": ref.namespace} if ref.namespace else {})}
             served = self.catalog.find({"apiVersion": ref.api_version, "kind": ref.kind})
             if served is None:
-                continue  # its kind is gone, and it with it
+                continue  # without its kind, the object is gone, too
             path = served.path({"metadata": meta})
             live = self.writer.find(path)
             if live is not None and not live["metadata"].get("deletionTimestamp"):

@@ -1,4 +1,4 @@
-"""What Git says that a cluster has: the files of its rendered tree, and how each object is to be applied."""
+"""What Git has for a cluster: the files of its rendered tree, and how each object is applied."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gangplan.records import dataclass
 from gangplan.source import load_objects
 from gangplan.workspace import RENDERED
 
-#: In this order: queues and policies, what is in the namespaces of teams, runs.
+#: In this order: queues and policies, then what is in the namespaces of teams, then runs.
 PARTS = ("platform", "tenants", "runs")
 
 
@@ -39,13 +39,13 @@ class Item:
 
     @property
     def ref(self) -> Ref:
-        """Which object it is."""
+        """The reference to the object."""
         return ref_of(self.body)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Objects that stop at the first wave in which one is refused: the platform, a team, or a run.
+    """Objects that stop at the first wave with a refused one: the platform, a team, or a run.
 
     `unit` is what is pruned together: `platform`, `tenants/TEAM` or `runs/TEAM`.
     """
@@ -60,14 +60,15 @@ class Group:
 
     @property
     def team(self) -> str:
-        """Whose it is; empty for the platform."""
+        """The team that it belongs to; empty for the platform."""
         return self.unit.partition("/")[2]
 
 
 def groups_of(root: Path, cluster: str, without: Collection[str] = ()) -> list[Group]:
-    """The groups of a cluster's tree in the order of its parts, without some files (paths below rendered/).
+    """Return the groups of a cluster's tree in the order of its parts, without some files (paths below
+    rendered/).
 
-    Raises ManifestError for a file that is no stream of objects, which `render --check` finds first.
+    Raises ManifestError for a file that is not a stream of objects, which `render --check` finds first.
     """
     top = root / RENDERED
     found: dict[tuple[str, str], list[Item]] = {}
@@ -82,7 +83,7 @@ def groups_of(root: Path, cluster: str, without: Collection[str] = ()) -> list[G
 
 
 def unit_of(path: str) -> str:
-    """The unit of a file by its path below rendered/."""
+    """Return the unit of a file, by its path below rendered/."""
     _, part, *rest = path.split("/")
     return part if part == "platform" or not rest else f"{part}/{rest[0]}"
 
@@ -97,12 +98,12 @@ def _place(item: Item) -> tuple[int, str, int]:
 
 
 def wave_of(body: Body) -> int:
-    """The sync wave of an object."""
+    """Return the sync wave of an object."""
     return int(_notes(body).get(syncing.WAVE) or 0)
 
 
 def way_of(body: Body) -> Way:
-    """How an object is applied, by what it tells engines."""
+    """Return how an object is applied, by its annotations for engines."""
     notes = _notes(body)
     if notes.get(syncing.HOOK) == syncing.SKIPPED:
         return Way.NEVER
@@ -114,12 +115,13 @@ def way_of(body: Body) -> Way:
 
 
 def is_record(body: Body) -> bool:
-    """Whether an object is of a run that is over (gitops/record.py)."""
+    """Return whether an object belongs to a run that is over (gitops/record.py)."""
     return bool(_notes(body).get(STATE) == STOPPED)
 
 
 def guards_of(body: Body) -> set[str]:
-    """What an object in a cluster says about being pruned: `Prune=false`, `Prune=confirm`, or nothing."""
+    """Return the options of an object in a cluster that limit pruning: `Prune=false`, `Prune=confirm`, or
+    none."""
     return {syncing.NEVER_PRUNED, syncing.ASKED_FIRST} & set(syncing.options_of(_notes(body)))
 
 

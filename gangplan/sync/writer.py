@@ -1,7 +1,7 @@
-"""A connection that may change a cluster: the only one of gangplan, and only `gangplan gitops sync` makes it.
+"""The only connection of gangplan that may change a cluster; only `gangplan gitops sync` opens it.
 
-Server-side apply as Argo CD and Flux use it, deletions of exactly the object that was looked at, and the
-ConfigMap of the inventory, which nobody else may have written in between.
+It can apply server-side as Argo CD and Flux do, delete exactly the object that was looked at, and write the
+ConfigMap of the inventory unless somebody else wrote it in between.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ _JSON = {"Content-Type": "application/json"}
 
 
 class Writer(Access):
-    """One API server, as the user of one context, or as the account of the pod."""
+    """A connection to one API server, as the user of one context, or as the account of the pod."""
 
     def apply(self, path: str, body: Mapping[str, Any]) -> bool:
-        """Apply an object, and take over fields that others own; whether it is new. Raises as `read` does."""
+        """Apply an object, taking over fields that others own, and return whether it is new. Raises as `read`
+        does."""
         query = {"fieldManager": MANAGER, "force": "true", "fieldValidation": "Strict"}
         return bool(self._send("PATCH", path, query, json.dumps(body), {"Content-Type": APPLY}).status == 201)
 
     def remove(self, path: str, uid: str) -> None:
-        """Delete the object that has this uid, with what it owns; none is there afterwards or it is going.
+        """Delete the object that has this uid, with what it owns. Afterwards it is gone or is being deleted.
 
         Raises as `read` does.
         """
@@ -32,13 +33,14 @@ class Writer(Access):
         try:
             self._send("DELETE", path, None, json.dumps(options), _JSON)
         except RefusedError as error:
-            if error.status not in (404, 409):  # it is gone, or another one has its name by now
+            if error.status not in (404, 409):  # it is gone, or another object has its name by now
                 raise
 
     def put(self, path: str, body: Mapping[str, Any], version: str) -> str:
-        """Write an object that had this resourceVersion, or that was not there (empty); the new one.
+        """Write an object that had this resourceVersion, or did not exist (empty), and return the new
+        version.
 
-        Raises RefusedError with status 409 where somebody was faster, and as `read` does.
+        Raises RefusedError with status 409 if somebody else wrote it first, and as `read` does.
         """
         if version:
             body = {**body, "metadata": {**body["metadata"], "resourceVersion": version}}
