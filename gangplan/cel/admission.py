@@ -1,7 +1,8 @@
-"""What expressions of admission policies may use: the variables that the API server declares.
+"""The variables that the API server declares for expressions of admission policies.
 
 Source: k8s.io/apiserver v0.34.4, pkg/admission/plugin/cel/compile.go and composition.go. `object`,
-`oldObject` and `params` are dyn there, whatever their schema (it only makes warnings in the policy's status).
+`oldObject` and `params` are dyn there, even with a schema (which only causes warnings in the policy's
+status).
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ NAMESPACE = ObjectType(
 AUTHORIZER = Type("kubernetes.authorization.Authorizer")
 RESOURCE_CHECK = Type("kubernetes.authorization.ResourceCheck")
 
-# Types that a variable of a policy keeps; every other one is dyn where `variables` is used.
+# Types that a policy's variable keeps; where `variables` is used, every other type is dyn.
 _KEPT = frozenset(
     (
         "bool",
@@ -107,12 +108,11 @@ _KEPT = frozenset(
 def variables(
     *, has_params: bool, has_authorizer: bool = True, composed: Mapping[str, Type] | None = None
 ) -> dict[str, Type]:
-    """The variables of a policy's expressions with their types.
+    """Return the variables of a policy's expressions with their types.
 
-    `has_params`: the policy names a paramKind; without one `params` is not declared. `has_authorizer`: false
-    in messageExpression, which the API server compiles without it (validating/plugin.go).
-    `composed` are the policy's own earlier variables with the types of their expressions, as
-    `composed_type` gives them.
+    `has_params`: the policy names a paramKind; without one, `params` is not declared. `has_authorizer`: false
+    in messageExpression, which the API server compiles without it (validating/plugin.go). `composed` are the
+    policy's own earlier variables with the types of their expressions, as `composed_type` returns them.
     """
     found: dict[str, Type] = {
         "object": DYN,
@@ -130,7 +130,8 @@ def variables(
 
 
 def composed_type(type_: Type) -> Type:
-    """The type of `variables.x` for an expression of a type: quantities, addresses, optionals become dyn."""
+    """Return the type of `variables.x` for an expression's type: quantities, addresses and optionals become
+    dyn."""
     if type_.name in _KEPT and type(type_) is Type:
         return type_
     if type_.name in ("list", "map"):
@@ -139,9 +140,10 @@ def composed_type(type_: Type) -> Type:
 
 
 def expressions_minor(server: int) -> int:
-    """The minor whose functions a server of Kubernetes 1.`server` takes in new policies: the one before.
+    """Return the minor whose functions a server of Kubernetes 1.`server` accepts in new policies: the one
+    before.
 
-    So that a server can be rolled back; stored policies may use all that the server has
+    So a server can be rolled back. Stored policies may use every function that the server has
     (k8s.io/apiserver v0.34.4, pkg/cel/environment/base.go: DefaultCompatibilityVersion).
     """
     return server - 1

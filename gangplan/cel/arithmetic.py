@@ -13,38 +13,41 @@ from gangplan.cel.numbers import INT_MAX, INT_MIN, UINT_MAX
 from gangplan.cel.operators import NO_OVERLOAD, NUMBERS, lacks
 from gangplan.cel.values import Duration, Timestamp, Uint
 
-# No object of a cluster has as many: etcd holds 1.5 MiB of one.
+# No object of a cluster has that many elements: etcd holds 1.5 MiB per object.
 MOST_ELEMENTS = 2_000_000
 
 
 def integer(value: int) -> int:
-    """An int within 64 bits."""
+    """Return an int that fits into 64 bits. Raises `EvalError` for any other."""
     if INT_MIN <= value <= INT_MAX:
         return value
     raise EvalError("integer overflow")
 
 
 def unsigned(value: int) -> Uint:
-    """A uint within 64 bits."""
+    """Return a uint that fits into 64 bits. Raises `EvalError` for any other."""
     if 0 <= value <= UINT_MAX:
         return Uint(value)
     raise EvalError("unsigned integer overflow")
 
 
 def joined(left: Sequence[object], right: Sequence[object]) -> list[object]:
-    """Two lists as one. cel-go keeps both and copies nothing, so its cost limit lets them double for ever."""
+    """Return two lists as one, within `MOST_ELEMENTS`.
+
+    cel-go copies neither list, so its cost limit lets lists double forever.
+    """
     check_length(len(left) + len(right))
     return [*left, *right]
 
 
 def check_length(count: int) -> None:
-    """Raises UnknownError for a list that would take all memory."""
+    """Raise `UnknownError` for a list that would fill the memory."""
     if count > MOST_ELEMENTS:
         raise UnknownError(f"a list of more than {MOST_ELEMENTS} elements is not followed offline")
 
 
 def add(left: object, right: object) -> object:
-    """`+` of numbers, texts, bytes, lists, durations and timestamps."""
+    """Return the sum of numbers, strings, bytes, lists, durations or timestamps."""
     one, other = type(left), type(right)
     if one is other:
         if one is int:
@@ -69,7 +72,7 @@ def add(left: object, right: object) -> object:
 
 
 def subtract(left: object, right: object) -> object:
-    """`-` of numbers, durations and timestamps."""
+    """Return the difference of numbers, durations or timestamps."""
     one, other = type(left), type(right)
     if one is other:
         if one is int:
@@ -90,7 +93,7 @@ def subtract(left: object, right: object) -> object:
 
 
 def multiply(left: object, right: object) -> object:
-    """`*` of two numbers of one kind."""
+    """Return the product of two numbers of one kind."""
     one = type(left)
     if one not in NUMBERS:
         raise lacks(left, "_*_")
@@ -103,7 +106,8 @@ def multiply(left: object, right: object) -> object:
 
 
 def divide(left: object, right: object) -> object:
-    """`/`: integers towards zero, doubles as IEEE 754."""
+    """Return the quotient of two numbers of one kind: integers round towards zero, doubles follow
+    IEEE 754."""
     one = type(left)
     if one not in NUMBERS:
         raise lacks(left, "_/_")
@@ -128,13 +132,13 @@ def _divide_doubles(left: float, right: float) -> float:
 
 
 def towards_zero(left: int, right: int) -> int:
-    """Division of Go: rounded towards zero."""
+    """Divide as Go does, rounding towards zero."""
     quotient = abs(left) // abs(right)
     return quotient if (left < 0) == (right < 0) else -quotient
 
 
 def modulo(left: object, right: object) -> object:
-    """`%` of two integers of one kind; the sign is the left one's."""
+    """Return the remainder of two integers of one kind, with the sign of the left one."""
     one = type(left)
     if one is not int and one is not Uint:
         raise lacks(left, "_%_")
@@ -149,7 +153,7 @@ def modulo(left: object, right: object) -> object:
 
 
 def negate(value: object) -> object:
-    """Unary `-`."""
+    """Return the value with the opposite sign."""
     if type(value) is int:
         return integer(-value)
     if type(value) is float:
@@ -162,7 +166,7 @@ def negate(value: object) -> object:
 
 
 def logical_not(value: object) -> bool:
-    """`!`."""
+    """Return the opposite of a boolean."""
     if value is True:
         return False
     if value is False:

@@ -1,11 +1,11 @@
-"""Expressions evaluated on an object so that what they ask of it is known: a way into a `QuestionTree`.
+"""Evaluate expressions on an object and record what they ask about it as a path in a `QuestionTree`.
 
-What comes from the object is a `Seen` value; the rest is plain and the same for every object of the tree. A
-function of seen values is not only evaluated but put down, to be evaluated for other objects too; where the
-way depends on an answer - a field that is there, a condition, the length of a list - a question is put down.
-So the way holds for every object with the same answers: no step of it looked at anything else.
+Values from the object are `Seen`; everything else is plain and the same for every object of the tree. A
+function of seen values is evaluated and also recorded, so that it can be evaluated for other objects.
+Wherever the path depends on an answer (a field that exists, a condition, the length of a list), a question is
+recorded. So the path holds for every object with the same answers: no step of it looked at anything else.
 
-Only ways without errors are put down: everything unusual ends with `StopError`, and the tree says `EVALUATE`
+Only paths without errors are recorded: anything unusual raises `StopError`, and the tree says `EVALUATE`
 there. The steps are those of closures.py and loops.py.
 """
 
@@ -51,17 +51,17 @@ from gangplan.cel.seen import (
 from gangplan.cel.values import NONE, Optional
 from gangplan.cel.way import Way
 
-# Beyond so many constants a loop asks for a value itself, not for what each constant says of it.
+# A loop over more constants than this asks which value it has, not what each constant says about it.
 MOST_CONSTANTS = 32
 
 
 class Asker(Way):
-    """Expressions evaluated on the values of a way."""
+    """The evaluation of expressions on the values of a path."""
 
     _is_long = False  # inside a loop over many constants
 
     def evaluate(self, program: Program, activation: Mapping[str, Any]) -> Any:
-        """The value of an expression, in which seen values may be. StopError."""
+        """Return the value of an expression, which may contain seen values. Raises `StopError`."""
         plan = program.plan
         frame: Frame = [None] * plan.size
         for slot, name in plan.variables:
@@ -71,7 +71,7 @@ class Asker(Way):
         return self._run(plan.root, frame)
 
     def truth(self, value: Any) -> bool:
-        """The value of a condition."""
+        """Return the value of a condition. Raises `StopError` if it is not a boolean."""
         if isinstance(value, Seen):
             read = value.read
             value = self.test(value.sources, lambda values: bool_of(read(values)), _bool_or_stop(value.value))
@@ -80,7 +80,7 @@ class Asker(Way):
         return value
 
     def _entries(self, value: Any) -> list[Any]:
-        """What a loop goes through."""
+        """Return the entries that a loop goes through."""
         if type(value) is dict or type(value) is list or type(value) is Made:
             return list(value)
         if not isinstance(value, Seen) or type(value.value) not in (list, dict):
@@ -173,7 +173,7 @@ class Asker(Way):
         return Optional(True, value) if optional else value
 
     def _selected(self, value: Any, key: Any) -> tuple[bool, Any]:
-        """Whether there is such an entry, and the entry."""
+        """Return whether an entry exists, and the entry."""
         if isinstance(value, Named):
             return True, value.get(key)
         if isinstance(value, Seen) and isinstance(key, str):
@@ -192,7 +192,7 @@ class Asker(Way):
         return select_if_present(value, checked_key(key))
 
     def _function_selected(self, value: Any, key: Any) -> tuple[bool, Any]:
-        """An entry of what a function made, or under a key that is seen."""
+        """Return whether an entry exists in a function's result or under a seen key, and the entry."""
         container, index = lifted(value), lifted(key)
         sources = union(container, index)
         read, read_key = container.read, index.read
@@ -213,7 +213,8 @@ class Asker(Way):
         )
 
     def _is_told(self, sources: tuple[int, ...]) -> bool:
-        """Whether it is asked which value this is: then what follows from it is no question any more."""
+        """Ask once which value this is, and return whether it is then known, so that nothing more need be
+        asked about it."""
         value = self.values[sources[0]]
         if len(sources) > 1 or type(value) not in EXACT:
             return False
@@ -240,7 +241,7 @@ class Asker(Way):
         return self._apply(plan.call, arguments)
 
     def _apply(self, call: Callable[..., Any], arguments: list[Any]) -> Any:
-        """A function of values: evaluated now, and again for every object that comes this way."""
+        """Apply a function to values, now and again for every object that takes this path."""
         if not any(map(is_mixed, arguments)):
             return call(*arguments)
         parts = [lifted(argument) for argument in arguments]

@@ -1,7 +1,7 @@
-"""The syntax tree of an expression, macros expanded as cel-go expands them.
+"""The syntax tree of an expression, with macros expanded as cel-go expands them.
 
 `offset` is the position in the text in code points. `id` numbers the nodes of one expression from 1, so that
-the checker's findings (type, chosen overloads, qualified names) can be kept beside the tree.
+the checker's findings (type, chosen overloads, qualified names) can be stored outside the tree.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gangplan.records import dataclass
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """What every node has."""
+    """The fields of every node."""
 
     id: int
     offset: int
@@ -28,7 +28,7 @@ class Literal(Node):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ident(Node):
-    """A name; a leading dot stays part of it."""
+    """A name, including a leading dot."""
 
     name: str
 
@@ -78,7 +78,7 @@ class MapNode(Node):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Struct(Node):
-    """`Name{field: value}`; admission policies can build no messages, the checker says so."""
+    """`Name{field: value}`; admission policies cannot build messages, and the checker reports them."""
 
     name: str
     fields: tuple[tuple[str, Node, bool], ...]
@@ -86,7 +86,7 @@ class Struct(Node):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comprehension(Node):
-    """A loop, as cel-go's macros write it. `macro` names the macro it came from (`all`, `map`...).
+    """A loop, as cel-go's macros write it. `macro` is the name of the macro it came from (`all`, `map`...).
 
     `variable2` is empty in one-variable loops. While `condition` holds, `accumulator` becomes `step` for each
     element of `range`; the value is `result`.
@@ -104,7 +104,7 @@ class Comprehension(Node):
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """The nodes directly under a node, in the order in which cel-go visits them."""
+    """Return the nodes directly under a node, in the order in which cel-go visits them."""
     match node:
         case Select(operand=operand):
             return (operand,)
@@ -122,7 +122,7 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """A node and all below it."""
+    """Yield a node and all nodes below it."""
     yield node
     for child in children(node):
         yield from walk(child)

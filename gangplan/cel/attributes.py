@@ -1,4 +1,4 @@
-"""What `.field`, `[index]`, `.?field` and `has()` find in a value (cel-go v0.26 `attributes.go`)."""
+"""Select entries of values for `.field`, `[index]`, `.?field` and `has()` (cel-go v0.26 `attributes.go`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KEYS = frozenset((str, int, Uint, bool, float))
 
 
 def select(value: Any, key: Any) -> Any:
-    """The entry of a map or list. Raises `EvalError` where there is none."""
+    """Return the entry of a map or list. Raises `EvalError` if it is missing."""
     found, entry = select_if_present(value, key)
     if found:
         return entry
@@ -23,7 +23,7 @@ def select(value: Any, key: Any) -> Any:
 
 
 def select_if_present(value: Any, key: Any) -> tuple[bool, Any]:
-    """Whether there is such an entry, and the entry. Raises `EvalError` if a list's key is no number."""
+    """Return whether an entry exists, and the entry. Raises `EvalError` if a list's key is not a number."""
     if isinstance(value, Mapping):
         return find(value, key)
     if isinstance(value, list | tuple):
@@ -33,9 +33,9 @@ def select_if_present(value: Any, key: Any) -> tuple[bool, Any]:
 
 
 def checked_key(key: object) -> Any:
-    """An index that was evaluated, if it is of a type that can be one."""
+    """Return an evaluated index. Raises `EvalError` if its type cannot be an index."""
     if type(key) in _KEYS:
         return key
-    # Natives of Go: what comes from JSON has other names there than what CEL made.
+    # These are Go's native types: there, values from JSON have other names than values made by CEL.
     names = {"null_type": "<nil>", "list": "[]interface {}", "map": "map[string]interface {}"}
     raise EvalError(f"invalid qualifier type: {names.get(kind(key)) or go_name(key)}")

@@ -1,4 +1,4 @@
-"""Calls of functions and operators as closures."""
+"""Build the closures of calls of functions and operators."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ORDER: dict[str, tuple[Callable[[Any, Any], bool], Callable[[object, object], b
 
 
 def build_call(plan: CallPlan, build: Build) -> Closure:
-    """A function applied to values."""
+    """Build the closure of a call."""
     arguments = [build(argument) for argument in plan.arguments]
     if can_crash(plan.overload):
         return _crashing(plan, build)
@@ -67,7 +67,8 @@ def _comparison(function: str, left: Closure, right: Closure) -> Closure:
 
 
 def _crashing(plan: CallPlan, build: Build) -> Closure:
-    """A call whose failed argument ends everything: the slow way says whether and how."""
+    """Build a call in which a failed argument may end all evaluation; the measured step decides whether it
+    does."""
     arguments = [build(argument) for argument in plan.arguments]
     call, slow = plan.call, measured(plan)
 

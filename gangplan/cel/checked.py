@@ -1,4 +1,4 @@
-"""What the checker found out about an expression, beside its tree."""
+"""The checker's result for an expression."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class Checked:
     """An expression that the API server accepts.
 
     `node` is the tree with names resolved, as cel-go rewrites it: `authorizer.requestResource` is one Ident,
-    `ip.isCanonical(x)` a Call without a target of the function `ip.isCanonical`, leading dots are gone.
-    `types` has the static type of every node by its id. `overloads` has the overload ids of calls in the
-    order of the declarations; `.?` has `select_optional_field`.
+    `ip.isCanonical(x)` a Call without a target of the function `ip.isCanonical`, and leading dots are
+    removed. `types` has the static type of every node by its id. `overloads` has the overload ids of calls in
+    the order of the declarations; `.?` has `select_optional_field`.
     """
 
     node: Node
@@ -23,5 +23,5 @@ class Checked:
 
     @property
     def type(self) -> Type:
-        """The static type of the whole."""
+        """The static type of the whole expression."""
         return self.types[self.node.id]

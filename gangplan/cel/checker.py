@@ -1,6 +1,6 @@
-"""Static types of an expression, as the API server finds them (cel-go v0.26.0, checker/checker.go).
+"""Find the static types of an expression as the API server does (cel-go v0.26.0, checker/checker.go).
 
-Complaints are cel-go's, word for word, at cel-go's places; checking goes on after a complaint.
+Complaints are cel-go's, word for word, at cel-go's places; checking continues after a complaint.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ _CONSTANTS: dict[type, Type] = {
 
 
 def check(node: Node, text: str, variables: Mapping[str, Type], minor: int) -> Checked:
-    """The types of a tree with these variables on a server of Kubernetes 1.`minor`.
+    """Return the types of a tree with these variables on a server of Kubernetes 1.`minor`.
 
-    CompileError: something does not fit, in the order of the text.
+    Raises `CompileError` if something does not fit, with issues in the order of the text.
     """
     checker = _Checker(variables, minor)
     resolved = checker.check(node)
@@ -71,7 +71,7 @@ def check(node: Node, text: str, variables: Mapping[str, Type], minor: int) -> C
 
 
 class _Checker(Resolution):
-    """One run. Every method that checks returns the node with its names resolved."""
+    """One check. Every method that checks returns the node with its names resolved."""
 
     def __init__(self, variables: Mapping[str, Type], minor: int) -> None:
         super().__init__()
@@ -100,8 +100,11 @@ class _Checker(Resolution):
         return node
 
     def message(self, node: Struct) -> None:
-        """Kubernetes declares no messages. The protobuf library's own ones, which the API server builds, make
-        nothing that a plain value is not: gangplan refuses them all."""
+        """Report a message, since Kubernetes declares none.
+
+        The API server builds the protobuf library's own messages, but they add nothing to plain values, so
+        gangplan refuses them too.
+        """
         if node.name.startswith("google.protobuf."):
             self.complain(node, f"gangplan does not build {node.name}: write the plain value instead")
             self.types[node.id] = ERROR
@@ -141,7 +144,7 @@ class _Checker(Resolution):
         return Call(node.id, node.offset, node.function, None, (checked, field))
 
     def field(self, node: Node, operand: Node, name: str, *, is_optional: bool) -> Type:
-        """The type of a field of an operand that is checked already."""
+        """Return the type of a field of an operand that is checked already."""
         whole = self.bindings.substitute(self.types[operand.id])
         target, was_optional = unwrapped(whole)
         result = DYN
@@ -153,7 +156,7 @@ class _Checker(Resolution):
             self.complain(node, f"unexpected failed resolution of '{target.name}'")
             result = ERROR
         elif target.__class__ is Parameter:
-            # The parameter becomes dyn, so that nothing later makes it something without fields.
+            # The parameter becomes dyn, so that nothing later gives it a type without fields.
             self.bindings.assign((DYN,), (target,))
         elif not is_wild(target):
             self.complain(node, f"type '{describe(target)}' does not support field selection")
@@ -234,7 +237,7 @@ class _Checker(Resolution):
         return Comprehension(node.id, node.offset, range_, *names, *parts, node.macro)
 
     def loop_variables(self, node: Comprehension) -> dict[str, Type]:
-        """The types of a loop's variables from what it goes over."""
+        """Return the types of a loop's variables from what it iterates over."""
         over = self.bindings.substitute(self.types[node.range.id])
         types = (DYN, DYN)
         if kind(over) == "list":

@@ -1,4 +1,5 @@
-"""Durations and timestamps: Go's texts (time.ParseDuration, RFC 3339) and cel-go's checked arithmetic."""
+"""Durations and timestamps: Go's text formats (time.ParseDuration, RFC 3339) and cel-go's checked
+arithmetic."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from gangplan.cel.numbers import INT_MAX, INT_MIN, plain
 from gangplan.cel.values import Duration, Timestamp
 
 SECOND = 10**9
-# The years 1 to 9999 (cel-go v0.26, common/types/timestamp.go).
+# Seconds since 1970 of the years 1 to 9999 (cel-go v0.26, common/types/timestamp.go).
 MIN_UNIX, MAX_UNIX = -62135596800, 253402300799
 
 _UNITS = {
@@ -27,7 +28,7 @@ _UNITS = {
     "h": 3600 * SECOND,
 }
 _PART = re.compile(r"([0-9]*)(?:(\.)([0-9]*))?([^0-9.]*)", re.ASCII)
-# Hours may have one digit and fractions a comma: Go's parser takes both.
+# Hours may have one digit and fractions a comma: Go's parser accepts both.
 _RFC3339 = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})"
     r"(?:[.,]([0-9]+))?(?:Z|([-+])([0-9]{2}):([0-9]{2}))",
@@ -36,7 +37,7 @@ _RFC3339 = re.compile(
 
 
 class Civil(NamedTuple):
-    """A moment as a calendar shows it; month, day and `yearday` count from 1, `weekday` from Sunday 0."""
+    """A moment in a calendar; month, day and `yearday` count from 1, `weekday` from Sunday 0."""
 
     year: int
     month: int
@@ -52,7 +53,7 @@ class Civil(NamedTuple):
 
 
 def parse_duration(text: str) -> Duration | None:
-    """`time.ParseDuration` (`1h30m`, `-1.5s`, `0`); None where it fails."""
+    """Parse a duration as `time.ParseDuration` does (`1h30m`, `-1.5s`, `0`); return None where that fails."""
     negative = text[:1] == "-"
     rest = text[1:] if text[:1] in ("-", "+") else text
     if rest == "0":
@@ -76,7 +77,7 @@ def parse_duration(text: str) -> Duration | None:
 
 
 def _amount(whole: str, fraction: str, unit: int) -> int | None:
-    """One part in nanoseconds; the fraction is reckoned in float64, as Go does."""
+    """Return one part in nanoseconds; the fraction is computed in float64, as in Go."""
     number = int(whole or "0") if len(whole) < 30 else 2**64
     if number > 2**63 // unit:
         return None
@@ -93,29 +94,29 @@ def _amount(whole: str, fraction: str, unit: int) -> int | None:
 
 
 def seconds_of(duration: Duration) -> float:
-    """`Duration.Seconds()`."""
+    """Return `Duration.Seconds()`."""
     return _float_units(duration, SECOND)
 
 
 def minutes_of(duration: Duration) -> float:
-    """`Duration.Minutes()`."""
+    """Return `Duration.Minutes()`."""
     return _float_units(duration, 60 * SECOND)
 
 
 def hours_of(duration: Duration) -> float:
-    """`Duration.Hours()`."""
+    """Return `Duration.Hours()`."""
     return _float_units(duration, 3600 * SECOND)
 
 
 def _float_units(duration: Duration, unit: int) -> float:
-    """Whole units plus the rest, each as float64, both with the sign of the duration."""
+    """Return whole units plus the rest, each as float64, both with the sign of the duration."""
     size = abs(duration.nanoseconds)
     value = float(size // unit) + float(size % unit) / float(unit)
     return -value if duration.nanoseconds < 0 else value
 
 
 def write_duration(duration: Duration) -> str:
-    """The text of `string(duration)`: seconds, such as `5400s`."""
+    """Return `string(duration)` in seconds, such as `5400s`."""
     return plain(seconds_of(duration)) + "s"
 
 
@@ -123,7 +124,8 @@ def write_duration(duration: Duration) -> str:
 
 
 def parse_timestamp(text: str) -> Timestamp | None:
-    """A text of RFC 3339 as Go reads it, None where it fails. Raises `EvalError` outside years 1 to 9999."""
+    """Parse RFC 3339 as Go does; return None where that fails. Raises `EvalError` outside the years 1 to
+    9999."""
     match = _RFC3339.fullmatch(text)
     if not match:
         return None
@@ -144,7 +146,7 @@ def parse_timestamp(text: str) -> Timestamp | None:
 
 
 def write_timestamp(timestamp: Timestamp) -> str:
-    """RFC 3339 with nanoseconds where there are any, in the zone it was written in."""
+    """Return RFC 3339 in the zone in which the timestamp was written, with nanoseconds unless they are 0."""
     civil = _civil(timestamp.nanoseconds // SECOND + timestamp.offset)
     fraction = f"{timestamp.nanoseconds % SECOND:09d}".rstrip("0")
     zone = "Z"
@@ -158,7 +160,7 @@ def write_timestamp(timestamp: Timestamp) -> str:
 
 
 def is_date(text: str) -> bool:
-    """Whether Go reads the text as a date such as `2026-01-31`."""
+    """Return whether Go reads the text as a date such as `2026-01-31`."""
     match = re.fullmatch(r"([0-9]{4})-([0-9]{2})-([0-9]{2})", text, re.ASCII)
     if not match:
         return False
@@ -167,7 +169,7 @@ def is_date(text: str) -> bool:
 
 
 def from_unix(seconds: int) -> Timestamp:
-    """The timestamp of so many seconds since 1970."""
+    """Return the timestamp of so many seconds since 1970."""
     return Timestamp(_within_years(seconds) * SECOND)
 
 
@@ -178,14 +180,14 @@ def _within_years(seconds: int) -> int:
 
 
 def add_to_timestamp(timestamp: Timestamp, nanoseconds: int) -> Timestamp:
-    """A timestamp later by so many nanoseconds."""
+    """Return a timestamp later by so many nanoseconds."""
     total = timestamp.nanoseconds + nanoseconds
     _within_years(total // SECOND)
     return Timestamp(total, timestamp.offset)
 
 
 def between(later: Timestamp, earlier: Timestamp) -> Duration:
-    """The duration between two timestamps; more than 292 years overflow, as int64 nanoseconds do."""
+    """Return the duration between two timestamps; more than 292 years overflow, as int64 nanoseconds do."""
     seconds = later.nanoseconds // SECOND - earlier.nanoseconds // SECOND
     total = later.nanoseconds - earlier.nanoseconds
     # cel-go multiplies the seconds before it adds the nanoseconds.
@@ -198,7 +200,8 @@ def between(later: Timestamp, earlier: Timestamp) -> Duration:
 
 
 def civil_in(timestamp: Timestamp, zone: str) -> Civil:
-    """The calendar of a time zone: an IANA name, or an offset such as `-08:00`. Raises `EvalError`."""
+    """Return the calendar moment in a time zone: an IANA name, or an offset such as `-08:00`. Raises
+    `EvalError`."""
     seconds = timestamp.nanoseconds // SECOND
     return _civil(seconds + _offset(zone, seconds))
 
@@ -225,7 +228,7 @@ def _offset_of_name(name: str, seconds: int) -> int:
     if ".." in name or name[0] in "/\\":
         raise EvalError("time: invalid location name")
     moment = datetime.fromtimestamp(0, UTC)
-    # The first and last day are clamped: datetime can't leave the years 1 to 9999 either way.
+    # The first and last day are clamped: datetime can't leave the years 1 to 9999 in either direction.
     moment += timedelta(seconds=min(max(seconds, MIN_UNIX + 86400), MAX_UNIX - 86400))
     offset = moment.astimezone(_zone(name)).utcoffset()
     assert offset is not None
@@ -242,7 +245,7 @@ def _zone(name: str) -> ZoneInfo:
 
 def _civil(seconds: int) -> Civil:
     days, rest = divmod(seconds, 86400)
-    # Years repeat after 400, so that the day before year 1 and the one after 9999 can be told as well.
+    # The calendar repeats every 400 years, which also gives the day before year 1 and the day after 9999.
     cycles, within = divmod(days + 719162, 146097)
     day = date.fromordinal(within + 1)
     hour, minute = rest // 3600, rest % 3600 // 60
@@ -252,7 +255,7 @@ def _civil(seconds: int) -> Civil:
 
 
 def _days(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01."""
+    """Return the days since 1970-01-01."""
     cycles, within = divmod(year - 1, 400)
     return date(within + 1, month, day).toordinal() + cycles * 146097 - 719163
 

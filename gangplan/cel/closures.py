@@ -1,7 +1,7 @@
-"""The plan as Python closures: the fast way to a value, without its cost.
+"""Build Python closures from a plan: the fast way to a value, without its cost.
 
 A closure takes the frame and returns a value or raises. Arguments after a failed one are not evaluated, which
-nobody sees without the cost. What is rare is left to measuring.py.
+makes no difference without the cost. Rare cases are left to measuring.py.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Build = Callable[[Plan], Closure]
 
 
 def measured(plan: Plan) -> Closure:
-    """The slow way for one step."""
+    """Build a closure that evaluates one step with measuring.py."""
 
     def run(frame: Frame) -> Any:
         value = Meter(frame).run(plan)
@@ -45,7 +45,7 @@ def measured(plan: Plan) -> Closure:
 
 
 def build_attribute(plan: Variable | Relative, build: Build) -> Closure:
-    """A name or selection."""
+    """Build the closure of a name or selection."""
     if isinstance(plan, Variable):
         slot = plan.slot
         if not plan.qualifiers:
@@ -99,7 +99,7 @@ def _path_from_slot(slot: int, keys: tuple[str, ...]) -> Closure:
 
 
 def follow(value: Any, keys: tuple[str, ...]) -> Any:
-    """What a path of fields leads to; through an optional value it stays optional."""
+    """Return the value at a path of fields; through an optional value it stays optional."""
     if type(value) is Optional:
         if not value.present:
             return value
@@ -128,7 +128,7 @@ def _present(base: Closure, keys: tuple[str, ...], last: str) -> Closure:
 
 
 def _general(base: Closure, plan: Variable | Relative, build: Build) -> Closure:
-    """Any qualifiers: indexes, computed ones, optional ones."""
+    """Build the closure of any qualifiers: indexes, computed ones, optional ones."""
     steps: list[tuple[Any, Closure | None, bool, bool]] = []
     for qualifier in plan.qualifiers:
         if isinstance(qualifier, Computed):
@@ -161,7 +161,7 @@ def _general(base: Closure, plan: Variable | Relative, build: Build) -> Closure:
 
 
 def build_conditional(plan: Conditional, build: Build) -> Closure:
-    """`condition ? yes : no`."""
+    """Build the closure of `condition ? yes : no`."""
     condition, yes, no = build(plan.condition), build(plan.yes), build(plan.no)
 
     def run(frame: Frame) -> Any:
@@ -176,7 +176,7 @@ def build_conditional(plan: Conditional, build: Build) -> Closure:
 
 
 def build_logic(plan: Logic, build: Build) -> Closure:
-    """`&&`, `||`: an error counts only if the other side does not decide."""
+    """Build the closure of `&&` or `||`: an error counts only if the other side does not decide."""
     left, right = (build(term) for term in plan.terms)
     absorbing = plan.absorbing
     slow = measured(plan)
@@ -199,7 +199,7 @@ def build_logic(plan: Logic, build: Build) -> Closure:
 
 
 def build_fallback(plan: Fallback, build: Build) -> Closure:
-    """`or`, `orValue`."""
+    """Build the closure of `or` or `orValue`."""
     optional, other, unwraps = build(plan.optional), build(plan.other), plan.unwraps
 
     def run(frame: Frame) -> Any:
@@ -214,7 +214,7 @@ def build_fallback(plan: Fallback, build: Build) -> Closure:
 
 
 def build_membership(plan: Membership, build: Build) -> Closure:
-    """`in` a list of constants."""
+    """Build the closure of `in` with a list of constants."""
     value_of, members = build(plan.value), plan.members
     texts = frozenset(value for _, value in members if isinstance(value, str))
 
@@ -226,7 +226,7 @@ def build_membership(plan: Membership, build: Build) -> Closure:
 
 
 def build_list(plan: NewList, build: Build) -> Closure:
-    """`[a, b]`."""
+    """Build the closure of `[a, b]`."""
     if plan.optional:
         return measured(plan)
     elements = [build(element) for element in plan.elements]

@@ -1,10 +1,10 @@
-"""`python -m gangplan.cel.conformance FILE`: our engine beside recorded answers of an API server.
+"""`python -m gangplan.cel.conformance FILE`: compare our engine with recorded answers of an API server.
 
 FILE is JSON: `kubernetes` ("1.34"), `variables` (name to value) and `cases` of `name`, `expr`, `outcome`
 (value, runtime-error, compile-error), `type`, `value`, `error`, `cost`; what a case lacks is not compared.
 `declare` (name to type) replaces the variables of admission policies. Values that JSON can't hold are tagged,
-such as `{"$duration": 3600000000000}`, or written as Go prints them (`<map map[1:a]>`).
-Exit: 0 all agree or differ for a known reason · 1 something differs · 2 FILE can't be read.
+such as `{"$duration": 3600000000000}`, or written as Go prints them (`<map map[1:a]>`). Exit: 0 all agree or
+differ for a known reason · 1 something differs · 2 FILE can't be read.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from gangplan.cel.recorded import agrees, shown
 from gangplan.cel.types import DYN, Type
 from gangplan.records import dataclass
 
-# Outcomes of a server that makes no program of an expression: it refuses the policy, or answers 500.
+# Outcomes in which a server does not compile an expression: it refuses the policy, or answers 500.
 _REFUSED = frozenset(("compile-error", "program-error", "panic"))
-# What a case cannot do without.
+# The fields that every case needs.
 _NEEDED = ("expr", "outcome")
 _MAP_ORDER = "the API server walks maps in no fixed order"
 _OFFLINE = "asks the cluster"
@@ -39,7 +39,7 @@ _LOST = "cel-go loses what an optional holds when a choice gives it"
 
 @dataclass(frozen=True, slots=True)
 class RecordedOutcome:
-    """What an engine says about an expression; `value` only where the outcome is one."""
+    """An engine's answer for an expression; `value` is set only if the outcome is a value."""
 
     outcome: str
     type: str | None = None
@@ -50,7 +50,7 @@ class RecordedOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A case where the engine does not answer as the server did. `reason` is empty if nobody knows why."""
+    """A case in which the engine's answer differs from the server's. `reason` is empty if it is unknown."""
 
     name: str
     expression: str
@@ -59,7 +59,7 @@ class Difference:
 
 
 class Runner:
-    """Answers cases as the recorded server would."""
+    """The engine as it answers cases, set up like the recorded server."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self.variables: dict[str, Any] = data.get("variables", {})
@@ -68,7 +68,7 @@ class Runner:
         )
 
     def answer(self, expression: str) -> RecordedOutcome:
-        """Our answer."""
+        """Return our answer."""
         try:
             program = self.environment.compile(expression)
         except CompileError as error:
@@ -76,7 +76,7 @@ class Runner:
         return _evaluated(program, self.variables)
 
     def difference(self, case: Mapping[str, Any]) -> Difference | None:
-        """How our answer differs from the recorded one; None: it does not."""
+        """Return how our answer differs from the recorded one, or None if it does not."""
         expression = case["expr"]
         answer = self.answer(expression)
         text = _differs(case, answer)
@@ -86,7 +86,8 @@ class Runner:
         return Difference(str(case.get("name", "")), expression, text, reason)
 
     def reason(self, case: Mapping[str, Any], answer: RecordedOutcome) -> str:
-        """Why the answers differ, where that is known and no mistake of ours."""
+        """Return why the answers differ, if that is known and not a bug of ours; otherwise an
+        empty string."""
         if answer.outcome == "unknown":
             return _OFFLINE
         if answer.outcome == "compile-error":
@@ -120,7 +121,7 @@ def _evaluated(program: Program, variables: Mapping[str, Any]) -> RecordedOutcom
 
 
 def _differs(case: Mapping[str, Any], answer: RecordedOutcome) -> str:
-    """What differs first, as `wanted X, got Y`; empty: nothing does."""
+    """Return the first difference as `wanted X, got Y`; empty if they agree."""
     wanted = "compile-error" if case["outcome"] in _REFUSED else case["outcome"]
     if wanted != answer.outcome:
         return f"wanted {wanted}, got {answer.outcome}{f' ({answer.error})' if answer.error else ''}"
@@ -138,7 +139,7 @@ def _differs(case: Mapping[str, Any], answer: RecordedOutcome) -> str:
 
 
 def _orders(variables: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The same variables with the entries of maps in other orders."""
+    """Yield the same variables with the entries of maps in other orders."""
     for turn in range(8):
         yield {name: _turned(value, turn) for name, value in variables.items()}
 
@@ -156,14 +157,14 @@ def _turned(value: Any, turn: int) -> Any:
 
 
 def run(data: Mapping[str, Any]) -> list[Difference]:
-    """All differences between our engine and the recorded answers, in the order of the cases."""
+    """Return all differences between our engine and the recorded answers, in the order of the cases."""
     runner = Runner(data)
     found = (runner.difference(case) for case in data["cases"])
     return [difference for difference in found if difference is not None]
 
 
 def report(count: int, differences: Sequence[Difference]) -> str:
-    """The score and every difference."""
+    """Return the score and every difference as text."""
     explained = [difference for difference in differences if difference.reason]
     failed = len(differences) - len(explained)
     lines = [f"{count - len(differences)} of {count} passed, {len(explained)} deviations, {failed} failed"]
@@ -174,7 +175,7 @@ def report(count: int, differences: Sequence[Difference]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs the cases of the file that is named and prints the score."""
+    """Run the cases of the named file and print the score."""
     if len(arguments) != 1:
         print("usage: python -m gangplan.cel.conformance FILE", file=sys.stderr)
         return 2
@@ -194,7 +195,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _misshapen(data: object) -> str:
-    """What a document lacks to be one of recorded answers; empty for nothing."""
+    """Return what is wrong with a document of recorded answers; empty if nothing is."""
     if not isinstance(data, dict):
         return "it holds no JSON object; wanted are the keys kubernetes and cases"
     if not re.fullmatch(r"1\.[0-9]+(\..*)?", str(data.get("kubernetes", ""))):
@@ -212,7 +213,7 @@ def _misshapen(data: object) -> str:
 
 
 def _say(text: str) -> None:
-    """Print; a reader that went away has read enough."""
+    """Print, ignoring a reader that has closed the pipe."""
     try:
         print(text, flush=True)
     except BrokenPipeError:

@@ -1,7 +1,7 @@
-"""What one call costs at run time: the API server's arithmetic.
+"""The run-time cost of one call, by the API server's arithmetic.
 
 Sources: k8s.io/apiserver v0.34 `pkg/cel/library/cost.go`, cel-go v0.26 `interpreter/runtimecost.go`,
-`ext/lists.go` and `ext/sets.go`. The unit is the API server's: about one simple step. An argument that failed
+`ext/lists.go` and `ext/sets.go`. The unit is the API server's: about one simple step. A failed argument
 counts as a value of size 1.
 """
 
@@ -18,7 +18,7 @@ _PER_PATTERN_CHARACTER = 0.25
 
 
 class CrashError(Exception):
-    """The API server can't reckon the cost of a failed argument here: all evaluation ends, `||` or not."""
+    """The API server can't compute the cost of a failed argument here: all evaluation ends, `||` or not."""
 
     def __init__(self, message: str) -> None:
         super().__init__(f"internal error: {message}")
@@ -29,7 +29,7 @@ Cost = Callable[[Values, object], int]
 
 
 def size(value: object) -> int:
-    """Characters, bytes, elements or entries; 1 for what has no size."""
+    """Return the number of characters, bytes, elements or entries; 1 for anything without a size."""
     if isinstance(value, str | bytes | list | tuple | Mapping):
         return len(value)
     if isinstance(value, CidrValue):
@@ -40,19 +40,22 @@ def size(value: object) -> int:
 
 
 def _size_inside(value: object) -> int:
-    """The size, of the value in an optional one if there is one."""
+    """Return the size of a value; for an optional with a value, that of the value."""
     while isinstance(value, Optional) and value.present:
         value = value.value
     return size(value)
 
 
 def _once(times: float) -> Cost:
-    """Reading the first argument so many times."""
+    """Return the cost of reading the first argument so many times."""
     return lambda values, result: ceil(float(size(values[0])) * times * _PER_CHARACTER)
 
 
 def _traversal(value: object, known: dict[int, int] | None = None) -> int:
-    """Every scalar once, texts by their bytes. `known`: parts that may be shared, by their identities."""
+    """Return the cost of visiting every scalar once, strings by their bytes.
+
+    `known` are the costs of parts that may be shared, by their ids.
+    """
     if isinstance(value, str):
         return int(len(value.encode()) * _PER_CHARACTER)
     if isinstance(value, bytes):
@@ -85,7 +88,7 @@ def _contains_cidr(values: Values, result: object) -> int:
     return _contains_ip(values, result) + ceil(float(size(values[0])) * _PER_CHARACTER) + 1
 
 
-# By function: what k8s.io/apiserver says first.
+# By function: the costs of k8s.io/apiserver, which come before cel-go's core.
 _NOMINAL: Cost = lambda values, result: 1  # noqa: E731
 _BY_FUNCTION: dict[str, Cost] = {
     **dict.fromkeys(
@@ -157,7 +160,7 @@ def _contains(values: Values, result: object) -> int:
 
 
 _COMPARISONS = ("less", "less_equals", "greater", "greater_equals")
-# By overload: the extensions of cel-go come before the functions above ...
+# By overload: cel-go's extensions come before the functions above ...
 _TRACKED: dict[str, Cost] = {
     **dict.fromkeys(("list_slice", "lists_range", "list_reverse"), _new_list),
     **dict.fromkeys(("list_flatten", "list_flatten_int"), _flatten),
@@ -166,7 +169,7 @@ _TRACKED: dict[str, Cost] = {
     "list_sets_intersects_list": _sets(1),
     "list_sets_equivalent_list": _sets(2),
 }
-# ... and its core behind them.
+# ... and its core after them.
 _BY_OVERLOAD: dict[str, Cost] = {
     **dict.fromkeys(
         ("starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string", "string_format"),
@@ -185,14 +188,14 @@ _BY_OVERLOAD: dict[str, Cost] = {
 
 
 def can_crash(overload: str) -> bool:
-    """Whether the server can't reckon the cost of a call of this overload when its argument failed."""
+    """Return whether the server can't compute the cost of a call of this overload when an argument failed."""
     return overload in ("list_distinct", "list_flatten_int") or overload.endswith(
         ("_sort", "_sortByAssociatedKeys")
     )
 
 
 def cost_of(function: str, overload: str) -> Cost:
-    """How the cost of a call of this overload (empty: chosen by the values) is reckoned."""
+    """Return the cost function of a call of this overload (empty: chosen by the values)."""
     if overload in _TRACKED:
         return _TRACKED[overload]
     if overload.endswith("_sort"):

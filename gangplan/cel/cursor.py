@@ -1,4 +1,4 @@
-"""A place in the tokens of an expression, with the limits that the API server's parser counts on the way."""
+"""A position in the tokens of an expression, with the limits of the API server's parser."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DEEPEST = 250
 
 
 class Cursor:
-    """Tokens and the next one of them."""
+    """The tokens of an expression and the position of the next one."""
 
     def __init__(self, text: str, minor: int) -> None:
         self.text = text
@@ -25,7 +25,7 @@ class Cursor:
         return self.tokens[self.at]
 
     def take(self, kind: str) -> Token | None:
-        """The next token if it is of that kind."""
+        """Take the next token if it is of that kind; otherwise return None."""
         token = self.tokens[self.at]
         if token.kind != kind:
             return None
@@ -33,26 +33,29 @@ class Cursor:
         return token
 
     def need(self, kind: str) -> Token:
-        """The next token, which must be of that kind."""
+        """Take the next token. Raises `CompileError` if it is not of that kind."""
         token = self.take(kind)
         if token is None:
             raise self.unexpected(self.token, f"'{kind}'" if len(kind) < 4 else kind)
         return token
 
     def optional_mark(self) -> bool:
-        """Whether a `?` stands here, which marks what may be absent."""
+        """Take a `?`, which marks what may be absent, and return whether there was one.
+
+        Raises `CompileError` before Kubernetes 1.28.
+        """
         mark = self.take("?")
         if mark and self.minor < 28:
             raise self.error(mark.offset, "unsupported syntax '?': optional values need Kubernetes 1.28")
         return mark is not None
 
     def field_name(self) -> Token:
-        """A name after a dot; between back-quotes it may have `-`, `.`, `/` and spaces, from 1.37 on."""
+        """Take a name after a dot; from 1.37 on, it may have `-`, `.`, `/` and spaces between back-quotes."""
         quoted = self.take("ESC_IDENTIFIER") if self.minor >= 37 else None
         return quoted or self.need("IDENTIFIER")
 
     def message_name(self) -> str | None:
-        """`Name.of.type` where a brace follows, taken with its dots; else None and nothing is taken."""
+        """Take `Name.of.type` if a brace follows, and return it; otherwise take nothing and return None."""
         start = at = self.at + (self.token.kind == ".")
         kinds = [token.kind for token in self.tokens[at : at + 2]]
         while kinds == ["IDENTIFIER", "."]:
@@ -64,18 +67,18 @@ class Cursor:
         return ".".join(token.text for token in self.tokens[start : at + 1 : 2])
 
     def error(self, offset: int, message: str) -> CompileError:
-        """Something is wrong at a place."""
+        """Return the error for a problem at an offset."""
         return CompileError(self.text, (Issue(offset, message),))
 
     def unexpected(self, token: Token, wanted: str) -> CompileError:
-        """The grammar allows something else where this token stands."""
+        """Return the error for a token that the grammar does not allow here."""
         message = f"Syntax error: mismatched input '{token.text}' expecting {wanted}"
         if token.kind == "ESC_IDENTIFIER":
             message = "unsupported syntax: '`'"
         return self.error(token.offset, message)
 
     def enter(self, rule: str) -> None:
-        """One more of a rule is open."""
+        """Count one more open rule. Raises `CompileError` if it nests too deep."""
         self.open[rule] += 1
         if self.open[rule] > DEEPEST:
             raise self.error(0, f"expression recursion limit exceeded: {DEEPEST}")

@@ -1,4 +1,4 @@
-"""The function library of a Kubernetes minor as signatures: the table in functions.txt."""
+"""The function library of a Kubernetes minor as signatures, from the table in functions.txt."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from gangplan.cel.types import DURATION, TIMESTAMP, Parameter, Type, list_of, map_of, type_of
 from gangplan.records import dataclass
 
-# What functions.txt begins and ends with: older servers lack the environment, newer ones are not read yet.
+# The first and last minor of functions.txt: older servers lack the environment, newer ones are not covered.
 FIRST_MINOR, LAST_MINOR = 27, 37
 
 _LINE = re.compile(r"(\d+)(?:-(\d+))? (\S+) (\S+) ([.-]) \((.*)\) (\S.*)")
@@ -32,7 +32,7 @@ class Overload:
 
 @cache
 def _lines() -> dict[str, list[str]]:
-    """Lines of the table by function."""
+    """Return the lines of the table by function."""
     found: dict[str, list[str]] = {}
     for line in Path(__file__).with_name("functions.txt").read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
@@ -56,7 +56,7 @@ def _overload(line: str) -> Overload:
 
 
 def read_type(text: str) -> Type:
-    """A type from its written form: `map(string, list(<T>))`. ValueError: it is none."""
+    """Parse a type from its written form, `map(string, list(<T>))`. Raises ValueError for anything else."""
     found, rest = _read(text.strip())
     if rest:
         raise ValueError(f"not a type: {text}")
@@ -81,31 +81,33 @@ def _read(text: str) -> tuple[Type, str]:
 
 @cache
 def overloads(function: str, minor: int) -> tuple[Overload, ...]:
-    """The overloads of a function on a server of Kubernetes 1.`minor`; none means no such function."""
+    """Return the overloads of a function on a server of Kubernetes 1.`minor`; empty if it has no such
+    function."""
     return tuple(overload for overload in _overloads(function) if overload.since <= minor <= overload.until)
 
 
 @cache
 def functions(minor: int) -> frozenset[str]:
-    """All names of functions of Kubernetes 1.`minor`, operators (`_+_`) and internals included."""
+    """Return all names of functions of Kubernetes 1.`minor`, including operators (`_+_`) and internals."""
     return frozenset(name for name in _lines() if overloads(name, minor))
 
 
 def since(function: str) -> int | None:
-    """The first minor of Kubernetes that has a function; None: none has."""
+    """Return the first minor of Kubernetes that has a function, or None."""
     known = _overloads(function)
     return min(overload.since for overload in known) if known else None
 
 
 # Types that expressions can name as values: `type(x) == string`. google.protobuf.Timestamp and Duration have
-# no short names (`timestamp` is a function; as a name the API server takes it and cannot run it).
+# no short names (`timestamp` is a function; as a name, the API server accepts it but cannot run it).
 _SIMPLE = ("bool", "bytes", "double", "int", "null_type", "string", "type", "uint")
 _SINCE = {"optional_type": 28, "net.IP": 30, "net.CIDR": 30}
 
 
 @cache
 def type_names(minor: int) -> dict[str, Type]:
-    """Names of types with the static types that they have as values: `int` is of type `type(int)`."""
+    """Return the names of types with the static types that they have as values: `int` is of type
+    `type(int)`."""
     found = {name: type_of(Type(name)) for name in _SIMPLE}
     found["list"] = type_of(list_of(_DYN))
     found["map"] = type_of(map_of(_DYN, _DYN))

@@ -20,15 +20,15 @@ from gangplan.cel.declarations import FIRST_MINOR, LAST_MINOR
 from gangplan.cel.program import Program, program_of
 from gangplan.cel.types import Type
 
-# Parentheses as deep as the API server allows (250) take nine frames each; Python's default is 1000 in all.
+# Parentheses nested as deep as the API server allows (250) take nine frames each; Python's default is 1000.
 _FRAMES = 4000
 
 
 class Environment:
     """What expressions may use: the functions of Kubernetes 1.`minor` and these variables.
 
-    `variables` maps names to static types; a name may have dots (`authorizer.requestResource`). ValueError:
-    a minor before 27 or after the last that gangplan knows.
+    `variables` maps names to static types; a name may have dots (`authorizer.requestResource`). Raises
+    ValueError for a minor before 27 or after the last that gangplan knows.
     """
 
     __slots__ = ("minor", "variables")
@@ -41,8 +41,9 @@ class Environment:
         self.variables = dict(variables)
 
     def check(self, text: str) -> Checked:
-        """The checked tree of an expression. CompileError: the API server would refuse it."""
-        # A command whose programs are all kept (kept.py) parses nothing.
+        """Return the checked tree of an expression. Raises `CompileError` if the API server would
+        refuse it."""
+        # Imported here, because a command whose programs are all cached (kept.py) parses nothing.
         from gangplan.cel.checker import check
         from gangplan.cel.parser import parse
         from gangplan.cel.validators import validate
@@ -53,7 +54,7 @@ class Environment:
             return checked
 
     def compile(self, text: str) -> Program:
-        """A program that evaluates an expression. CompileError: the API server would refuse it."""
+        """Compile an expression to a program. Raises `CompileError` if the API server would refuse it."""
         checked = self.check(text)
         with _room():
             return program_of(text, checked)
@@ -61,7 +62,7 @@ class Environment:
 
 @contextmanager
 def _room() -> Iterator[None]:
-    """Frames enough for the deepest tree."""
+    """Allow enough frames for the deepest tree."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, _FRAMES))
     try:

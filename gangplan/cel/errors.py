@@ -1,4 +1,4 @@
-"""What can go wrong with an expression: it does not compile, or it fails on an object."""
+"""The errors of an expression: it does not compile, or it fails on an object."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Issue:
 class CompileError(Exception):
     """The API server would refuse the expression. `issues` is never empty and in source order.
 
-    `place` leads to the expression in the schema that holds it, where it is that of a CRD.
+    `place` is the path of the expression in its schema, if it is a rule of a CRD.
     """
 
     place: tuple[str | int, ...] = ()
@@ -30,7 +30,7 @@ class CompileError(Exception):
 class EvalError(Exception):
     """Evaluation ended in a CEL error, in the API server's words (`no such key: nope`).
 
-    `cost` is what was spent until then, where it was measured.
+    `cost` is what was spent until then, if it was measured.
     """
 
     cost = 0
@@ -41,4 +41,4 @@ class BudgetError(EvalError):
 
 
 class UnknownError(Exception):
-    """The expression asks what can't be known offline (`authorizer`): neither a value nor an error."""
+    """The expression depends on what can't be known offline (`authorizer`): neither a value nor an error."""

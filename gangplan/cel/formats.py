@@ -1,4 +1,4 @@
-"""`'...'.format([...])` with constant text: do its clauses fit the arguments?
+"""Check that the clauses of a constant `'...'.format([...])` fit its arguments.
 
 Source: cel-go v0.26.0, ext/formatting.go, the validator of strings version 2.
 """
@@ -31,7 +31,7 @@ _TEXT = frozenset(
     )
 )
 _FLOATS = frozenset(("double", "string"))
-# Which kinds each clause takes, and the API server's complaint about others.
+# The kinds that each clause accepts, and the API server's complaint about others.
 _CLAUSES = {
     "d": (frozenset(("int", "uint")), "decimal clause can only be used on integers"),
     "f": (_FLOATS, "fixed-point clause can only be used on doubles"),
@@ -55,7 +55,7 @@ _PARSING, _FORMATTING = "could not parse formatting clause", "error during forma
 
 
 class _WrongError(Exception):
-    """A clause that is no clause, or does not fit its argument (`node`)."""
+    """An invalid clause, or one that does not fit its argument (`node`)."""
 
     def __init__(self, message: str, node: Node | None = None) -> None:
         super().__init__(message)
@@ -63,7 +63,7 @@ class _WrongError(Exception):
 
 
 def check_format(call: Call, checked: Checked) -> list[Issue]:
-    """The complaint about a call of `format`, if the text and the list of arguments are both written out."""
+    """Return the issues of a call of `format` whose text and list of arguments are both written out."""
     target = call.target
     if not isinstance(target, Literal) or not isinstance(target.value, str) or len(call.arguments) != 1:
         return []
@@ -82,7 +82,7 @@ def check_format(call: Call, checked: Checked) -> list[Issue]:
 
 
 def _check(text: str, given: tuple[Node, ...], checked: Checked) -> int:
-    """How many arguments the clauses of the text use."""
+    """Return how many arguments the clauses of the text use."""
     used = at = 0
     while (at := text.find("%", at)) >= 0:
         if text.startswith("%%", at):
@@ -99,7 +99,7 @@ def _check(text: str, given: tuple[Node, ...], checked: Checked) -> int:
 
 
 def _clause(text: str, at: int) -> tuple[str, int]:
-    """The letter of the clause that begins here, and where the text goes on."""
+    """Return the letter of the clause that begins here, and the position after it."""
     precision = _PRECISION.match(text, at)
     if precision is not None:
         at = precision.end()
@@ -126,7 +126,7 @@ def _fits(letter: str, node: Node, checked: Checked) -> None:
 
 
 def _unfit(node: Node, kinds: frozenset[str], checked: Checked, *, is_deep: bool) -> Node | None:
-    """The node whose type the clause does not take; `%s` also looks into written lists and maps."""
+    """Return the node whose type the clause does not accept; `%s` also looks into written lists and maps."""
     type_ = checked.types[node.id]
     if type_ != DYN and kind(type_) not in kinds:
         return node

@@ -1,4 +1,4 @@
-"""What evaluation has in hand: the frame of values, what failed, what loops go through."""
+"""What evaluation works on: the frame of values, failures, and the entries of loops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FAILED = (EvalError, UnknownError)
 
 
 class MissingVariable:
-    """The value of a variable that the activation does not have."""
+    """The value of a variable that the activation lacks."""
 
     __slots__ = ()
 
@@ -23,7 +23,8 @@ MISSING = MissingVariable()
 
 
 def entries(values: Any, *, two: bool) -> Iterator[tuple[Any, Any]]:
-    """What a loop goes through: elements or keys alone, or positions and keys with what is there."""
+    """Return an iterator over what a loop goes through: elements or keys alone, or positions and keys with
+    values."""
     if isinstance(values, Mapping):
         return iter(values.items())
     if isinstance(values, list | tuple):
@@ -34,7 +35,7 @@ def entries(values: Any, *, two: bool) -> Iterator[tuple[Any, Any]]:
 
 
 def is_member(value: Any, members: frozenset[tuple[type, object]]) -> bool:
-    """Whether a value is one of the constants; nothing but simple values can be."""
+    """Return whether a value is one of the constants, which are all simple values."""
     if isinstance(value, bytes):
         raise CrashError("runtime error: hash of unhashable type types.Bytes")
     return isinstance(value, str | int | float) and (type(value), value) in members

@@ -1,9 +1,9 @@
-"""The ways of several trees as one: what they all ask is asked once.
+"""Join the paths of several question trees, so that a question that they share is asked once.
 
-Trees of many policies ask the same of an object: its pods, their containers, the image of each. Their ways
-through one object are joined without evaluating anything: the same field is taken once for all, and tests of
-one value stand together, so that they are answered at once. The order of questions is free: an object that
-gives all answers on the path to a leaf gives all answers of each way that was joined there.
+Trees of many policies ask the same about an object: its pods, their containers, the image of each. Their
+paths for one object are joined without evaluating anything: a field is taken once for all trees, and tests of
+one value follow each other, so that they are answered together. The order of questions is free: an object
+that gives all answers on the path to a leaf gives all answers of each path that was joined there.
 """
 
 from __future__ import annotations
@@ -25,27 +25,30 @@ from gangplan.cel.questions import (
     answered,
 )
 
-# Where a value stands: one of the given by its number, or a field, entry or key of another place.
+# The place of a value: a given value by its number, or a field, entry or key of another place.
 Place = tuple[Any, ...]
 Question = tuple[Any, ...]
 
 
 class _Numbers:
-    """The numbers of values by their places: those that `QuestionTree.end` gives them."""
+    """The numbers of values by their places: the same that `QuestionTree.end` gives them."""
 
     def __init__(self, of: dict[Place, int]) -> None:
         self.of = of
         self.count = len(of)
 
     def add(self, question: Question, answer: Answer) -> None:
-        """Numbers for the values that an answer adds."""
+        """Number the values that an answer adds."""
         for place in _new(question, answer):
             self.of[place] = self.count
             self.count += 1
 
 
 class Joined(Node):
-    """The end of joined ways: the end of each, None of a tree that is alone. `open`: those not silent."""
+    """The end of joined paths: the end of each tree's path, None for trees that are left out.
+
+    `open` are the numbers of the trees whose end is not silent.
+    """
 
     __slots__ = ("ends", "open")
 
@@ -55,28 +58,29 @@ class Joined(Node):
         self.open = tuple(number for number, end in enumerate(ends) if end is not SILENT)
 
 
-# Trees with more ways would give the joint one as many times more: they stay by themselves.
+# A tree with more paths would multiply the paths of the joint tree, so it is left out.
 MOST_WAYS = 8
 
 
 class JointTree(QuestionTree):
-    """The joined ways of some trees, always the same in the same order, but those that stay `alone`."""
+    """The joined paths of some trees, which are always the same in the same order, except those in
+    `alone`."""
 
     __slots__ = ("_places", "alone")
 
     def __init__(self, alone: frozenset[int] = frozenset()) -> None:
         super().__init__()
         self.alone = alone
-        # Of each node: its question, by places instead of numbers.
+        # The question of each node, with places instead of numbers.
         self._places: dict[Node, Question] = {}
 
     def joined(self, given: Sequence[Any]) -> Joined | None:
-        """The ends of the ways of an object, None where they are not known."""
+        """Return the ends of an object's paths, or None where they are unknown."""
         found = self.end(given)
         return found if isinstance(found, Joined) else None
 
     def join(self, trees: Sequence[QuestionTree], given: Sequence[Any]) -> bool:
-        """Adds the ways of an object through the trees; False where one of them has no known end."""
+        """Add an object's paths through the trees; return False if one of them has no known end."""
         wanted: dict[Question, tuple[Node, Answer]] = {}
         ends: list[Node | None] = []
         for number, tree in enumerate(trees):
@@ -91,7 +95,7 @@ class JointTree(QuestionTree):
         return self._add(wanted, Joined(tuple(ends)), list(given))
 
     def _add(self, wanted: dict[Question, tuple[Node, Answer]], leaf: Joined, values: Values) -> bool:
-        """Follows what is there, whatever it asks, and adds what was not asked on the way."""
+        """Follow the existing nodes in their order, and add the questions that they did not ask."""
         numbers = _Numbers({(number,): number for number in range(len(values))})
         branches = self.first
         answer: Answer = None
@@ -115,14 +119,14 @@ class JointTree(QuestionTree):
 
 
 def restless(trees: Sequence[QuestionTree]) -> frozenset[int]:
-    """Which trees have too many ways to be joined."""
+    """Return the numbers of trees with too many paths to be joined."""
     return frozenset(number for number, tree in enumerate(trees) if tree.ways > MOST_WAYS)
 
 
 def _placed(
     steps: list[tuple[Node, Answer]], given: Sequence[Any]
 ) -> Iterator[tuple[Question, Node, Answer]]:
-    """The questions of a way by places."""
+    """Yield the questions of a path, with places instead of numbers."""
     places: list[Place] = [(number,) for number in range(len(given))]
     for node, answer in steps:
         if isinstance(node, Test):
@@ -137,7 +141,7 @@ def _placed(
 
 
 def _new(question: Question, answer: Answer) -> list[Place]:
-    """The places of the values that an answer adds."""
+    """Return the places of the values that an answer adds."""
     kind, place = question[0], question[1]
     if kind == "take":
         return [(place, question[2])] if answer else []
@@ -147,14 +151,15 @@ def _new(question: Question, answer: Answer) -> list[Place]:
 
 
 def _ordered(wanted: dict[Question, tuple[Node, Answer]]) -> list[tuple[Question, tuple[Node, Answer]]]:
-    """Tests behind what they ask about, those of one value side by side."""
+    """Return questions in order: tests after everything that they ask about, and tests of one value
+    together."""
     first = [one for one in wanted.items() if one[0][0] != "test"]
     tests = [one for one in wanted.items() if one[0][0] == "test"]
     return [*first, *sorted(tests, key=lambda one: repr(one[0][2]))]
 
 
 def _made(node: Node, question: Question, numbers: _Numbers) -> Node:
-    """The same question with the numbers of this tree."""
+    """Return the same question with the numbers of this tree."""
     if isinstance(node, Take):
         return Take(numbers.of[question[1]], node.key)
     if isinstance(node, Spread):

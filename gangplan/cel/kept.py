@@ -1,9 +1,9 @@
-"""Programs of expressions that come with gangplan, kept where and when Python keeps its compiled modules.
+"""A cache of the programs of gangplan's own expressions, stored where and when Python stores its compiled
+modules.
 
 Parsing and checking the policies of a cluster takes three times as long as starting Python, and the rules of
-CRDs half of it. What was found
-about an expression follows from its text, the types of its variables and the engine alone: they are the key.
-A file that cannot be read is made again in silence, as Python does with its own.
+CRDs half as long as that. The result depends only on an expression's text, the types of its variables and the
+engine, which are the key. A file that cannot be read is silently replaced, as Python does with its own.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ENGINE = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What a program says before it is used, and the pickled rest."""
+    """What callers ask of a program before it runs, and the rest, pickled."""
 
     type: Type
     may_crash: bool
@@ -41,7 +41,8 @@ class _Entry:
 
 
 class KeptPrograms:
-    """The programs of one policy, or of a kind's rules. `name` is for the file alone: keys tell the rest."""
+    """The cached programs of one policy, or of a kind's rules. `name` names only the file; the keys identify
+    the rest."""
 
     def __init__(self, name: str) -> None:
         folder = Path(cache_from_source(str(_ENGINE / "kept.py"))).parent
@@ -54,9 +55,9 @@ class KeptPrograms:
                 self._entries = entries
 
     def compile(self, environment: Environment, text: str, composed: Mapping[str, Type]) -> Program:
-        """A program as it was kept, or compiled now and kept once `save` is called. Raises CompileError.
+        """Return a program from the cache, or compile it, to be cached by `save`. Raises `CompileError`.
 
-        `composed` are the types of what the environment's variables hold, where that is not always the same.
+        `composed` are the types of the environment's variables whose contents vary.
         """
         types = [f"{name}: {type}" for name, type in composed.items()]
         key = "\n".join((str(environment.minor), *environment.variables, "", *types, "", text))
@@ -69,7 +70,7 @@ class KeptPrograms:
         return program
 
     def save(self) -> None:
-        """Write what was added, all of it or nothing."""
+        """Write the file if programs were added, atomically."""
         if not self._is_new or sys.dont_write_bytecode:
             return
         self._is_new = False
@@ -82,7 +83,7 @@ class KeptPrograms:
 
 @cache
 def _engine() -> str:
-    """What tells this engine from any other: its files, as Python tells whether they were compiled."""
+    """Return what identifies this engine: its files by size and time, as Python does for compiled modules."""
     told = []
     for folder in (_ENGINE, _ENGINE / "library"):
         with os.scandir(folder) as files:
@@ -92,7 +93,7 @@ def _engine() -> str:
 
 
 class _Pickler(pickle.Pickler):
-    """Records by their constructors, half the time that their states take."""
+    """A pickler of records by their constructors, which takes half the time of pickling their states."""
 
     def reducer_override(self, one: Any) -> Any:
         if isinstance(one, (Node, MapEntry, Type, Checked, _Entry)):

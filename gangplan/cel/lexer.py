@@ -1,4 +1,4 @@
-"""Text of an expression to tokens, as the grammar of cel-go (parser/gen/CEL.g4, v0.26.0) splits it."""
+"""Split an expression into tokens by cel-go's grammar (parser/gen/CEL.g4, v0.26.0)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _STRING = "|".join(
         r"[rR]'[^'\n\r]*'",
     )
 )
-# ANTLR takes the longest match: the alternatives, frequent ones first, exclude what would be longer. `.5` is
-# a number also after a name, therefore `a.5` is an error.
+# ANTLR takes the longest match, so the alternatives, frequent ones first, exclude anything longer. `.5` is a
+# number also after a name, therefore `a.5` is an error.
 _TOKENS = "|".join(
     (
         r"""(?P<IDENTIFIER>(?!(?:[bB][rR]?|[rR])["'])[A-Za-z_][A-Za-z0-9_]*)""",
@@ -42,7 +42,7 @@ _TOKENS = "|".join(
 _WORDS = frozenset(("in", "true", "false", "null"))
 END = "<EOF>"
 
-# Names that the grammar reads as names and the parser refuses as variables and functions.
+# Names that the grammar reads as names but the parser refuses as variables and functions.
 _KEPT = "as break const continue else for function if import let loop package namespace return var void while"
 RESERVED = frozenset((*_KEPT.split(), "false", "in", "null", "true"))
 
@@ -61,9 +61,9 @@ def _pattern() -> re.Pattern[str]:
 
 
 def tokens(text: str) -> list[Token]:
-    """The tokens of an expression, an END token last; spaces and comments are left out.
+    """Return the tokens of an expression, an END token last; spaces and comments are left out.
 
-    CompileError: the text is too long, or something in it begins no token.
+    Raises `CompileError` for a text that is too long, or has something that is not a token.
     """
     if len(text) > LONGEST:
         message = f"expression code point size exceeds limit: size: {len(text)}, limit {LONGEST}"
@@ -85,7 +85,7 @@ def tokens(text: str) -> list[Token]:
 
 
 def _unreadable(text: str, offset: int) -> str:
-    """What is wrong where no token begins: most often a quote that is never closed."""
+    """Return what is wrong where no token begins: most often a quote that is never closed."""
     rest = text[offset:]
     shown = rest if rest[0] in "\"'" else rest[0]
     return f"Syntax error: token recognition error at: '{shown}'"

@@ -1,4 +1,5 @@
-"""Tokens of constants to values (cel-go v0.26.0: parser/unescape.go, the literals of parser/parser.go)."""
+"""Convert tokens of constants to values (cel-go v0.26.0: parser/unescape.go, literals of
+parser/parser.go)."""
 
 from __future__ import annotations
 
@@ -25,11 +26,11 @@ _DIGITS = {"x": 2, "X": 2, "u": 4, "U": 8}
 
 
 class LiteralError(ValueError):
-    """The token is no constant: a number out of range, an escape that means nothing."""
+    """The token is not a constant: a number out of range, or an invalid escape."""
 
 
 def integer(word: str) -> int:
-    """`12`, `-0x1F`: a signed 64-bit integer."""
+    """Parse a signed 64-bit integer: `12`, `-0x1F`."""
     sign, digits = (-1, word[1:]) if word.startswith("-") else (1, word)
     value = sign * _whole(digits)
     if not -(2**63) <= value < 2**63:
@@ -38,7 +39,7 @@ def integer(word: str) -> int:
 
 
 def unsigned(word: str) -> Uint:
-    """`12u`, `0x1Fu`: an unsigned 64-bit integer."""
+    """Parse an unsigned 64-bit integer: `12u`, `0x1Fu`."""
     value = _whole(word[:-1])
     if value >= 2**64:
         raise LiteralError("invalid uint literal")
@@ -46,14 +47,14 @@ def unsigned(word: str) -> Uint:
 
 
 def _whole(digits: str) -> int:
-    """Digits, of which Python by itself reads no more than 4300."""
+    """Parse digits; Python's int() alone refuses more than 4300."""
     if digits.startswith("0x"):
         return int(digits[2:], 16)
     return int(digits) if len(digits) < 4000 else 2**64
 
 
 def floating(word: str) -> float:
-    """`1.5`, `-1e3`: a double that is not infinite."""
+    """Parse a finite double: `1.5`, `-1e3`."""
     value = float(word)
     if math.isinf(value):
         raise LiteralError("invalid double literal")
@@ -61,13 +62,14 @@ def floating(word: str) -> float:
 
 
 def string(word: str) -> str:
-    """A string in any of its eight quotings."""
+    """Parse a string in any of its eight quotings."""
     body, is_raw = _unquoted(word)
     return body if is_raw or "\\" not in body else "".join(chr(code) for code, _ in _characters(body, False))
 
 
 def octets(word: str) -> bytes:
-    """A bytes constant, `b` included: octal and hex escapes are bytes, other characters their UTF-8."""
+    """Parse a bytes constant with its `b`: octal and hex escapes are bytes, other characters are encoded in
+    UTF-8."""
     body, is_raw = _unquoted(word[1:])
     if is_raw or "\\" not in body:
         return body.encode()
@@ -76,7 +78,7 @@ def octets(word: str) -> bytes:
 
 
 def _unquoted(word: str) -> tuple[str, bool]:
-    """What stands between the quotes, line ends as newlines, and whether backslashes mean themselves."""
+    """Return the text between the quotes, with line ends as newlines, and whether backslashes are literal."""
     word = word.replace("\r\n", "\n").replace("\r", "\n")
     is_raw = word[0] in "rR"
     if is_raw:
@@ -86,7 +88,7 @@ def _unquoted(word: str) -> tuple[str, bool]:
 
 
 def _characters(body: str, is_bytes: bool) -> list[tuple[int, bool]]:
-    """Code points with whether each is one byte."""
+    """Return code points, each with whether it is a single byte."""
     found = []
     at = 0
     while at < len(body):
@@ -110,7 +112,7 @@ def _characters(body: str, is_bytes: bool) -> list[tuple[int, bool]]:
     return found
 
 
-# How tokens become values, by kind; the words that are constants.
+# The readers of tokens by kind, and the words that are constants.
 READERS: dict[str, Callable[[str], object]] = {
     "NUM_INT": integer,
     "NUM_UINT": unsigned,

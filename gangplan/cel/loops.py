@@ -1,7 +1,7 @@
-"""Loops as closures: the shapes that the macros write out, each as the loop of Python that means the same.
+"""Build loops as closures: each shape that a macro expands to becomes the Python loop that means the same.
 
-Whatever fails in a loop is looked at again the slow way, because cel-go goes on after errors and the last, or
-none, of them may count.
+A loop that fails is evaluated again by measuring.py, because cel-go continues after errors, and the last
+error, or none, may count.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gangplan.cel.plan import (
 
 
 def build_fold(plan: Fold, build: Build) -> Closure:
-    """A loop."""
+    """Build the closure of a loop."""
     shape = _binding(plan, build) or _quantifier(plan, build) or _one(plan, build) or _mapping(plan, build)
     if shape is None:
         return measured(plan)
@@ -41,7 +41,7 @@ def build_fold(plan: Fold, build: Build) -> Closure:
 
 
 def _binding(plan: Fold, build: Build) -> Closure | None:
-    """`optMap`, `sortBy`: no loop at all, the accumulator is a variable."""
+    """Build `optMap` or `sortBy`, which are not loops: the accumulator is a variable."""
     if not _is_constant(plan.range, []) or not _is_constant(plan.condition, False):
         return None
     initial, result, slot = build(plan.initial), build(plan.result), plan.accumulator
@@ -54,7 +54,7 @@ def _binding(plan: Fold, build: Build) -> Closure | None:
 
 
 def _quantifier(plan: Fold, build: Build) -> Closure | None:
-    """`all` and `exists`."""
+    """Build `all` or `exists`."""
     step = plan.step
     if not isinstance(step, Logic) or len(step.terms) != 2 or not _reads(plan, step.terms[0]):
         return None
@@ -90,7 +90,7 @@ def _quantifier(plan: Fold, build: Build) -> Closure | None:
 
 
 def _one(plan: Fold, build: Build) -> Closure | None:
-    """`exists_one`."""
+    """Build `exists_one`."""
     step = plan.step
     if not isinstance(step, Conditional) or not _is_constant(plan.initial, 0):
         return None
@@ -116,7 +116,7 @@ def _one(plan: Fold, build: Build) -> Closure | None:
 
 
 def _mapping(plan: Fold, build: Build) -> Closure | None:
-    """`map`, `filter`, `transformList`, with or without a condition."""
+    """Build `map`, `filter` or `transformList`, with or without a condition."""
     step: Plan = plan.step
     condition: Plan | None = None
     if isinstance(step, Conditional):
@@ -156,12 +156,12 @@ def _is_constant(plan: Plan, value: object) -> bool:
 
 
 def _reads(plan: Fold, step: Plan) -> bool:
-    """Whether a step is the accumulator."""
+    """Return whether a step is the accumulator."""
     return isinstance(step, Variable) and step.slot == plan.accumulator and not step.qualifiers
 
 
 def _adds(plan: Fold, step: Plan) -> bool:
-    """Whether a step is the accumulator plus 1, and the result whether it is 1 in the end."""
+    """Return whether a step is the accumulator plus 1, and the result whether it ends as 1."""
     if not isinstance(step, Relative) or step.qualifiers or not isinstance(step.operand, CallPlan):
         return False
     for call, function in ((step.operand, "_+_"), (plan.result, "_==_")):
@@ -173,7 +173,7 @@ def _adds(plan: Fold, step: Plan) -> bool:
 
 
 def _appended(plan: Fold, step: Plan) -> Plan | None:
-    """The element that a step adds to the accumulator."""
+    """Return the element that a step adds to the accumulator."""
     if not isinstance(step, CallPlan) or step.function != "_+_" or not _reads(plan, step.arguments[0]):
         return None
     added = step.arguments[1]

@@ -1,4 +1,4 @@
-"""Macros: calls that the parser writes out as loops, exactly as cel-go does (so that costs agree).
+"""Macros: calls that the parser expands to loops, exactly as cel-go does (so that costs agree).
 
 Sources: cel-go v0.26.0 parser/macro.go, cel/library.go (optMap, optFlatMap), ext/comprehensions.go (two
 variables), ext/lists.go (sortBy).
@@ -30,7 +30,7 @@ _TAKEN = (ACCUMULATOR, "__result__")
 
 
 class MacroError(Exception):
-    """The arguments of a macro are not what it can be written out with."""
+    """The arguments of a macro do not fit it."""
 
     def __init__(self, offset: int, message: str) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ class MacroError(Exception):
 
 
 class Numbers:
-    """Hands out node ids, from 1."""
+    """The source of node ids, from 1."""
 
     __slots__ = ("last",)
 
@@ -46,14 +46,14 @@ class Numbers:
         self.last = 0
 
     def next(self) -> int:
-        """The next id."""
+        """Return the next id."""
         self.last += 1
         return self.last
 
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """One call to write out: where it stands, its name and what it is applied to."""
+    """One call to expand: its position, its name, its target and its arguments."""
 
     numbers: Numbers
     offset: int
@@ -62,50 +62,50 @@ class Macro:
     arguments: Sequence[Node]
 
     def call(self, function: str, *arguments: Node, on: Node | None = None) -> Call:
-        """A call of a function, a member of `on` if that is given."""
+        """Return a call of a function, as a member of `on` if that is given."""
         return Call(self.numbers.next(), self.offset, function, on, arguments)
 
     def value(self, value: object) -> Literal:
-        """A constant."""
+        """Return a constant."""
         return Literal(self.numbers.next(), self.offset, value)
 
     def ident(self, name: str) -> Ident:
-        """A name."""
+        """Return a name."""
         return Ident(self.numbers.next(), self.offset, name)
 
     def accumulator(self) -> Ident:
-        """The loop's result so far."""
+        """Return the name of the loop's result so far."""
         return self.ident(ACCUMULATOR)
 
     def list(self, *elements: Node) -> ListNode:
-        """A list of the elements."""
+        """Return a list of the elements."""
         return ListNode(self.numbers.next(), self.offset, elements)
 
     def map(self) -> MapNode:
-        """An empty map."""
+        """Return an empty map."""
         return MapNode(self.numbers.next(), self.offset, ())
 
     def on(self) -> Node:
-        """What a member macro is applied to."""
+        """Return the target of a member macro."""
         assert self.target is not None
         return self.target
 
     def loop(
         self, variables: tuple[str, str], initial: Node, condition: Node, step: Node, result: Node
     ) -> Node:
-        """A loop over the target."""
+        """Return a loop over the target."""
         number, (first, second) = self.numbers.next(), variables
         parts = (ACCUMULATOR, initial, condition, step, result)
         return Comprehension(number, self.offset, self.on(), first, second, *parts, self.name)
 
     def bind(self, name: str, value: Node, result: Node, unused: Node) -> Node:
-        """A loop that never runs and so only gives a value a name."""
+        """Return a loop that never runs, which only gives a value a name."""
         number, nothing, never = self.numbers.next(), self.list(), self.value(False)
         parts = (name, value, never, unused, result, self.name)
         return Comprehension(number, self.offset, nothing, _UNUSED, "", *parts)
 
     def copy(self, node: Node) -> Node:
-        """The same tree with ids of its own."""
+        """Return a copy of a tree with new ids."""
         return _copy(node, self.numbers)
 
 
@@ -150,7 +150,7 @@ def _variable(node: Node, complaint: str) -> str:
 
 
 def _variables(macro: Macro, count: int, complaint: str) -> tuple[str, str]:
-    """The names of one or two loop variables; the second is empty for one."""
+    """Return the names of one or two loop variables; the second is empty for one."""
     if count == 1:
         return _variable(macro.arguments[0], complaint), ""
     for argument in macro.arguments[:2]:
@@ -202,7 +202,7 @@ def _filter(macro: Macro) -> Node:
 
 
 def _list(macro: Macro, count: int) -> Node:
-    """A list of what the last argument gives, where the one before it (if any) holds."""
+    """Return a loop that lists the last argument's values where the argument before it, if any, holds."""
     variables = _variables(macro, count, "argument is not an identifier")
     step: Node = macro.call("_+_", macro.accumulator(), macro.list(macro.arguments[-1]))
     if len(macro.arguments) == count + 2:
@@ -266,7 +266,7 @@ def _sort_by(macro: Macro) -> Node:
 
 
 _Expander = Callable[[Macro], Node]
-# By name, number of arguments and whether it is a member: since which minor, and how it is written out.
+# The first minor and the expansion of each macro, by name, number of arguments and whether it is a member.
 _TABLE: dict[tuple[str, int, bool], tuple[int, _Expander]] = {
     ("has", 1, False): (0, _has),
     ("all", 2, True): (0, _all),
@@ -292,7 +292,10 @@ _TABLE: dict[tuple[str, int, bool], tuple[int, _Expander]] = {
 
 
 def expand(minor: int, macro: Macro) -> Node | None:
-    """The loop that a call stands for; None if it is an ordinary call. MacroError: arguments do not fit."""
+    """Return the expansion of a macro call, or None for an ordinary call.
+
+    Raises `MacroError` if the arguments do not fit.
+    """
     key = (macro.name, len(macro.arguments), macro.target is not None)
     since, expander = _TABLE.get(key, (None, None))
     if expander is None or since is None or minor < since:

@@ -1,7 +1,7 @@
-"""Evaluation step by step with its cost, as cel-go's cost tracker sees it.
+"""Evaluate step by step with the cost, as cel-go's cost tracker counts it.
 
-Errors are values here: cel-go evaluates the other arguments of a failed call, and goes on in loops. Slower
-than the closures of closures.py, which come here for what they don't know.
+Errors are values here: cel-go evaluates the other arguments of a failed call, and continues loops. It is
+slower than the closures of closures.py, which use it for what they don't cover.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from gangplan.cel.plan import (
 from gangplan.cel.values import NONE, Optional
 
 _EXCEEDED = "operation cancelled: actual cost limit exceeded"
-# What an optional qualifier or entry gives where there is nothing.
+# The result of an optional qualifier or entry that finds nothing.
 _ABSENT = object()
 
 
 class _Pending:
-    """The accumulator of a loop until something reads it."""
+    """The accumulator of a loop until it is first read."""
 
     __slots__ = ("initial",)
 
@@ -49,7 +49,7 @@ class _Pending:
 
 
 class Meter:
-    """One evaluation. `cost` grows; beyond `budget` a `BudgetError` is raised."""
+    """One evaluation. `cost` grows; if it exceeds `budget`, a `BudgetError` is raised."""
 
     __slots__ = ("budget", "cost", "frame")
 
@@ -59,11 +59,11 @@ class Meter:
         self.cost = 0
 
     def run(self, plan: Plan) -> Any:
-        """The value of a step; an `EvalError` or `UnknownError` where it failed."""
+        """Return the value of a step, or an `EvalError` or `UnknownError` if it failed."""
         return _STEPS[type(plan)](self, plan)
 
     def add(self, cost: int) -> None:
-        """Counts a step that is done."""
+        """Count the cost of a finished step."""
         self.cost += cost
         if self.budget is not None and self.cost > self.budget:
             raise BudgetError(_EXCEEDED)
@@ -71,18 +71,19 @@ class Meter:
     # Attributes
 
     def attribute(self, plan: Any) -> Any:
-        """A name or selection of its own: what is in branches of conditions is not counted again."""
+        """Return the value of a name or selection of its own; those in branches of conditions are not counted
+        again."""
         value = self.resolve(plan)
         tests = is_test(plan)
         if isinstance(plan, Conditional):
-            # cel-go takes back what it counts for `has()`, though it counts nothing for conditions.
+            # cel-go subtracts the cost of `has()`, though it counts nothing for conditions.
             self.add(-SELECT if tests else 0)
         else:
             self.add(0 if tests else SELECT)
         return value.present if tests and isinstance(value, Optional) else value
 
     def resolve(self, plan: Any) -> Any:
-        """The value of an attribute."""
+        """Return the value of an attribute."""
         if isinstance(plan, Conditional):
             return self._conditional(plan)
         value = self._variable(plan) if isinstance(plan, Variable) else self.run(plan.operand)
@@ -125,7 +126,7 @@ class Meter:
         return Optional(True, value) if optional else value
 
     def _step(self, value: Any, qualifier: Qualifier, optional: bool) -> Any:
-        """One qualifier; `_ABSENT` where an optional one finds nothing, which costs nothing."""
+        """Apply one qualifier; return `_ABSENT`, at no cost, where an optional one finds nothing."""
         try:
             key = qualifier.key if isinstance(qualifier, ConstantQualifier) else self._key(qualifier)
             test = isinstance(qualifier, ConstantQualifier) and qualifier.test
@@ -137,7 +138,7 @@ class Meter:
                     return _ABSENT
                 entry = present if test and not optional else entry
         except FAILED:
-            # A failed one is counted, unless it is optional.
+            # A failed qualifier is counted unless it is optional.
             if not optional:
                 self.add(SELECT)
             raise
@@ -154,7 +155,7 @@ class Meter:
     # Calls
 
     def call(self, plan: CallPlan) -> Any:
-        """A function: its failed arguments are counted too."""
+        """Evaluate a function, counting failed arguments too."""
         values: list[Any] = []
         problem: Any = None
         for argument in plan.arguments:
@@ -165,7 +166,7 @@ class Meter:
                 if plan.stops:
                     break
         if len(values) < len(plan.arguments):
-            # Only calls that had all their arguments are counted.
+            # Only calls whose arguments were all evaluated are counted.
             return problem
         if problem is not None:
             result = True if plan.function == "@not_strictly_false" else problem
@@ -178,7 +179,7 @@ class Meter:
         return result
 
     def logic(self, plan: Logic) -> Any:
-        """`&&`, `||`."""
+        """Evaluate `&&` or `||`."""
         problem: Any = None
         unknown: Any = None
         for term in plan.terms:
@@ -194,7 +195,7 @@ class Meter:
         return not plan.absorbing if problem is None else problem
 
     def fallback(self, plan: Fallback) -> Any:
-        """`or`, `orValue`."""
+        """Evaluate `or` or `orValue`."""
         value = self.run(plan.optional)
         if not isinstance(value, Optional):
             return value
@@ -203,7 +204,7 @@ class Meter:
         return self.run(plan.other)
 
     def membership(self, plan: Membership) -> Any:
-        """`in` a list of constants."""
+        """Evaluate `in` with a list of constants."""
         value = self.run(plan.value)
         if isinstance(value, FAILED):
             return value
@@ -212,7 +213,7 @@ class Meter:
     # Literals and loops
 
     def new_list(self, plan: NewList) -> Any:
-        """`[a, ?b]`."""
+        """Evaluate `[a, ?b]`."""
         built: Any = []
         for index, element in enumerate(plan.elements):
             value = self.run(element)
@@ -228,7 +229,7 @@ class Meter:
         return built
 
     def new_map(self, plan: NewMap) -> Any:
-        """`{key: value}`."""
+        """Evaluate `{key: value}`."""
         built: Any = {}
         for key_plan, value_plan, optional in plan.entries:
             key = self.run(key_plan)
@@ -239,7 +240,7 @@ class Meter:
                     built.pop(key, None)
                     continue
             if not isinstance(value, FAILED) and isinstance(key, dict | list):
-                # cel-go takes such keys by their identity, which no value here has.
+                # cel-go compares such keys by identity, which values here do not have.
                 value = UnknownError("a map whose key is a map or a list is not followed offline")
             if isinstance(value, FAILED):
                 built = value
@@ -249,7 +250,7 @@ class Meter:
         return built
 
     def fold(self, plan: Fold) -> Any:
-        """A loop."""
+        """Evaluate a loop."""
         values = self.run(plan.range)
         if isinstance(values, FAILED):
             return values
@@ -271,7 +272,7 @@ class Meter:
 
 
 def _entry(value: Any, what: str) -> Any:
-    """What an optional entry adds: its value, or `_ABSENT`."""
+    """Return what an optional entry adds: its value, or `_ABSENT`."""
     if not isinstance(value, Optional):
         return EvalError(f"cannot initialize {what} from non-optional value {show(value)}")
     return value.value if value.present else _ABSENT

@@ -1,4 +1,4 @@
-"""Numbers as Go reads and writes them (strconv, fmt; Go 1.24)."""
+"""Parse and format numbers as Go does (strconv, fmt; Go 1.24)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _SPECIAL = re.compile(r"nan|[-+]?inf(?:inity)?", re.ASCII | re.IGNORECASE)
 
 
 def parse_bool(text: str) -> bool | None:
-    """`strconv.ParseBool`; None where it fails."""
+    """Parse as `strconv.ParseBool` does; return None where that fails."""
     if text in _TRUE:
         return True
     return False if text in _FALSE else None
 
 
 def parse_int(text: str) -> int | None:
-    """`strconv.ParseInt` in base 10 with 64 bits; None where it fails."""
+    """Parse as `strconv.ParseInt` does, in base 10 with 64 bits; return None where that fails."""
     if not _SIGNED.fullmatch(text) or len(text) > 4000:
         return None
     value = int(text)
@@ -33,7 +33,7 @@ def parse_int(text: str) -> int | None:
 
 
 def parse_uint(text: str) -> int | None:
-    """`strconv.ParseUint` in base 10 with 64 bits; None where it fails."""
+    """Parse as `strconv.ParseUint` does, in base 10 with 64 bits; return None where that fails."""
     if not _UNSIGNED.fullmatch(text) or len(text) > 4000:
         return None
     value = int(text)
@@ -41,7 +41,7 @@ def parse_uint(text: str) -> int | None:
 
 
 def parse_float(text: str) -> float | None:
-    """`strconv.ParseFloat` with 64 bits; None where it fails, out of range included."""
+    """Parse as `strconv.ParseFloat` does with 64 bits; return None where that fails, also out of range."""
     if _SPECIAL.fullmatch(text):
         return float(text)
     if _HEX.fullmatch(text):
@@ -56,7 +56,8 @@ def parse_float(text: str) -> float | None:
 
 
 def shortest(value: float) -> str:
-    """`%g` and `%v` of a float64: the fewest digits that read back; with an exponent below 1e-4, from 1e6."""
+    """Format a float64 as `%g` and `%v` do: the fewest digits that parse back, with an exponent below 1e-4
+    and from 1e6."""
     special = _special(value)
     if special:
         return special
@@ -69,7 +70,8 @@ def shortest(value: float) -> str:
 
 
 def plain(value: float) -> str:
-    """`strconv.FormatFloat(value, 'f', -1, 64)`: the fewest digits that read back, never an exponent."""
+    """Format as `strconv.FormatFloat(value, 'f', -1, 64)` does: the fewest digits that parse back, never an
+    exponent."""
     special = _special(value)
     if special:
         return special
@@ -86,7 +88,7 @@ def _special(value: float) -> str:
 
 
 def _digits(value: float) -> tuple[str, int, str]:
-    """The shortest digits, where the point stands among them, and the sign."""
+    """Return the shortest digits, the position of the point among them, and the sign."""
     parts = Decimal(repr(value)).as_tuple()
     written = "".join(map(str, parts.digits))
     assert isinstance(parts.exponent, int)
@@ -103,17 +105,17 @@ def _positional(digits: str, point: int) -> str:
     return f"{digits[:point]}.{digits[point:]}"
 
 
-# What `strconv.Quote` writes with a letter.
+# The characters that `strconv.Quote` escapes with a letter or sign.
 _SHORT = {7: "\\a", 8: "\\b", 12: "\\f", 10: "\\n", 13: "\\r", 9: "\\t", 11: "\\v", 34: '\\"', 92: "\\\\"}
 
 
 def go_quote(text: str) -> str:
-    """`strconv.Quote` and `%q`: double quotes, escapes for what is not printable."""
+    """Quote as `strconv.Quote` and `%q` do: double quotes, with escapes for anything not printable."""
     return '"' + "".join(map(_escaped, text)) + '"'
 
 
 def go_quote_bytes(data: bytes) -> str:
-    """`%q` of bytes that need not be UTF-8."""
+    """Quote bytes as `%q` does; they need not be UTF-8."""
     return go_quote(data.decode(errors="surrogateescape"))
 
 

@@ -1,4 +1,4 @@
-"""Equality, order, membership and look-up of CEL values, with cel-go's messages (arithmetic.py has the rest).
+"""Equality, order, membership and lookup of CEL values, with cel-go's messages (arithmetic.py has the rest).
 
 Source: cel-go v0.26 (`common/types`), which Kubernetes 1.34 uses. Every function takes values and returns a
 value or raises `EvalError`.
@@ -15,7 +15,7 @@ from gangplan.cel.values import Duration, Opaque, Optional, Timestamp, TypeValue
 NO_OVERLOAD = "no such overload"
 
 NUMBERS = frozenset((int, Uint, float))
-# Types whose equality Python decides as CEL does when both sides have the same one.
+# Types for which Python's equality is CEL's, if both sides have the same type.
 _PLAIN = frozenset((str, int, Uint, bool, bytes, type(None), float))
 _NONE = type(None)
 
@@ -25,7 +25,7 @@ _RECEIVERS = (str, Duration, Timestamp)
 
 
 def lacks(value: object, function: str) -> EvalError:
-    """The error of an operator that a value's type has not at all."""
+    """Return the error of an operator that a value's type does not have."""
     return EvalError(NO_OVERLOAD if type(value) in _RECEIVERS else f"{NO_OVERLOAD}: {function}")
 
 
@@ -33,7 +33,7 @@ def lacks(value: object, function: str) -> EvalError:
 
 
 def equal(left: object, right: object, known: _Known | None = None) -> bool:
-    """`==` as a whole: null equals null only, whatever the other side is."""
+    """Return whether `==` holds, also with null, which equals only null."""
     one, other = type(left), type(right)
     if one is other and one in _PLAIN:
         return left == right
@@ -42,13 +42,14 @@ def equal(left: object, right: object, known: _Known | None = None) -> bool:
     return same(left, right, known)
 
 
-# What is known of pairs of lists and maps inside a comparison, by their identities: values that share parts
-# (`[v, v]` of `[w, w]`...) are compared in time linear in what they hold, not in what they spell out.
+# Known results for pairs of lists and maps inside a comparison, by their ids: values that share parts (`[v,
+# v]` of `[w, w]`...) are compared in time linear in what they hold, not in what they spell out.
 _Known = dict[tuple[int, int], bool]
 
 
 def same(left: object, right: object, known: _Known | None = None) -> bool:
-    """Equality as the left value's own type decides it. Raises `EvalError` for opaque values of two kinds."""
+    """Return whether values are equal by the left value's type. Raises `EvalError` for opaque values of two
+    kinds."""
     one, other = type(left), type(right)
     if one in NUMBERS:
         return other in NUMBERS and _same_numbers(left, right)  # type: ignore[arg-type]
@@ -74,7 +75,8 @@ def _same_numbers(left: int | float, right: int | float) -> bool:
 
 
 def _equal_or_unknown(left: object, right: object, known: _Known) -> bool:
-    """Inside lists and maps cel-go takes elements that can't be compared for equal."""
+    """Return whether elements are equal; inside lists and maps, cel-go treats those that can't be compared as
+    equal."""
     if type(left) in _PLAIN:
         return _equal_inside(left, right, known)
     key = id(left), id(right)
@@ -118,7 +120,8 @@ def _same_optionals(left: Optional, right: Optional) -> bool:
 
 
 def compare_numbers(left: int | float, right: int | float) -> int:
-    """-1, 0 or 1. An int beside a double is taken for one, as in Go, unless the double is out of range."""
+    """Return -1, 0 or 1. An int is compared with a double as a double, as in Go, unless the double is out of
+    range."""
     if isinstance(left, float):
         if not isinstance(right, float):
             low, high = (0.0, 2.0**64) if type(right) is Uint else (-(2.0**63), 2.0**63)
@@ -133,7 +136,7 @@ def compare_numbers(left: int | float, right: int | float) -> int:
 
 
 def compare(left: object, right: object) -> int:
-    """-1, 0 or 1 for values that have an order among each other."""
+    """Return -1, 0 or 1 for values that are ordered. Raises `EvalError` for others."""
     one, other = type(left), type(right)
     if one in NUMBERS:
         if left != left or (other is float and right != right):
@@ -158,22 +161,22 @@ def _ordered(left: object, right: object, operator: str) -> int:
 
 
 def less(left: object, right: object) -> bool:
-    """`<`."""
+    """Evaluate `<`."""
     return _ordered(left, right, "_<_") < 0
 
 
 def less_equal(left: object, right: object) -> bool:
-    """`<=`."""
+    """Evaluate `<=`."""
     return _ordered(left, right, "_<=_") <= 0
 
 
 def greater(left: object, right: object) -> bool:
-    """`>`."""
+    """Evaluate `>`."""
     return _ordered(left, right, "_>_") > 0
 
 
 def greater_equal(left: object, right: object) -> bool:
-    """`>=`."""
+    """Evaluate `>=`."""
     return _ordered(left, right, "_>=_") >= 0
 
 
@@ -181,10 +184,10 @@ def greater_equal(left: object, right: object) -> bool:
 
 
 def find(container: Mapping[object, object], key: object) -> tuple[bool, object]:
-    """Whether a map has a key, and its value. Numbers of any kind that are equal are the same key."""
+    """Return whether a map has a key, and its value. Equal numbers of any kind are the same key."""
     if type(key) is str:
         try:
-            # Asked once only: a policy's variables are worked out when they are read.
+            # One lookup only, because a policy's variables are evaluated when they are read.
             return True, container[key]
         except KeyError:
             return False, None
@@ -199,7 +202,7 @@ def find(container: Mapping[object, object], key: object) -> tuple[bool, object]
 
 
 def position(index: object) -> int:
-    """A list index from any kind of number without a fraction."""
+    """Return a list index from any kind of number without a fraction."""
     if type(index) is int:
         return index
     if type(index) is float or type(index) is Uint:
@@ -210,7 +213,7 @@ def position(index: object) -> int:
 
 
 def contains(element: object, container: object) -> bool:
-    """`in`: a list has an equal element, a map has the key."""
+    """Evaluate `in`: whether a list has an equal element, or a map the key."""
     if isinstance(container, Mapping):
         return find(container, element)[0]
     if isinstance(container, list | tuple):
@@ -219,7 +222,7 @@ def contains(element: object, container: object) -> bool:
 
 
 def has_element(container: list[object] | tuple[object, ...], element: object) -> bool:
-    """Whether a list has an equal element; what can't be compared is not equal."""
+    """Return whether a list has an equal element; values that can't be compared are not equal."""
     if type(element) is str:
         return element in container
     for other in container:
@@ -232,7 +235,7 @@ def has_element(container: list[object] | tuple[object, ...], element: object) -
 
 
 def show(value: object) -> str:
-    """A value in an error message: Go's `%v`."""
+    """Format a value for an error message, as Go's `%v` does."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -1,7 +1,7 @@
-"""Expressions to syntax trees: cel-go's grammar, limits and positions (v0.26.0, parser/ and gen/CEL.g4).
+"""Parse expressions by cel-go's grammar, limits and positions (v0.26.0, parser/ and gen/CEL.g4).
 
-Positions are those of cel-go: a call stands at its opening parenthesis, an operator at its sign, a selection
-at its dot. The first thing that is wrong ends the parse.
+Positions are cel-go's: a call is at its opening parenthesis, an operator at its sign, a selection at its dot.
+The first error ends the parse.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ _CALCULATIONS = {"*": 2, "/": 2, "%": 2, "+": 1, "-": 1}
 
 
 def parse(text: str, minor: int) -> Node:
-    """The tree of an expression with the macros of Kubernetes 1.`minor` written out.
+    """Return the tree of an expression with the macros of Kubernetes 1.`minor` expanded.
 
-    CompileError: the API server's parser refuses the text; there is one issue, at the place where it is seen.
+    Raises `CompileError` if the API server's parser refuses the text, with one issue at the place where it
+    does.
     """
     return _Parser(text, minor).whole()
 
@@ -67,7 +68,7 @@ class _Parser(Cursor):
         return self.chain("&&", "_&&_", self.relation)
 
     def chain(self, sign: str, function: str, term: Callable[[], Node]) -> Node:
-        """Terms joined by `&&` or `||`, as the balanced tree that cel-go makes of them."""
+        """Parse terms joined by `&&` or `||` into a balanced tree, as cel-go does."""
         terms, offsets = [term()], []
         height = self.height
         while operator := self.take(sign):
@@ -124,7 +125,7 @@ class _Parser(Cursor):
         return Call(self.numbers.next(), sign.offset, f"{sign.kind}_", None, (node,))
 
     def is_negative_number(self) -> bool:
-        """Whether `-` belongs to the number after it. After another sign it does not: `--1` is 1."""
+        """Return whether `-` belongs to the number after it. After another sign it does not: `--1` is 1."""
         return self.token.kind == "-" and self.tokens[self.at + 1].kind in ("NUM_INT", "NUM_FLOAT")
 
     def member(self) -> Node:
@@ -159,7 +160,8 @@ class _Parser(Cursor):
         return Call(self.numbers.next(), bracket.offset, function, None, (node, key))
 
     def call(self, opening: Token, function: str, target: Node | None) -> Node:
-        """The arguments of a call whose parenthesis is open, and the call, written out if it is a macro."""
+        """Parse the arguments of a call after its parenthesis, and return the call, expanded if it is a
+        macro."""
         arguments: list[Node] = []
         height = 0
         if self.token.kind != ")":
@@ -196,7 +198,7 @@ class _Parser(Cursor):
         return self.constant()
 
     def name(self) -> Node:
-        """A variable, a call or a message, each with or without a leading dot."""
+        """Parse a variable, a call or a message, each with or without a leading dot."""
         message = self.message()
         if message is not None:
             return message
@@ -226,7 +228,7 @@ class _Parser(Cursor):
         except literals.LiteralError as error:
             raise self.error(token.offset, str(error)) from None
 
-    # Aggregates: a comma may follow the last entry, and may stand alone
+    # Aggregates: a comma may follow the last entry, or be alone
 
     def list(self) -> Node:
         bracket = self.need("[")
@@ -267,7 +269,7 @@ class _Parser(Cursor):
         return MapNode(self.numbers.next(), brace.offset, tuple(entries))
 
     def message(self) -> Node | None:
-        """`Name.of.type{field: value}`; None where no such thing begins."""
+        """Parse `Name.of.type{field: value}`; return None where no such thing begins."""
         name = self.message_name()
         if name is None:
             return None

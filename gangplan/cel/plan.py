@@ -1,11 +1,11 @@
-"""A checked expression as the steps that the API server takes: what cel-go's planner makes of it.
+"""The plan of a checked expression: the steps that the API server takes, as cel-go's planner makes them.
 
 Attributes (`object.spec.replicas`, `a[b].c`) are one step with qualifiers, constant literals and conversions
-of constants are values, `x in [constants]` is a look-up, `or` and `orValue` skip what they don't need. The
-cost of an evaluation depends on all of it. Source: cel-go v0.26 `interpreter/planner.go`, `attributes.go`,
+of constants are values, `x in [constants]` is a lookup, and `or` and `orValue` skip what they don't need. The
+cost of an evaluation depends on all of this. Source: cel-go v0.26 `interpreter/planner.go`, `attributes.go`,
 `decorators.go`, with `OptOptimize` as k8s.io/apiserver v0.34 `pkg/cel/environment/base.go` sets it.
 
-Values live in a frame, a list: the program's variables come first, then those of its loops.
+Values are in a frame, a list: the program's variables come first, then those of its loops.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Constant(Plan):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConstantQualifier:
-    """A constant qualifier: `.name`, `['name']`, `[0]`; with `test` the last one of `has()`."""
+    """A constant qualifier: `.name`, `['name']`, `[0]`; `test` marks the last one of `has()`."""
 
     key: object
     optional: bool = False
@@ -52,7 +52,7 @@ Qualifier = ConstantQualifier | Computed
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Variable(Plan):
-    """A name and what is selected from it."""
+    """A name and the selections from it."""
 
     slot: int
     name: str
@@ -61,7 +61,7 @@ class Variable(Plan):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Relative(Plan):
-    """What is selected from the value of another step."""
+    """Selections from the value of another step."""
 
     operand: Plan
     qualifiers: tuple[Qualifier, ...] = ()
@@ -69,7 +69,7 @@ class Relative(Plan):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Conditional(Plan):
-    """`condition ? yes : no`; what is selected from it is selected from the branches."""
+    """`condition ? yes : no`; selections from it are made in its branches."""
 
     condition: Plan
     yes: Attribute
@@ -81,9 +81,9 @@ Attribute = Variable | Relative | Conditional
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallPlan(Plan):
-    """A function applied to values. `overload` is empty where only the values decide which one it is.
+    """A function applied to values. `overload` is empty if only the values decide which one it is.
 
-    `stops` tells that arguments after one that failed are not evaluated (cel-go does so from three on).
+    If `stops`, arguments after a failed one are not evaluated (cel-go does so from three arguments on).
     """
 
     function: str
@@ -128,7 +128,7 @@ class NewList(Plan):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NewMap(Plan):
-    """`{key: value, ?key: value}`: key, value, whether it is optional."""
+    """`{key: value, ?key: value}`: key, value, and whether the entry is optional."""
 
     entries: tuple[tuple[Plan, Plan, bool], ...]
 
@@ -162,7 +162,7 @@ def _tests(qualifiers: tuple[Qualifier, ...]) -> bool:
 
 
 def is_test(plan: Any) -> bool:
-    """Whether the whole is `has(...)`; qualifiers of a condition are those of its branches."""
+    """Return whether the whole plan is `has(...)`; a condition has the qualifiers of its branches."""
     while isinstance(plan, Conditional):
         if not _same_end(plan):
             return False
@@ -171,7 +171,7 @@ def is_test(plan: Any) -> bool:
 
 
 def _same_end(plan: Conditional) -> bool:
-    """Whether both branches end with one qualifier, which the whole condition got."""
+    """Return whether both branches end with one qualifier, which was added to the whole condition."""
     yes, no = _last(plan.yes), _last(plan.no)
     return yes is not None and yes is no
 

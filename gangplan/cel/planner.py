@@ -1,4 +1,4 @@
-"""From the checked tree to the plan."""
+"""Turn a checked tree into a plan."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from gangplan.cel.plan import (
 from gangplan.cel.types import Type
 from gangplan.cel.values import TypeValue, Uint, go_name
 
-# Their calls with a constant are constants (cel-go's IsTypeConversionFunction).
+# Functions whose calls with a constant are constants (cel-go's IsTypeConversionFunction).
 _CONVERSIONS = frozenset(
     ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")
 )
@@ -47,7 +47,8 @@ _PATTERNS = frozenset(("matches", "find", "findAll"))
 
 
 def plan_program(text: str, checked: Checked) -> ExpressionPlan:
-    """The plan. CompileError: the API server makes no program of it, such as for `int('a')`."""
+    """Return the plan. Raises `CompileError` if the API server cannot make a program of it, such as for
+    `int('a')`."""
     planner = _Planner(text, checked)
     root = planner.plan(checked.node)
     return ExpressionPlan(root, planner.size, tuple((slot, name) for name, slot in planner.variables.items()))
@@ -62,7 +63,7 @@ class _Planner:
         self.scopes: list[tuple[str, int]] = []
 
     def plan(self, node: ast.Node) -> Plan:
-        """The step of a node."""
+        """Return the step of a node."""
         match node:
             case ast.Literal(value=value):
                 return Constant(node.id, value)
@@ -81,7 +82,7 @@ class _Planner:
         raise TypeError(f"no plan for {type(node).__name__}")
 
     def refuse(self, node: ast.Node, problem: object) -> CompileError:
-        """The error of a program that can't be made."""
+        """Return the error of an expression that cannot become a program."""
         issue = Issue(node.offset, f"program instantiation failed: {problem}")
         return CompileError(self.text, (issue,))
 
@@ -90,10 +91,10 @@ class _Planner:
     def _ident(self, node: ast.Node, name: str) -> Plan:
         static = self.checked.types[node.id].name
         if static.startswith("kubernetes.authorization."):
-            # Whatever is asked of it is unknown: no activation need have it.
+            # Every call of the authorizer is unknown, so an activation need not contain it.
             return Constant(node.id, None)
         if static == "type":
-            # cel-go takes every name of such a type for the name of a type, variables of loops too.
+            # cel-go takes every name of such a type, even a loop's variable, for the name of a type.
             if name not in _TYPES:
                 raise self.refuse(node, f"reference to undefined type: {name}")
             return Constant(node.id, TypeValue(Type(name)))
@@ -147,7 +148,7 @@ class _Planner:
             raise self.refuse(node, problem) from problem
 
     def _resolved(self, node: ast.Call, arguments: tuple[Plan, ...]) -> CallPlan:
-        """The call with its implementation."""
+        """Return the call with its implementation."""
         ids = self.checked.overloads.get(node.id, ())
         overload = ids[0] if len(ids) == 1 else ""
         stops = (
@@ -190,7 +191,7 @@ class _Planner:
         slot, accumulator = self._slot(), self._slot()
         slot2 = self._slot() if node.variable2 else -1
         outer = len(self.scopes)
-        # The result sees the accumulator only; cel-go looks for it first in either case.
+        # The result sees only the accumulator; cel-go looks it up first in either case.
         self.scopes.append((node.accumulator, accumulator))
         result = self.plan(node.result)
         self.scopes[outer:] = [(node.variable2, slot2)] if node.variable2 else []
@@ -200,17 +201,17 @@ class _Planner:
         return Fold(node.id, range_, slot, slot2, accumulator, initial, condition, step, result)
 
 
-# Functions that cel-go calls with a list of arguments though they have two or fewer.
+# Functions that cel-go calls with a list of arguments although they have two or fewer.
 _VARIADIC = frozenset(("format", "optional.none"))
 
 
 def is_chosen(function: str) -> bool:
-    """Whether the values choose among overloads with implementations of their own."""
+    """Return whether the values choose among overloads, each with its own implementation."""
     return any(choice.guarded for choice in FUNCTIONS.get(function, ()))
 
 
 def implementation(function: str, overload: str) -> Callable[..., Any]:
-    """What evaluates a call: one overload, or whichever the values fit."""
+    """Return the function that evaluates a call: one overload, or whichever fits the values."""
     if overload in OVERLOADS:
         return _guarded(OVERLOADS[overload])
     choices = FUNCTIONS[function]
@@ -246,7 +247,7 @@ def _branch(plan: Plan) -> Attribute:
 
 
 def qualified(plan: Plan, id: int, qualifier: Qualifier) -> Attribute:
-    """A step with one more qualifier."""
+    """Return a step with one more qualifier."""
     if isinstance(plan, Conditional):
         yes, no = (qualified(branch, id, qualifier) for branch in (plan.yes, plan.no))
         return replace(plan, id=id, yes=yes, no=no)
@@ -256,7 +257,7 @@ def qualified(plan: Plan, id: int, qualifier: Qualifier) -> Attribute:
 
 
 def _membership(call: CallPlan, value: Plan, constant: Constant) -> Plan:
-    """`value in [constants]`, where all of them are simple."""
+    """Return the step of `value in [constants]`: a lookup if all constants are simple, else the call."""
     elements = constant.value
     if not isinstance(elements, list) or not elements:
         return Constant(call.id, False) if elements == [] else call
@@ -270,7 +271,7 @@ def _membership(call: CallPlan, value: Plan, constant: Constant) -> Plan:
 
 
 def _equals(element: object) -> list[tuple[type, object]]:
-    """The same number as other types have it."""
+    """Return the same number in the other types."""
     if type(element) not in (int, Uint, float):
         return []
     assert isinstance(element, int | float)

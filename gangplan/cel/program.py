@@ -56,8 +56,8 @@ _BUILDERS: dict[type, Callable[[Any, Callable[[Plan], Closure]], Closure]] = {
 class Program:
     """An expression, ready to be evaluated any number of times.
 
-    `text` is the expression, `type` its static type, `may_crash` whether evaluation may stop
-    half-way where the server's goes on. `checked` and `plan` are made when they are first asked for.
+    `text` is the expression, `type` its static type, and `may_crash` whether evaluation may stop half-way
+    where the server continues. `checked` and `plan` are made on first use.
     """
 
     __slots__ = ("_checked", "_load", "_pad", "_plan", "_run", "may_crash", "text", "type")
@@ -74,7 +74,7 @@ class Program:
 
     @property
     def checked(self) -> Checked:
-        """Its tree and what the checker found out about it."""
+        """Its tree, with the results of the checker."""
         if self._checked is None:
             self._checked = self._load()
         return self._checked
@@ -93,7 +93,10 @@ class Program:
         return self._plan
 
     def evaluate(self, activation: Mapping[str, Any]) -> Any:
-        """The value on these variables. EvalError in the API server's words; UnknownError; no budget."""
+        """Return the value for these variables, without a budget.
+
+        Raises `EvalError` in the API server's words, or `UnknownError`.
+        """
         run = self._run
         if run is None:
             run = self._run = _build(self.plan.root)
@@ -109,12 +112,15 @@ class Program:
             raise EvalError(str(problem)) from problem
         except EvalError:
             if self.may_crash:
-                # The server evaluates what comes after the failed part too, and may stumble there.
+                # The server also evaluates what comes after the failed part, and may crash there.
                 return self.measure(activation)[0]
             raise
 
     def measure(self, activation: Mapping[str, Any], budget: int | None = None) -> tuple[Any, int]:
-        """The value and what it cost. BudgetError beyond `budget`; the cost of errors is in their `cost`."""
+        """Return the value and its cost.
+
+        Raises `BudgetError` if the cost exceeds `budget`, `EvalError` (with its `cost`) or `UnknownError`.
+        """
         plan = self.plan
         frame: Frame = self._pad.copy()
         for slot, name in plan.variables:
@@ -134,11 +140,13 @@ class Program:
 
 
 def program_of(text: str, checked: Checked) -> Program:
-    """The program of a checked expression. CompileError: the API server makes none of it although its types
-    agree (`int('a')`)."""
+    """Return the program of a checked expression.
+
+    Raises `CompileError` if the API server cannot make a program of it although its types agree (`int('a')`).
+    """
     may_crash = any(can_crash(id) for ids in checked.overloads.values() for id in ids)
     program = Program(text, checked.type, may_crash, lambda: checked)
-    _ = program.plan  # refuses now what it refuses at all
+    _ = program.plan  # planning raises any error now
     return program
 
 

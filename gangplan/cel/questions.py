@@ -1,15 +1,15 @@
-"""What expressions asked of an object, as a tree: objects with the same answers share the outcome.
+"""A decision tree of what expressions ask about an object: objects with the same answers share the outcome.
 
-Every expression is a function of the values it is given, and its way through them is decided by few of them.
-A tree holds ways that were taken (`way.py`, `asking.py`): each node asks one question of the values, its
-branches are the answers, a leaf says how it ended. Whoever gives all the answers of a way would be led the
-same way by the expressions themselves, so its end is theirs. What a way did not foresee - an answer that
-nobody gave yet, a value of another type - has no end here: the expressions have to be evaluated.
+The result of expressions depends on few of the values that they are given. A tree records the paths that
+evaluations took (`way.py`, `asking.py`): each node asks one question about the values, its branches are the
+answers, and a leaf is the outcome. Values that give all the answers of a path would lead the expressions the
+same way, so they have the same outcome. Where a tree has no path, because an answer is new or a value has
+another type, the expressions must be evaluated.
 
-Questions: `Take` a field of a mapping (is it there?), `Spread` a list or the keys of a mapping (how many are
-there?), `Test` values with a function of CEL (what does it say?). What is taken and spread gets a number and
-can be asked about. A test is evaluated, so a text that nobody has seen before is no new way as long as the
-answers are the same. Tests of one value that follow each other are answered together, once per value.
+Questions: `Take` a field of a mapping (does it exist?), `Spread` a list or the keys of a mapping (how many
+are there?), and `Test` values with a function of CEL (what does it return?). Values that are taken or spread
+get a number and can be asked about. A test evaluates its function, so a new text needs no new path as long as
+the answers are the same. Consecutive tests of one value are answered together, once per value.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from gangplan.cel.errors import EvalError, UnknownError
 
 Values = list[Any]
 Answer = Any
-# Nodes of one tree; a policy has some ten ways of some twenty questions.
+# Most nodes of one tree; a policy has about ten paths of about twenty questions.
 MOST_NODES = 4_000
-# Answers that one tree remembers by value, beyond which it starts anew.
+# Most answers that one tree remembers by value; then it forgets them all.
 MOST_KEPT = 8_192
-# Types whose values are equal only where no function of CEL tells them apart; 0.0 and -0.0 are not.
+# Types whose equal values no function of CEL can distinguish; 0.0 and -0.0 are equal but distinguishable.
 EXACT = frozenset((str, int, bool, type(None)))
 TAKE, SPREAD, TEST, END = range(4)
-# The answer of a test that gives no truth: it did not fail.
+# The answer of a test whose result is not a boolean: it did not fail.
 FINE = "fine"
 
 
 class UnforeseenError(Exception):
-    """Values that a way cannot be taken with: evaluate."""
+    """A recorded path does not apply to these values: evaluate the expressions."""
 
 
-# Whatever a test fails with.
+# The errors with which a test can fail.
 UNFORESEEN = (UnforeseenError, EvalError, UnknownError, CrashError)
 
 
 class WayError(Exception):
-    """Two ways with the same answers differ: a mistake of gangplan's own."""
+    """Two paths with the same answers differ: a bug in gangplan."""
 
 
 class Node:
-    """A question. `branches`: the answers that were given, with what came next."""
+    """A question. `branches` are the known answers, with the node that follows each."""
 
     __slots__ = ("branches", "kind")
 
@@ -56,7 +56,8 @@ class Node:
 
 
 class Take(Node):
-    """Field `key` of mapping `source`: True where it is there, and its value is the next; else False."""
+    """Field `key` of mapping `source`: True if it exists, and then its value gets the next number; else
+    False."""
 
     __slots__ = ("key", "source")
 
@@ -67,7 +68,8 @@ class Take(Node):
 
 
 class Spread(Node):
-    """The entries of list (keys of mapping) `source`: how many (mappings: ~count); each is the next value."""
+    """The entries of list (or keys of mapping) `source`: their count (mappings: ~count); each gets the next
+    number."""
 
     __slots__ = ("source",)
 
@@ -77,7 +79,10 @@ class Spread(Node):
 
 
 class Test(Node):
-    """What `ask` says of the values `sources`. `kept`: by type and value of a single one, where that led."""
+    """The answer of `ask` about the values `sources`.
+
+    For a test of a single value, `kept` is the node that follows, by the value's type and the value.
+    """
 
     __slots__ = ("ask", "kept", "sources")
 
@@ -89,7 +94,7 @@ class Test(Node):
 
 
 class QuestionTree:
-    """The ways of one set of expressions. Its ends are `SILENT` and `EVALUATE`."""
+    """The paths of one set of expressions, which end at `SILENT` or `EVALUATE`."""
 
     __slots__ = ("_kept", "_tests", "count", "first", "ways")
 
@@ -101,7 +106,7 @@ class QuestionTree:
         self._tests: list[Test] = []
 
     def add(self, branches: dict[Answer, Node], answer: Answer, node: Node) -> Node:
-        """A new node below an answer."""
+        """Add a node below an answer, and return it."""
         branches[answer] = node
         self.count += 1
         self.ways += node.kind == END
@@ -110,7 +115,8 @@ class QuestionTree:
         return node
 
     def end(self, given: Sequence[Any]) -> Node | None:
-        """Where the values lead: an end, or None where nobody went before. `given` are values 0, 1, ..."""
+        """Return the end to which the values lead, or None if no path was recorded. `given` are values 0, 1,
+        ..."""
         values = list(given)
         node = self.first.get(None)
         while node is not None:
@@ -138,7 +144,7 @@ class QuestionTree:
         return None
 
     def followed(self, given: Sequence[Any]) -> tuple[list[tuple[Node, Answer]], Node] | None:
-        """The questions on the way to an end with their answers, and the end; None where none is known."""
+        """Return the questions on the path with their answers, and its end; None if no path was recorded."""
         values, steps = list(given), []
         node = self.first.get(None)
         while node is not None and node.kind != END:
@@ -150,7 +156,7 @@ class QuestionTree:
         return (steps, node) if node is not None else None
 
     def _tested(self, node: Test, values: Values) -> Node | None:
-        """What comes after a test and all that follow on the same value."""
+        """Return the node after a test and all following tests of the same value."""
         sources = node.sources
         if len(sources) != 1:
             return _asked(node, values)
@@ -185,7 +191,7 @@ def _asked(node: Test, values: Values) -> Node | None:
 
 
 def answered(node: Node, values: Values) -> Answer:
-    """The answer of one question; what it takes or spreads is added to the values. None: unforeseen."""
+    """Answer one question, and add what it takes or spreads to the values. Return None if no path applies."""
     if isinstance(node, Test):
         try:
             return node.ask(values)
@@ -205,6 +211,6 @@ def answered(node: Node, values: Values) -> Answer:
     return node.key in value
 
 
-# How a way ends: the expressions let the values through without a word, or only they can tell.
+# The ends of paths: the expressions report nothing about the values, or they must be evaluated.
 SILENT = Node(END)
 EVALUATE = Node(END)

@@ -1,4 +1,4 @@
-"""Values as recorded answers of an API server hold them, beside values of the engine."""
+"""Compare values of the engine with recorded answers of an API server."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from gangplan.cel.values import Duration, Opaque, Optional, Timestamp, TypeValue
 
 
 def agrees(recorded: Any, value: object) -> bool:
-    """Whether a value is the recorded one.
+    """Return whether a value is the recorded one.
 
-    Integers beyond 53 bits may be recorded as text, doubles as integers; opaque values only say their type.
+    Integers beyond 53 bits may be recorded as text, doubles as integers; opaque values record only their
+    type.
     """
     if isinstance(recorded, str) and recorded.startswith("<"):
         return recorded == shown(value) or value == recorded
@@ -37,7 +38,7 @@ def agrees(recorded: Any, value: object) -> bool:
 
 
 def _tagged(tag: str, content: Any, value: object) -> bool:
-    """Whether a value is what a tagged one stands for."""
+    """Return whether a value is the one that a tagged value represents."""
     match value:
         case Uint():
             return tag == "uint" and int(content) == int(value)
@@ -64,7 +65,7 @@ def _tagged(tag: str, content: Any, value: object) -> bool:
 
 
 def _special(value: float) -> str:
-    """A double as Go prints those that JSON lacks."""
+    """Return a double that JSON lacks as Go prints it."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -83,14 +84,14 @@ def _same_pairs(pairs: list[list[Any]], value: Mapping[Any, Any]) -> bool:
 
 
 def shown(value: object) -> str:
-    """A value for people; maps with keys that are no texts as Go prints them (`<map map[1:a]>`)."""
+    """Return a value for people; maps with keys that are not strings as Go prints them (`<map map[1:a]>`)."""
     if isinstance(value, Mapping) and not all(isinstance(key, str) for key in value):
         return f"<map {_printed(value)}>"
     return repr(value)
 
 
 def _printed(value: object) -> str:
-    """A value as Go's fmt prints it."""
+    """Return a value as Go's fmt prints it."""
     if isinstance(value, Mapping):
         keys = sorted(value, key=lambda key: (str(type(key)), key))
         return f"map[{' '.join(f'{_printed(key)}:{_printed(value[key])}' for key in keys)}]"

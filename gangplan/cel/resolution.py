@@ -1,4 +1,4 @@
-"""What the type checker has found so far, and the choice of overloads (cel-go v0.26.0, checker.go)."""
+"""The type checker's results so far, and the choice of overloads (cel-go v0.26.0, checker.go)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOGICAL = frozenset(("_&&_", "_||_"))
 
 
 class Resolution:
-    """Types and overloads by node id, what type parameters stand for, and the complaints."""
+    """Types and overloads by node id, bindings of type parameters, and complaints."""
 
     def __init__(self) -> None:
         self.bindings = Bindings()
@@ -40,7 +40,7 @@ class Resolution:
         target: Node | None,
         arguments: Sequence[Node],
     ) -> None:
-        """Chooses the overloads of a call; those that fit agree on the result or make it dyn."""
+        """Choose the overloads of a call; if those that fit differ in their results, the result is dyn."""
         operands = arguments if target is None else (target, *arguments)
         given = [self.types[operand.id] for operand in operands]
         if function in _LOGICAL:
@@ -67,7 +67,7 @@ class Resolution:
         self.types[node.id] = result
 
     def instance(self, overload: Overload) -> tuple[tuple[Type, ...], Type]:
-        """An overload's arguments and result with type parameters of this call."""
+        """Return an overload's arguments and result with type parameters of this call."""
         if not overload.parameters:
             return overload.arguments, overload.result
         fresh = Bindings()
@@ -93,7 +93,8 @@ class Resolution:
     # Agreement
 
     def entry_type(self, node: Node, *, is_optional: bool) -> Type:
-        """What an element adds: what it holds if it is marked `?`, which then must be an optional."""
+        """Return the type that an element adds; one marked `?` must be an optional, and adds what
+        it holds."""
         type_ = self.types[node.id]
         if not is_optional:
             return type_
@@ -103,7 +104,8 @@ class Resolution:
         return inner
 
     def join(self, before: Type | None, type_: Type) -> Type:
-        """The type of all elements so far. Whether they may differ is asked later (validators.py)."""
+        """Return the type of all elements so far. Whether they may differ is checked later
+        (validators.py)."""
         if before is None:
             return type_
         if self.bindings.assign((before,), (type_,)):

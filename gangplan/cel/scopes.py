@@ -1,4 +1,4 @@
-"""Which names mean what: variables of the environment, of the loops around, and names of types."""
+"""The meaning of names: variables of the environment and of enclosing loops, and names of types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NULL_VALUE = "google.protobuf.NullValue.NULL_VALUE"
 
 
 def qualified_name(node: Node) -> str | None:
-    """`a.b.c` if the node is a chain of names, else None."""
+    """Return `a.b.c` if the node is a chain of names, else None."""
     fields = []
     while isinstance(node, Select):
         if node.test:
@@ -23,8 +23,8 @@ def qualified_name(node: Node) -> str | None:
     return ".".join((node.name, *reversed(fields))) if isinstance(node, Ident) else None
 
 
-# From cel-go v0.29 (Kubernetes 1.37) a loop's variable hides dotted names that begin with it, and a leading
-# dot never means a loop's variable.
+# From cel-go v0.29 (Kubernetes 1.37), a loop's variable hides dotted names that begin with it, and a leading
+# dot never refers to a loop's variable.
 _HIDES = 37
 
 
@@ -36,15 +36,15 @@ class Scopes:
         self.minor = minor
 
     def push(self, variables: Mapping[str, Type]) -> None:
-        """A scope inside those there are."""
+        """Enter a scope inside the existing ones."""
         self.stack.append(variables)
 
     def pop(self) -> None:
-        """Leaves the innermost scope."""
+        """Leave the innermost scope."""
         self.stack.pop()
 
     def find(self, name: str) -> tuple[str, Type] | None:
-        """What a name means: the name without its leading dot and the type of its value."""
+        """Return a name without its leading dot and the type of its value, or None for an unknown name."""
         is_global = name.startswith(".") and self.minor >= _HIDES
         name = name.removeprefix(".")
         root, dot, _ = name.partition(".")

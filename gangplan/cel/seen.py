@@ -1,4 +1,4 @@
-"""Values of an evaluation that depend on the object, and how another object's are made the same way."""
+"""Values of an evaluation that depend on the object, with how to compute them for another object."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Reader = Callable[[Values], Any]
 
 
 class StopError(Exception):
-    """The way cannot be put down from here on."""
+    """The path cannot be recorded from here on."""
 
 
 class Seen:
-    """A value that depends on the object: what it is now, the numbers it is made from, and how.
+    """A value that depends on the object: its current value, the numbers of its sources, and how to read it.
 
-    `number` is that of a value which was given, taken or spread, -1 of one that a function made. `fixed`:
-    fields that are the same for every object.
+    `number` is the number of a value that was given, taken or spread, and -1 for the result of a function.
+    `fixed` are fields that are the same for every object.
     """
 
     __slots__ = ("fixed", "number", "read", "sources", "value")
@@ -41,11 +41,11 @@ class Seen:
 
 
 class Made(list[Any]):
-    """A list that an expression wrote; seen values may be in it."""
+    """A list that an expression built, which may contain seen values."""
 
 
 class Named:
-    """`variables`: programs by name, each asked once."""
+    """The `variables` of a policy: programs by name, each evaluated once."""
 
     def __init__(self, programs: Mapping[str, Program], run: Callable[[Program], Any]) -> None:
         self.programs = programs
@@ -53,7 +53,7 @@ class Named:
         self.known: dict[str, Any] = {}
 
     def get(self, name: str) -> Any:
-        """The value of a variable."""
+        """Return the value of a variable. Raises `StopError` for an unknown one."""
         if name not in self.known:
             if name not in self.programs:
                 raise StopError
@@ -62,7 +62,8 @@ class Named:
 
 
 def lifted(value: Any) -> Seen:
-    """A value with how it is read from the values of an object."""
+    """Return a value as a `Seen` one, with how to read it. Raises `StopError` for a kind that cannot
+    be read."""
     if isinstance(value, Seen):
         return value
     if type(value) is Made:
@@ -79,12 +80,12 @@ def lifted(value: Any) -> Seen:
 
 
 def entry_of(read: Reader, place: int) -> Reader:
-    """The entry of a list, or key of a mapping, at a place."""
+    """Return a reader of a list's entry, or a mapping's key, at a position."""
     return lambda values: list(read(values))[place]
 
 
 def applied(call: Callable[..., Any], readers: list[Reader]) -> Reader:
-    """A function of what the readers read."""
+    """Return a reader that applies a function to what the readers return."""
     if len(readers) == 1:
         (only,) = readers
         return lambda values: call(only(values))
@@ -95,31 +96,34 @@ def applied(call: Callable[..., Any], readers: list[Reader]) -> Reader:
 
 
 def union(*parts: Seen) -> tuple[int, ...]:
-    """The numbers that parts are made from."""
+    """Return the numbers of all sources of the parts."""
     return tuple(sorted({number for part in parts for number in part.sources}))
 
 
 def is_mixed(value: Any) -> bool:
-    """Whether an object may be in it: a function cannot be called with it as it is."""
+    """Return whether a value may depend on the object, so that a function cannot be called with it
+    directly."""
     return isinstance(value, Seen | Made | Named | Optional)
 
 
 def bool_of(value: Any) -> bool:
-    """A truth. UnforeseenError."""
+    """Return a boolean. Raises `UnforeseenError` for any other value."""
     if type(value) is not bool:
         raise UnforeseenError
     return value
 
 
 def count_of(value: Any) -> tuple[type, int]:
-    """What a loop goes through, and how many. UnforeseenError."""
+    """Return the type of what a loop goes through, and its size. Raises `UnforeseenError` for any other
+    value."""
     if type(value) is not list and type(value) is not dict:
         raise UnforeseenError
     return type(value), len(value)
 
 
 def named(value: Any) -> tuple[type, Any]:
-    """Which value this is, as an answer. UnforeseenError for one that Python could take for another."""
+    """Return a value with its type, as an answer. Raises `UnforeseenError` for a value that Python may equate
+    to another."""
     if type(value) not in EXACT:
         raise UnforeseenError
     return type(value), value

@@ -33,7 +33,7 @@ class Parameter(Type):
 class ObjectType(Type):
     """An object with declared fields: `request`, `namespaceObject`, `variables`, `self` of a CRD rule.
 
-    A field that is not declared is a compile error (`undefined field 'nope'`). Objects are equal by name.
+    An undeclared field is a compile error (`undefined field 'nope'`). Objects are equal by name.
     """
 
     fields: Mapping[str, Type] = field(default_factory=dict)
@@ -65,20 +65,20 @@ CIDR = Type("net.CIDR")
 
 
 def list_of(element: Type) -> Type:
-    """`list(element)`."""
+    """Return `list(element)`."""
     return Type("list", (element,))
 
 
 def map_of(key: Type, value: Type) -> Type:
-    """`map(key, value)`."""
+    """Return `map(key, value)`."""
     return Type("map", (key, value))
 
 
 def optional_of(value: Type) -> Type:
-    """`optional_type(value)`."""
+    """Return `optional_type(value)`."""
     return Type("optional_type", (value,))
 
 
 def type_of(value: Type) -> Type:
-    """The type of a type: `type(value)`."""
+    """Return the type of a type: `type(value)`."""
     return Type("type", (value,))

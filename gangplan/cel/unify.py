@@ -1,4 +1,4 @@
-"""Which type may stand for which: the type checker's unification (cel-go v0.26.0, checker/types.go)."""
+"""Unify types as the type checker does (cel-go v0.26.0, checker/types.go)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gangplan.cel.types import DYN, ObjectType, Parameter, Type
 
-# The kinds that a type's name tells.
+# Kinds that are the names of their types.
 _NAMED = frozenset(
     (
         "!error!",
@@ -27,42 +27,42 @@ _NAMED = frozenset(
     )
 )
 _WILD = frozenset(("dyn", "any", "!error!"))
-# What null may stand for, beside dyn.
+# What null may stand for, besides dyn.
 _NULLABLE = frozenset(("opaque", "struct", "any", "google.protobuf.Duration", "google.protobuf.Timestamp"))
 _WITH_PARTS = frozenset(("opaque", "list", "map"))
 
 
 def kind(type_: Type) -> str:
-    """The name of a type of the language, or `param`, `struct` or `opaque`."""
+    """Return the name of a type of the language, or `param`, `struct` or `opaque`."""
     if type_.__class__ is Parameter:
         return "param"
     if type_.__class__ is ObjectType:
         return "struct"
     if type_.name in _NAMED:
         return type_.name
-    # Kubernetes declares its own types as objects without fields, those of `net` as opaque.
+    # Kubernetes declares its own types as objects without fields, and those of `net` as opaque.
     return "struct" if type_.name.startswith("kubernetes.") else "opaque"
 
 
 def is_dyn(type_: Type) -> bool:
-    """Whether the type is only known at run time."""
+    """Return whether the type is only known at run time."""
     return kind(type_) in ("dyn", "any")
 
 
 def is_wild(type_: Type) -> bool:
-    """Whether the type agrees with every other: dynamic, or already complained about."""
+    """Return whether the type agrees with every other one: dynamic, or already complained about."""
     return type_.__class__ is Type and type_.name in _WILD
 
 
 def unwrapped(type_: Type) -> tuple[Type, bool]:
-    """What an optional holds and True, or the type itself and False."""
+    """Return what an optional holds and True, or the type itself and False."""
     if type_.name == "optional_type" and type_.parameters:
         return type_.parameters[0], True
     return type_, False
 
 
 def describe(type_: Type) -> str:
-    """A type as the API server writes it in complaints."""
+    """Return a type as the API server writes it in complaints."""
     short = {
         "google.protobuf.Duration": "duration",
         "google.protobuf.Timestamp": "timestamp",
@@ -76,12 +76,12 @@ def describe(type_: Type) -> str:
 
 
 def most_general(one: Type, other: Type) -> Type:
-    """The less specific one of two types that agree."""
+    """Return the less specific one of two types that agree."""
     return one if _covers(one, other) else other
 
 
 def _covers(one: Type, other: Type) -> bool:
-    """Whether a type is equal to another or less specific."""
+    """Return whether a type is equal to another or less specific."""
     kind1, kind2 = kind(one), kind(other)
     if is_dyn(one) or kind1 == "param":
         return True
@@ -97,7 +97,7 @@ def _covers(one: Type, other: Type) -> bool:
 
 
 class Bindings:
-    """What type parameters stand for, found out step by step; failed attempts leave no trace."""
+    """The types that type parameters stand for, found step by step; failed attempts leave no trace."""
 
     def __init__(self) -> None:
         self.bound: dict[str, Type] = {}
@@ -105,12 +105,12 @@ class Bindings:
         self.made = 0
 
     def fresh(self) -> Parameter:
-        """A type parameter of its own."""
+        """Return a new type parameter."""
         self.made += 1
         return Parameter(f"_var{self.made - 1}")
 
     def assign(self, given: Sequence[Type], wanted: Sequence[Type]) -> bool:
-        """Whether each type may stand where its partner is wanted; if so what that means is kept."""
+        """Return whether each type may be used where its partner is wanted, and keep the bindings if so."""
         if len(given) != len(wanted):
             return False
         mark = len(self.trail)
@@ -125,7 +125,8 @@ class Bindings:
         return False
 
     def substitute(self, type_: Type, *, is_final: bool = False) -> Type:
-        """The type with what its parameters stand for; at the end those that stand for nothing are dyn."""
+        """Return a type with its parameters replaced; if `is_final`, parameters without a binding
+        become dyn."""
         while type_.__class__ is Parameter:
             found = self.bound.get(type_.name)
             if found is None:
@@ -166,7 +167,7 @@ class Bindings:
         )
 
     def _stands_for(self, type_: Type, parameter: Type) -> tuple[bool, bool]:
-        """Whether a parameter may stand for a type, and whether it already stood for one."""
+        """Return whether a parameter may stand for a type, and whether it already stood for one."""
         if type_ == parameter:
             return True, True
         meaning = self.bound.get(parameter.name)
@@ -185,7 +186,7 @@ class Bindings:
         return True, False
 
     def _is_within(self, parameter: Type, type_: Type) -> bool:
-        """Whether a type contains the parameter: it can't stand for a type that contains itself."""
+        """Return whether a type contains the parameter, which can't stand for a type that contains it."""
         if parameter == type_:
             return True
         if type_.__class__ is Parameter:

@@ -1,4 +1,4 @@
-"""Constants that the API server looks into after the types: regular expressions, times, formats, literals.
+"""Check constants as the API server does after the types: regular expressions, times, formats, literals.
 
 Sources: cel-go v0.26.0 cel/validator.go and ext/formatting.go, switched on by Kubernetes 1.29
 (pkg/cel/environment/base.go); constant patterns of `find`, `findAll` and `matches` are compiled when the
@@ -22,7 +22,10 @@ _SINCE = 29
 
 
 def validate(checked: Checked, text: str, minor: int) -> None:
-    """CompileError: a constant is not what its function takes, or a literal mixes types."""
+    """Check the constants of an expression.
+
+    Raises `CompileError` if a constant does not fit its function, or a literal mixes types.
+    """
     issues: list[Issue] = []
     nodes = list(_walk(checked.node, is_exempt=False))
     for node, is_exempt in nodes:
@@ -35,14 +38,14 @@ def validate(checked: Checked, text: str, minor: int) -> None:
 
 
 def _constants(node: Call, checked: Checked) -> list[Issue]:
-    """Complaints about what is written into a call."""
+    """Return complaints about the constants of a call."""
     if node.function == "matches":
         return _pattern(node, 0)
     return check_format(node, checked) if node.function == "format" else _times(node)
 
 
 def _walk(node: Node, *, is_exempt: bool) -> Iterator[tuple[Node, bool]]:
-    """Every node with whether it is inside the arguments of a `format` call."""
+    """Yield every node with whether it is inside the arguments of a `format` call."""
     yield node, is_exempt
     inside = is_exempt or (isinstance(node, Call) and node.function == "format")
     for child in children(node):
@@ -50,7 +53,7 @@ def _walk(node: Node, *, is_exempt: bool) -> Iterator[tuple[Node, bool]]:
 
 
 def _times(node: Call) -> list[Issue]:
-    """`duration('1hx')`, `timestamp('nope')`: a constant that has no value."""
+    """Return a complaint about a constant without a value: `duration('1hx')`, `timestamp('nope')`."""
     if node.function not in ("duration", "timestamp") or not node.arguments:
         return []
     argument = node.arguments[0]
@@ -68,12 +71,13 @@ def _is_time(function: str, value: object) -> bool:
         from_unix(value)
     except EvalError:
         return False
-    # The server's duration(int) is declared and always fails.
+    # The server declares duration(int), but it always fails.
     return function == "timestamp"
 
 
 def _pattern(node: Call, position: int) -> list[Issue]:
-    """A constant pattern that RE2 does not read. The server looks at the first argument of `matches`."""
+    """Return a complaint about a constant pattern that RE2 does not accept; the server checks the first
+    argument of `matches`."""
     argument = node.arguments[position] if position < len(node.arguments) else None
     if not isinstance(argument, Literal) or not isinstance(argument.value, str):
         return []
@@ -88,7 +92,7 @@ def _pattern(node: Call, position: int) -> list[Issue]:
 
 
 def _mixed(node: ListNode | MapNode, checked: Checked) -> list[Issue]:
-    """Elements whose types are not the same, `dyn` beside `string` included."""
+    """Return complaints about elements whose types differ, including `dyn` next to `string`."""
     types = checked.types
     if isinstance(node, ListNode):
         return _differing([(e, types[e.id], at in node.optional) for at, e in enumerate(node.elements)])[:1]
@@ -98,7 +102,7 @@ def _mixed(node: ListNode | MapNode, checked: Checked) -> list[Issue]:
 
 
 def _differing(entries: list[tuple[Node, Type, bool]]) -> list[Issue]:
-    """A complaint for every entry whose type is not that of the first."""
+    """Return a complaint for every entry whose type is not that of the first."""
     issues = []
     first: Type | None = None
     for node, type_, is_optional in entries:

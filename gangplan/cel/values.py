@@ -1,8 +1,8 @@
 """Values at run time. JSON values are Python's own (None, bool, int, float, str, list, dict).
 
-The rest is here. A list may be any Python list or tuple; a map any dict. Keys keep their CEL kind because
-bool is told from int by its class, and a double key can't be made in CEL. What has no literal in CEL
-(`kubernetes.Quantity`, `net.IP` ...) is an `Opaque`.
+The other types are defined here. A list may be any Python list or tuple, a map any dict. Keys keep their CEL
+kind, because bool differs from int by its class, and a double key can't be made in CEL. A value without a
+literal in CEL (`kubernetes.Quantity`, `net.IP` ...) is an `Opaque`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from gangplan.records import dataclass
 
 
 class Uint(int):
-    """An unsigned 64-bit integer. Arithmetic of Python gives plain int: the operators put Uint back."""
+    """An unsigned 64-bit integer. Python's arithmetic returns a plain int, and the operators restore Uint."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Duration:
-    """Nanoseconds, signed 64 bit, as Go's time.Duration."""
+    """Nanoseconds as a signed 64-bit integer, like Go's time.Duration."""
 
     nanoseconds: int
 
@@ -35,7 +35,7 @@ class Duration:
 class Timestamp:
     """Nanoseconds since 1970-01-01T00:00:00Z, between the years 1 and 9999.
 
-    `offset` (seconds east of UTC) is how it was written; only `string()` shows it.
+    `offset` (seconds east of UTC) is the zone in which it was written; only `string()` shows it.
     """
 
     nanoseconds: int
@@ -58,19 +58,19 @@ class TypeValue:
 
 
 class Opaque:
-    """A value of a library type: comparable with its own kind only."""
+    """A value of a library type, comparable only with its own kind."""
 
     __slots__ = ()
     cel_type: ClassVar[Type] = types.DYN
 
     def same(self, other: Opaque) -> bool:
-        """Whether `==` holds; both are of one class."""
+        """Return whether `==` holds for two values of one class."""
         return self == other
 
 
 @dataclass(frozen=True, slots=True)
 class Address(Opaque):
-    """`net.IP`."""
+    """A `net.IP`."""
 
     cel_type: ClassVar[Type] = types.IP
     ip: IPv4Address | IPv6Address
@@ -78,7 +78,7 @@ class Address(Opaque):
 
 @dataclass(frozen=True, slots=True)
 class CidrValue(Opaque):
-    """`net.CIDR`: the address as written, host bits included, and how many bits are the network's."""
+    """A `net.CIDR`: the address as written, including host bits, and the length of the network's prefix."""
 
     cel_type: ClassVar[Type] = types.CIDR
     ip: IPv4Address | IPv6Address
@@ -87,7 +87,8 @@ class CidrValue(Opaque):
 
 @dataclass(frozen=True, slots=True)
 class NamedFormat(Opaque):
-    """`format.<name>()`. `size` is the length of the regular expression that its cost is reckoned with."""
+    """The value of `format.<name>()`. `size` is the length of the regular expression that determines its
+    cost."""
 
     cel_type: ClassVar[Type] = types.NAMED_FORMAT
     name: str
@@ -116,12 +117,13 @@ _KINDS: dict[type, Type] = {
 
 
 def kind(value: object) -> str:
-    """The name of a value's type at run time, as the API server writes it (`int`, `null_type`, `list`)."""
+    """Return the name of a value's type at run time, as the API server writes it (`int`, `null_type`,
+    `list`)."""
     return type_of(value).name
 
 
 def type_of(value: object) -> Type:
-    """A value's type at run time, without parameters."""
+    """Return a value's type at run time, without parameters. Raises TypeError for what is not a CEL value."""
     found = _KINDS.get(type(value))
     if found is not None:
         return found
@@ -132,7 +134,7 @@ def type_of(value: object) -> Type:
     raise TypeError(f"{type(value).__name__} is no CEL value")
 
 
-# What Go's %T prints for the values of cel-go 0.26; it shows in a few messages.
+# Go's %T of the values of cel-go 0.26, which appears in a few messages.
 _GO_NAMES = {
     "null_type": "types.Null",
     "bool": "types.Bool",
@@ -157,5 +159,5 @@ _GO_NAMES = {
 
 
 def go_name(value: object) -> str:
-    """The Go type of a value."""
+    """Return the Go type of a value."""
     return _GO_NAMES[kind(value)]

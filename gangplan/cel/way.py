@@ -1,4 +1,4 @@
-"""A way through a `QuestionTree` while it is gone: questions that are there are followed, others put down."""
+"""Record a path through a `QuestionTree`: follow the questions that exist, and add the others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gangplan.cel.seen import Reader, Seen, StopError
 
 
 class Way:
-    """One way, from the root of a tree. `given` are the values that ways begin with."""
+    """One path from the root of a tree. `given` are the values with which every path begins."""
 
     def __init__(self, tree: QuestionTree, given: list[Any]) -> None:
         self.tree = tree
@@ -30,16 +30,16 @@ class Way:
         self._answer: Answer = None
         self._taken: dict[tuple[int, str], Seen | None] = {}
         self._spread: dict[int, list[Seen]] = {}
-        self._told: set[int] = set()  # values that were asked for themselves
+        self._told: set[int] = set()  # values whose exact value was asked
 
     def seen(self, number: int, fixed: Mapping[str, Any] | None = None) -> Seen:
-        """One of the values by its number."""
+        """Return one of the values by its number."""
         return Seen(self.values[number], (number,), lambda values: values[number], number=number, fixed=fixed)
 
     def finish(self, end: Node) -> None:
-        """The end of the way; another way ended there before only if it was the same.
+        """End the path. Raises `WayError` if another path with the same answers ended differently.
 
-        One that has to be evaluated from here on need not be so for others: their questions stay.
+        `EVALUATE` leaves the existing questions in place, because other objects may get further.
         """
         known = self._branches.get(self._answer)
         if known is None:
@@ -48,7 +48,11 @@ class Way:
             raise WayError("two ends of one way")
 
     def _node(self, wanted: type[Node], same: Callable[[Any], bool], make: Callable[[], Node]) -> Node:
-        """The question at this place: the one that was asked here before, or a new one."""
+        """Return the next question: the existing one, or a new one.
+
+        Raises `StopError` if the tree is full, and `WayError` if another question was asked after the same
+        answers.
+        """
         node = self._branches.get(self._answer)
         if node is None:
             if self.tree.count >= MOST_NODES:
@@ -59,7 +63,7 @@ class Way:
         return node
 
     def take(self, source: int, key: str) -> Seen | None:
-        """A field of a mapping, None where it is not there."""
+        """Return a field of a mapping, or None if it does not exist."""
         if (source, key) in self._taken:
             return self._taken[source, key]
         node = self._node(
@@ -76,7 +80,7 @@ class Way:
         return self.seen(len(self.values) - 1)
 
     def spread(self, source: int) -> list[Seen]:
-        """The entries of a list, the keys of a mapping."""
+        """Return the entries of a list, or the keys of a mapping."""
         if source not in self._spread:
             node = self._node(Spread, lambda node: node.source == source, lambda: Spread(source))
             entries = self.values[source]
@@ -86,7 +90,8 @@ class Way:
         return self._spread[source]
 
     def test(self, sources: tuple[int, ...], ask: Reader, answer: Answer) -> Answer:
-        """What `ask` says of values with these numbers: `answer` now."""
+        """Ask `ask` about the values with these numbers, where `answer` is its answer now, and return the
+        answer."""
         node = self._node(Test, lambda node: node.sources == sources, lambda: Test(sources, ask))
         self._branches, self._answer = node.branches, answer
         return answer

@@ -1,1 +1,1 @@
-"""Images as registries and OCI layouts have them: found by tag, verified, looked into, never run."""
+"""Read images from registries and OCI layouts: find by tag, verify, look inside; nothing is run."""

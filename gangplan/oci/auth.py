@@ -1,4 +1,4 @@
-"""Answers to a registry's challenge: Basic, or a token for one repository (Distribution, docs/spec/auth)."""
+"""Answer a registry's challenge: Basic, or a token for one repository (Distribution, docs/spec/auth)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_BYTES = 1 << 20
 
 
 def parse_challenge(text: str) -> tuple[str, dict[str, str]]:
-    """The kind of a WWW-Authenticate header, in lower case, and its parameters."""
+    """Parse a WWW-Authenticate header into its scheme, in lower case, and its parameters."""
     match = _CHALLENGE.match(text)
     if match is None:
         return text.strip().lower(), {}
@@ -33,7 +33,8 @@ def parse_challenge(text: str) -> tuple[str, dict[str, str]]:
 def authorization(
     host: str, path: str, challenge: str, known: Credentials | None, sleep: Sleep
 ) -> str | None:
-    """The header that answers a challenge for pulling from a repository; None where nothing can be said.
+    """Return the header that answers a challenge for pulling from a repository; None without credentials for
+    it.
 
     Raises ToolError for a challenge that cannot be answered safely, and for a token service that fails.
     """

@@ -1,4 +1,4 @@
-"""An image that was looked into, against what the catalog says of it: findings at the catalog's lines."""
+"""Compare an image with its catalog entry, and report differences at the catalog's lines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BY_MPI = ("mpi", "horovod", "deepspeed")
 
 
 def also_read(entry: Image | None) -> frozenset[str]:
-    """Files that the catalog names, by their path from the root."""
+    """Return the files that the catalog names, by their path from the root."""
     if entry is None:
         return frozenset()
     setup = entry.mpi.setup if entry.mpi else None
@@ -36,7 +36,7 @@ def also_read(entry: Image | None) -> frozenset[str]:
 
 
 def compare(name: str, entry: Image, looked: Looked, document: Document) -> list[Finding]:
-    """Where the catalog says something else than the image."""
+    """Return a finding for each difference between an image and its catalog entry."""
     return list(_Comparison(name, entry, looked, document).findings())
 
 
@@ -48,7 +48,7 @@ class _Comparison:
     document: Document
 
     def findings(self) -> Iterator[Finding]:
-        """All of them."""
+        """Yield all findings."""
         yield from self._config()
         files, contents = self.looked.files, self.looked.contents
         if files is None or contents is None:
@@ -62,7 +62,7 @@ class _Comparison:
             yield self._at((), IMAGE_UNREAD, message, "Build it again from layers that you trust.")
         yield from self._keys(files)
         if files.unread:
-            return  # what is missing may be in the layers that could not be read
+            return  # what is missing may be in a layer that could not be read
         yield from self._mpi(contents)
         yield from self._ssh(files)
         yield from self._user(contents)
@@ -89,7 +89,7 @@ class _Comparison:
         stated, found = self.entry.mpi, contents.mpis
         if stated is None:
             if found and self.entry.framework not in _BY_MPI:
-                return  # many images bring an MPI that nobody asks for
+                return  # many images contain an unused MPI
             if found:
                 yield self._differs("mpi", f"has {found[0].family} {found[0].version}".rstrip(), "no mpi")
             return
@@ -119,7 +119,7 @@ class _Comparison:
             return
         settings: dict[str, str] = {}
         for match in _SETTING.finditer(config.content.decode("utf-8", "replace")):
-            settings.setdefault(match[1].lower(), match[2])  # sshd takes the first
+            settings.setdefault(match[1].lower(), match[2])  # sshd uses the first value
         if "port" in settings and settings["port"] != str(ssh.port):
             yield self._differs(
                 ("ssh", "port"), f"has Port {settings['port'][:20]} in {ssh.config}", str(ssh.port)
@@ -172,5 +172,5 @@ class _Comparison:
 
 
 def _agree(version: str, stated: str) -> bool:
-    """Whether they are the same as far as both say: 4.1.8 and 4.1, but not 4.1.8 and 4.1.4."""
+    """Return whether versions agree as far as both are stated: 4.1.8 and 4.1 do, 4.1.8 and 4.1.4 do not."""
     return all(one == other for one, other in zip(version.split("."), stated.split("."), strict=False))

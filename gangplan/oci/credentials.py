@@ -1,4 +1,4 @@
-"""Whose name to ask a registry in: the files of docker and podman, and credential helpers."""
+"""Find the credentials for a registry in the files of docker and podman and in credential helpers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from gangplan.tools.run import run
 _HELPER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _HELPER_S = 60.0
 _MOST_BYTES = 1 << 20
-# The name that a helper gives in place of a user's where the secret is an identity token (docker login).
+# The user name by which a helper says that the secret is an identity token (docker login).
 _TOKEN = "<token>"
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A user and a password, or an identity token. Neither is ever part of a message."""
+    """A user and a password, or an identity token. Neither ever appears in a message."""
 
     user: str = ""
     secret: str = ""
@@ -41,8 +41,10 @@ class Credentials:
 
 
 def credentials_for(repository: str, environment: Mapping[str, str]) -> Credentials | None:
-    """The credentials for a repository (with its host); None to ask without. Raises ToolError for a file that
-    cannot be read, or a helper that fails."""
+    """Return the credentials for a repository (with its host), or None to ask anonymously.
+
+    Raises ToolError for a file that cannot be read, or a helper that fails.
+    """
     for path in _files(environment):
         config = _read(path)
         if config is None:
@@ -54,7 +56,7 @@ def credentials_for(repository: str, environment: Mapping[str, str]) -> Credenti
 
 
 def _files(environment: Mapping[str, str]) -> Iterator[Path]:
-    """Where they are looked for: REGISTRY_AUTH_FILE and auth.json as podman does, then docker's."""
+    """Yield the files to search: REGISTRY_AUTH_FILE and auth.json, as podman does, then docker's."""
     if named := environment.get("REGISTRY_AUTH_FILE"):
         yield Path(named)
     if folder := environment.get("XDG_RUNTIME_DIR"):
@@ -81,7 +83,10 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _keys(repository: str) -> list[str]:
-    """Under what a repository may be listed, the nearest first: podman lists paths, docker hosts."""
+    """Return the keys under which a repository may be listed, the most specific first.
+
+    podman lists paths, docker hosts.
+    """
     parts = repository.split("/")
     keys = ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
     if parts[0] in ("docker.io", "registry-1.docker.io", "index.docker.io"):
@@ -122,10 +127,10 @@ def _by_helper(
     if not _HELPER.fullmatch(helper):
         raise ToolError(f"'{helper[:60]}' is no name of a credential helper")
     program = f"docker-credential-{helper}"
-    # It may need whatever its owner set for it: profiles of clouds, a keychain's address.
+    # A helper may need any variable that its owner set, such as cloud profiles or the address of a keychain.
     done = run([program, "get"], input=server.encode(), timeout_s=_HELPER_S, env=dict(environment), ok=(0, 1))
     if done.returncode:
-        return None  # it knows nobody for this server; others are asked without a name, as docker does
+        return None  # it has no credentials for this server; like docker, go on and ask anonymously
     try:
         answer = json.loads(done.stdout)
         user, secret = str(answer["Username"]), str(answer["Secret"])

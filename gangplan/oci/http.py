@@ -1,7 +1,8 @@
-"""One request to a registry: redirects, retries, limits. Only this module of the package opens connections.
+"""One HTTP request to a registry, with redirects, retries and limits; the only module here that opens
+connections.
 
-Standard library alone: `http.client` follows no redirect by itself, so that what goes along to which host is
-decided here. HTTPS_PROXY, HTTP_PROXY, NO_PROXY and SSL_CERT_FILE are respected.
+It uses the standard library alone: `http.client` follows no redirects itself, so this module decides which
+headers go to which host. HTTPS_PROXY, HTTP_PROXY, NO_PROXY and SSL_CERT_FILE are respected.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from gangplan import __version__
 from gangplan.errors import ToolError
 from gangplan.records import dataclass
 
-#: Seconds until a connection counts as failed, and between any two packets.
+#: Seconds until a connection counts as failed, and the longest pause between two packets.
 TIMEOUT_S = 20.0
-#: Seconds for one transfer: a layer of 10 GB at 10 MB/s takes seventeen minutes.
+#: Seconds for one transfer; a layer of 10 GB takes seventeen minutes at 10 MB/s.
 TRANSFER_S = 1800.0
-#: Attempts at a request that a busy registry refuses or that breaks off, and seconds before each further one.
+#: Seconds to wait before each retry of a request that a busy registry refuses or that breaks off.
 WAITS_S = (0.5, 2.0)
-#: The longest that a registry may ask us to wait.
+#: The longest pause, in seconds, that a registry may ask for.
 _LONGEST_S = 10.0
 _REDIRECTS = 5
 _CHUNK = 1 << 16
@@ -37,8 +38,11 @@ Sleep = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back, after redirects: status, headers by lower-case name, the body (empty where it went to a
-    file), and its SHA-256."""
+    """A response after redirects: status, headers by lower-case name, body, its SHA-256 digest, and the final
+    URL.
+
+    The body is empty if it was written to a file.
+    """
 
     status: int
     headers: Mapping[str, str]
@@ -48,11 +52,11 @@ class Answer:
 
 
 class _BrokenError(Exception):
-    """A request that may go well the next time."""
+    """A request failed in a way that a retry may fix."""
 
 
 def scheme_of(host: str) -> str:
-    """https, and http for this machine alone."""
+    """Return https, or http for this machine."""
     return "http" if _name(host) in _LOOPBACK else "https"
 
 
@@ -65,10 +69,10 @@ def request(
     into: IO[bytes] | None = None,
     sleep: Sleep = time.sleep,
 ) -> Answer:
-    """Ask, with redirects followed and broken answers asked for again.
+    """Send a request, following redirects and retrying failures.
 
-    `most` is how many bytes the body may have; `into` takes it instead of memory. Any status is an answer.
-    Raises ToolError where there is none.
+    `most` is the largest body in bytes; `into` receives it instead of memory. Any status counts as an answer.
+    Raises ToolError if there is no answer.
     """
     last = ""
     for wait in (*WAITS_S, None):
@@ -104,7 +108,7 @@ def _follow(
         if old.scheme == "https" and new.scheme == "http":
             raise ToolError(f"{_bare(began)} leads to {_bare(target)} without encryption")
         if (old.scheme, old.netloc) != (new.scheme, new.netloc):
-            # What is for the registry is not for the store behind it.
+            # Credentials for the registry must not reach the store that it redirects to.
             headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}
         url, data = target, None if answer.status == 303 else data
     raise ToolError(f"{_bare(began)} leads from one place to the next, more than {_REDIRECTS} times")
@@ -138,7 +142,7 @@ def _once(
 def _body(
     url: str, response: http.client.HTTPResponse, most: int, into: IO[bytes] | None
 ) -> tuple[bytes, str]:
-    """The body, to memory or to a file; that of an error always to memory, and no more than a page of it."""
+    """Read the body into memory or a file; an error's body goes into memory, and only its first 64 KiB."""
     is_error = response.status >= 300
     limit = min(most, _CHUNK) if is_error else most
     declared = response.getheader("content-length")
@@ -159,13 +163,14 @@ def _body(
             into.write(chunk)
         else:
             kept += chunk
-    if response.length:  # http.client ends quietly where the other side does
+    if response.length:  # http.client does not report a body that ends early
         raise _BrokenError(f"it broke off after {total} bytes")
     return bytes(kept), f"sha256:{hashed.hexdigest()}"
 
 
 def _connection(parts: urllib.parse.SplitResult) -> tuple[http.client.HTTPConnection, str]:
-    """A connection, by the proxy of the environment if there is one, and what to ask it for."""
+    """Return a connection, through the environment's proxy if there is one, and the target to
+    request on it."""
     target = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
     host, proxy = parts.hostname or "", ""
     try:
@@ -191,7 +196,7 @@ def _name(host: str) -> str:
 
 
 def _bare(url: str) -> str:
-    """An address without its query, which may hold a signature."""
+    """Return an address without its query, which may hold a signature."""
     parts = urllib.parse.urlsplit(url)
     return urllib.parse.urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 

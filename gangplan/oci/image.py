@@ -1,4 +1,4 @@
-"""An image that was looked into: from a registry or a layout, for one architecture."""
+"""Look into an image from a registry or a layout, for one architecture."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gangplan.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What was found; `contents` and `files` are None where layers were not read."""
+    """An image and what is in it; `contents` and `files` are None where layers were not read."""
 
     name: str
     found: Found
@@ -28,19 +28,19 @@ class Looked:
 
     @property
     def size(self) -> int:
-        """Bytes of the packed layers, which is what a node downloads."""
+        """The compressed size of the layers in bytes, which a node downloads."""
         return sum(one.size for one in self.found.layers)
 
     @property
     def architectures(self) -> tuple[str, ...]:
-        """Those that it has: of the index, or of the image itself."""
+        """The architectures of the index, or else of the image itself."""
         return self.found.architectures or (self.config.architecture,)
 
 
 def from_registry(
     reference: Reference, architecture: str, registry: Registry, with_layers: bool, also: frozenset[str]
 ) -> Looked:
-    """Look into an image of a registry; its layers are downloaded only where asked. Raises ToolError."""
+    """Look into an image in a registry; download its layers only if asked to. Raises ToolError."""
     what = str(reference)
 
     def manifest(one: Descriptor) -> object:
@@ -69,7 +69,7 @@ def from_registry(
 
 
 def from_layout(layout: Layout, tag: str | None, architecture: str, also: frozenset[str]) -> Looked:
-    """Look into an image of a layout, layers and all. Raises UserError and ToolError."""
+    """Look into an image in a layout, including its layers. Raises UserError and ToolError."""
     found = find(layout.top(tag), architecture, layout.manifest, layout.name)
     with layout.blob(found.config) as stream:
         config = config_of(json_object(stream.read(found.config.size), f"{layout.name}: configuration"))

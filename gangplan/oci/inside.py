@@ -1,4 +1,4 @@
-"""What is inside an image: its configuration, and what files say of MPI, users, GPUs and frameworks."""
+"""Read an image's configuration, and what its files reveal about MPI, users, GPUs and frameworks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gangplan.records import dataclass
 
 _MOST_TEXTS = 500
 _FRAMEWORKS = ("torch", "horovod", "deepspeed", "jax", "tensorflow", "xgboost", "mpi4py")
-# Debian's packages of an MPI, and of conda-forge and PyPI by the names of their records.
+# Debian's packages of an MPI; those of conda-forge and PyPI are found by the names of their records.
 _DPKG = {"openmpi-bin": "OpenMPI", "libopenmpi3": "OpenMPI", "libopenmpi40": "OpenMPI", "mpich": "MPICH"}
 _CONDA = re.compile(r"(?:.*/)?conda-meta/(openmpi|mpich|impi_rt)-([0-9][0-9.]*)-[^/]+\.json")
 _FAMILIES = {
@@ -29,7 +29,7 @@ _CUDART = re.compile(r"(?:.*/)?libcudart\.so\.([0-9]+\.[0-9]+)\.[0-9.]+")
 
 @dataclass(frozen=True, slots=True)
 class Mpi:
-    """An MPI that was found: its family, its version where a file says it, and by which file."""
+    """An MPI in an image: its family, its version if a file has it, and the path of that file."""
 
     family: str
     version: str
@@ -38,7 +38,7 @@ class Mpi:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What an image says of itself (OCI Image Specification, config.md). Texts are as they came, cut."""
+    """An image's configuration (OCI Image Specification, config.md). Texts are as written, but truncated."""
 
     architecture: str
     os: str
@@ -53,7 +53,7 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What the files of an image say; `users` are names by user id."""
+    """What the files of an image reveal; `users` are names by user id."""
 
     mpis: tuple[Mpi, ...] = ()
     users: Mapping[int, str] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Contents:
 
 
 def config_of(body: Mapping[str, Any]) -> Config:
-    """The configuration, of which any part may be missing or of another type."""
+    """Parse a configuration; any part may be missing or of another type."""
     own = body.get("config") if isinstance(body.get("config"), dict) else {}
     assert isinstance(own, dict)
     pairs = [one.partition("=") for one in _texts(own.get("Env"))]
@@ -87,7 +87,7 @@ def config_of(body: Mapping[str, Any]) -> Config:
 
 
 def contents_of(files: Files, config: Config) -> Contents:
-    """What the files that were kept say."""
+    """Return what the kept files reveal."""
     cuda, rocm = _cuda(files, config), _rocm(files)
     return Contents(
         mpis=tuple(
@@ -125,7 +125,8 @@ def _mpis(files: Files) -> Iterator[Mpi]:
 
 
 def _packages(content: bytes, path: str) -> Iterator[Mpi]:
-    """MPIs among Debian's packages: `4.1.4-3+b1` is 4.1.4, an epoch before it is none of the version's."""
+    """Yield the MPIs among Debian's packages: `4.1.4-3+b1` is 4.1.4, and an epoch is not part of the
+    version."""
     for block in content.decode("utf-8", "replace").split("\n\n"):
         name = re.search(r"^Package: (\S+)$", block, re.MULTILINE)
         version = re.search(r"^Version: (?:\d+:)?([0-9][0-9.]*[0-9])", block, re.MULTILINE)
@@ -155,7 +156,7 @@ def _frameworks(files: Files) -> Iterator[tuple[str, str]]:
 
 
 def _cuda(files: Files, config: Config) -> str | None:
-    """By NVIDIA's file, by the variable of its images, by the library's name."""
+    """Return the CUDA version from NVIDIA's file, the variable of NVIDIA's images, or the library's name."""
     for path, one in sorted(files.kept.items()):
         if re.fullmatch(r"usr/local/cuda[^/]*/version\.json", path):
             written = re.search(rb'"cuda"\s*:\s*\{[^}]*"version"\s*:\s*"(\d+\.\d+)', one.content)

@@ -1,6 +1,7 @@
-"""The files of an image that tell what is inside: layers laid upon each other, with their whiteouts.
+"""Stack the layers of an image with their whiteouts, and keep the files that reveal what is inside.
 
-Of all files only those that `Wanted` names are kept; nothing is written anywhere.
+Only files that match `_READ` or `_NAMED` and those that the caller names are kept; nothing is written
+anywhere.
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ from gangplan.errors import ToolError
 from gangplan.oci.tar import Entry, Read, entries
 from gangplan.records import dataclass
 
-#: Bytes of one file that are kept: of dpkg's list of packages, the largest, all.
+#: Largest number of bytes kept of one file; all of dpkg's list of packages, the largest file, fits.
 MOST_KEPT = 16 << 20
-#: How far a layer may grow: text packs to a tenth, zeros to a thousandth.
+#: How many times larger a layer may get when unpacked, plus bytes; text packs to a tenth, zeros to a
+#: thousandth.
 _GROWTH, _ALWAYS = 200, 256 << 20
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
 _LINKS = 40
 
-# Files whose content tells something, and those whose name does.
+# Files whose content is read, and files whose name is enough.
 _READ = re.compile(
     r"etc/(passwd|group)|(.*/)?\.?sshd_config(\.d/[^/]+\.conf)?|var/lib/dpkg/status(\.d/[^/]+)?"
     r"|(.*/)?pkgconfig/(ompi|mpich|impi)\.pc|(.*/)?share/openmpi/mpicc-wrapper-data\.txt"
@@ -40,7 +42,7 @@ _KEY = re.compile(r"etc/ssh/ssh_host_[a-z0-9]+_key|(.*/)?\.ssh/id_[a-z0-9]+(_sk)
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file, folder or link that was kept; content where it was read."""
+    """A file, folder or link that was kept; `content` is empty unless it was read."""
 
     kind: str
     content: bytes = b""
@@ -49,8 +51,11 @@ class File:
 
 @dataclass(slots=True)
 class Files:
-    """What was kept of an image, as its top layer shows it; keys of SSH of any layer, hidden ones too; names
-    that lead out of the image; and layers that could not be read, with the reason."""
+    """The kept files of an image as its top layer shows them, by path.
+
+    `keys` are SSH keys with their layers, hidden ones too. `outside` are names that lead out of the image,
+    and `unread` are the reasons why layers could not be read.
+    """
 
     kept: dict[str, File] = field(default_factory=dict)
     keys: list[tuple[int, str]] = field(default_factory=list)
@@ -59,13 +64,13 @@ class Files:
     _above: Counter[str] = field(default_factory=Counter)
 
     def lay(self, number: int, stream: IO[bytes], size: int, also: frozenset[str]) -> None:
-        """Lay a layer of so many packed bytes upon the others. A layer that cannot be read is noted."""
+        """Add a layer of `size` packed bytes on top of the others; record an unreadable one in `unread`."""
         what = f"layer {number}"
         most, told = size * _GROWTH + _ALWAYS, (len(self.keys), len(self.outside))
         try:
             added, gone = self._layer(number, entries(_unpacked(stream, what), most, what), also)
             if empty := _without_content(added):
-                # The content of a hard link is at another name, which said nothing when it passed.
+                # A hard link's content is at another name, which was not recognised when it passed.
                 again = entries(_unpacked(stream, what), most, what)
                 del self.keys[told[0] :], self.outside[told[1] :]
                 added, gone = self._layer(number, again, also | empty)
@@ -105,7 +110,7 @@ class Files:
                 if one is not None:
                     added[path] = one
                 elif entry.kind != "folder" and (path in self._above or path in self.kept):
-                    gone.append((path, False))  # something else took its place
+                    gone.append((path, False))  # something else replaced it
         return added, gone
 
     def _file(
@@ -138,10 +143,10 @@ class Files:
         ]:
             del self.kept[name]
             self._above.subtract(_ancestors(name))
-        self._above += Counter()  # without those that nothing is below any more
+        self._above += Counter()  # drop counts of zero
 
     def find(self, path: str) -> File | None:
-        """What is at an absolute path, links followed; None for nothing that was kept."""
+        """Return what is at an absolute path, following links; None if nothing was kept there."""
         parts, done, links = path.strip("/").split("/"), "", 0
         while parts:
             part = parts.pop(0)
@@ -157,12 +162,12 @@ class Files:
 
 
 def _without_content(added: Mapping[str, File]) -> frozenset[str]:
-    """The names that hard links lead to where content is wanted and was not kept."""
+    """Return the targets of hard links whose content is wanted but was not kept."""
     return frozenset(one.target for one in added.values() if one.kind == "file" and one.target)
 
 
 def _joined(link: str, target: str) -> list[str]:
-    """Where a link leads, as parts from the root; above the root is the root."""
+    """Return the target of a link as parts from the root; the parent of the root is the root."""
     base = [] if target.startswith("/") else link.split("/")[:-1]
     for part in target.split("/"):
         if part == "..":
@@ -173,7 +178,7 @@ def _joined(link: str, target: str) -> list[str]:
 
 
 def _inside(name: str) -> str | None:
-    """The path from the root; None for one that leads out of it. An absolute path is below the root."""
+    """Return the path from the root; None for one that leads out of it. Absolute paths are below the root."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     return None if ".." in parts or "\0" in name else "/".join(parts)
 
@@ -184,7 +189,7 @@ def _ancestors(path: str) -> list[str]:
 
 
 def _unpacked(stream: IO[bytes], what: str) -> IO[bytes]:
-    """The archive in a layer, by its first bytes: media types are often wrong."""
+    """Return the archive in a layer, detected by its first bytes, since media types are often wrong."""
     stream.seek(0)
     magic = stream.read(4)
     stream.seek(0)

@@ -19,21 +19,21 @@ from gangplan.records import dataclass
 _REF = "org.opencontainers.image.ref.name"
 _CHUNK = 1 << 20
 
-# Opens a file of the layout by its path in it; None where there is none.
+# Opens a file of the layout by its path in it; returns None for a missing file.
 Open = Callable[[str], IO[bytes] | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A layout that was opened."""
+    """An open layout."""
 
     name: str
     open: Open
 
     def top(self, tag: str | None) -> Manifest:
-        """The manifest or index of a tag; without one, of the only image, or the list of all as one index.
+        """Return the manifest or index of a tag; without a tag, that of the only image, or an index of all.
 
-        Raises UserError where the tag is not there.
+        Raises UserError if the layout has no such tag.
         """
         data = self._bytes("index.json", MOST_MANIFEST)
         body = json_object(data, f"{self.name}: index.json")
@@ -50,7 +50,7 @@ class Layout:
         return Manifest(data, digest_of(data), OCI_INDEX)
 
     def manifest(self, one: Descriptor) -> Manifest:
-        """A manifest of the layout, which has its digest. Raises ToolError."""
+        """Return a manifest of the layout, checked against its digest. Raises ToolError."""
         data = self._bytes(_path(one.digest), min(one.size, MOST_MANIFEST))
         if digest_of(data) != one.digest:
             raise ToolError(f"{self.name}: the bytes of {one.digest} have {digest_of(data)}")
@@ -58,7 +58,7 @@ class Layout:
         return Manifest(data, one.digest, kind)
 
     def blob(self, one: Descriptor) -> IO[bytes]:
-        """A blob, read through once to see that it has its digest, and at its start. Raises ToolError."""
+        """Return a blob at its start, after checking its digest and size. Raises ToolError."""
         stream = self.open(_path(one.digest))
         if stream is None:
             raise ToolError(f"{self.name} has no {one.digest}")
@@ -87,7 +87,7 @@ class Layout:
 
 
 def open_layout(path: Path, name: str) -> Layout:
-    """The layout in a folder or in a tar (not packed). Raises UserError for what is neither."""
+    """Open the layout in a folder or an uncompressed tar. Raises UserError for anything else."""
     if path.is_dir():
         return Layout(name, lambda inner: _in_folder(path, inner))
     if not path.is_file():
@@ -101,7 +101,7 @@ def open_layout(path: Path, name: str) -> Layout:
 
 
 def _in_folder(root: Path, inner: str) -> IO[bytes] | None:
-    """A plain file of the folder; links are not followed, so that nothing outside is read."""
+    """Open a regular file of the folder; links are not followed, so that nothing outside is read."""
     place = root
     for part in inner.split("/"):
         place = place / part
@@ -115,7 +115,7 @@ def _in_folder(root: Path, inner: str) -> IO[bytes] | None:
 
 
 def _places(path: Path, name: str) -> dict[str, tuple[int, int]]:
-    """Where each file of a tar begins, and its size."""
+    """Return the offset and size of each file in a tar."""
     found = {}
     size = path.stat().st_size
     with path.open("rb") as stream:
@@ -129,21 +129,21 @@ def _places(path: Path, name: str) -> dict[str, tuple[int, int]]:
 
 
 class _Part:
-    """A part of a file, as a file."""
+    """A part of a file, as a file object."""
 
     def __init__(self, path: Path, start: int, size: int) -> None:
         self._stream, self._start, self._size, self._at = path.open("rb"), start, size, 0
         self._stream.seek(start)
 
     def read(self, count: int = -1) -> bytes:
-        """The next bytes of the part."""
+        """Return the next bytes of the part."""
         left = self._size - self._at
         data = self._stream.read(left if count < 0 else min(count, left))
         self._at += len(data)
         return data
 
     def seek(self, place: int, whence: int = 0) -> int:
-        """Go to a place of the part."""
+        """Move to a position in the part."""
         self._at = place + (self._at if whence == 1 else self._size if whence == 2 else 0)
         self._stream.seek(self._start + self._at)
         return self._at

@@ -1,4 +1,4 @@
-"""Manifests and indexes, read as what anybody may have written: sizes, digests and platforms are checked."""
+"""Parse untrusted manifests and indexes: sizes, digests and platforms are checked."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gangplan.oci.names import INDEXES, MANIFESTS, is_digest
 from gangplan.oci.registry import MOST_MANIFEST, Manifest
 from gangplan.records import dataclass
 
-#: An index in an index in an index: nobody builds more.
+#: How deep indexes may nest: real ones do not go deeper.
 _DEEPEST = 3
-#: Entries of an index, and layers of an image.
+#: Most entries of an index, and most layers of an image.
 _MOST_ENTRIES = 1000
-#: Bytes of a configuration, which holds the history of a build.
+#: Largest configuration in bytes, which holds the history of a build.
 MOST_CONFIG = 8 << 20
-#: Bytes of one layer.
+#: Largest layer in bytes.
 MOST_LAYER = 64 << 30
 
 
@@ -32,7 +32,7 @@ class Descriptor:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """One entry of an index: for which operating system and processors, in Go's words."""
+    """One entry of an index: its operating system and processor architecture, by Go's names."""
 
     os: str
     architecture: str
@@ -45,8 +45,11 @@ class Platform:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An image for one architecture: the digest of what was asked for (an index, if there is one), the
-    architectures that it has (empty where only its configuration knows), and the manifest itself."""
+    """An image for one architecture.
+
+    `digest` is that of the reference: of the index, if there is one. `architectures` are those of the index,
+    empty where only the configuration has one.
+    """
 
     digest: str
     architectures: tuple[str, ...]
@@ -55,12 +58,13 @@ class Found:
     layers: tuple[Descriptor, ...]
 
 
-# Gives the manifest of a digest, verified.
+# Returns the manifest of a digest, verified.
 Fetch = Callable[[Descriptor], Manifest]
 
 
 def find(top: Manifest, architecture: str, fetch: Fetch, what: str) -> Found:
-    """The image for an architecture. Raises ToolError where there is none, or where it is no image."""
+    """Return the image for an architecture. Raises ToolError if there is no such image, or if it is not an
+    image."""
     body = _object(top, what)
     names: tuple[str, ...] = ()
     manifest, seen = top, {top.digest}
@@ -80,7 +84,8 @@ def find(top: Manifest, architecture: str, fetch: Fetch, what: str) -> Found:
 
 
 def architectures_of(top: Manifest, what: str) -> tuple[str, ...]:
-    """The architectures of Linux that an index lists; none for a single image, and where it names none."""
+    """Return the Linux architectures that an index lists; empty for a single image, and if the index names
+    none."""
     body = _object(top, what)
     return _names(platforms_of(body, what)) if is_index(top, body) else ()
 
@@ -92,7 +97,10 @@ def _names(platforms: Sequence[Platform]) -> tuple[str, ...]:
 
 
 def is_index(manifest: Manifest, body: dict[str, Any]) -> bool:
-    """Whether it lists manifests; its own word counts before the header's, and what it has before both."""
+    """Return whether a manifest is an index, by its own media type, else by the header's, else by its fields.
+
+    Raises ToolError for one that is both an index and an image.
+    """
     kind = body.get("mediaType") or manifest.media_type
     if "manifests" in body and "layers" in body:
         raise ToolError(f"{manifest.digest} is both an index and an image: readers would not agree")
@@ -100,7 +108,7 @@ def is_index(manifest: Manifest, body: dict[str, Any]) -> bool:
 
 
 def platforms_of(body: dict[str, Any], what: str) -> tuple[Platform, ...]:
-    """The images of an index, without attestations and the like, whose platform is unknown."""
+    """Return the images of an index, without attestations and the like, whose platform is unknown."""
     entries = body.get("manifests")
     if not isinstance(entries, list) or len(entries) > _MOST_ENTRIES:
         raise ToolError(f"{what}: its index lists nothing that can be read")
@@ -118,7 +126,7 @@ def platforms_of(body: dict[str, Any], what: str) -> tuple[Platform, ...]:
 def _chosen(platforms: Sequence[Platform], architecture: str, what: str) -> Descriptor:
     fitting = [one for one in platforms if one.os == "linux" and one.architecture == architecture]
     if not fitting and len(platforms) == 1 and not platforms[0].architecture:
-        fitting = list(platforms)  # an index of a layout need not name the platform
+        fitting = list(platforms)  # the index of a layout need not name a platform
     if not fitting:
         has = ", ".join(map(str, platforms)) or "nothing"
         raise ToolError(f"{what} has nothing for linux/{architecture}: its index has {has[:500]}")
@@ -150,7 +158,7 @@ def _object(manifest: Manifest, what: str) -> dict[str, Any]:
 
 
 def json_object(data: bytes, what: str) -> dict[str, Any]:
-    """The JSON object in bytes. Raises ToolError for anything else."""
+    """Parse bytes as a JSON object. Raises ToolError for anything else."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""References of images, digests, media types of manifests (OCI Image and Distribution Specification 1.1)."""
+"""Image references, digests, and media types of manifests (OCI Image and Distribution Specification 1.1)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DOCKER_LIST = "application/vnd.docker.distribution.manifest.list.v2+json"
 DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 INDEXES = (OCI_INDEX, DOCKER_LIST)
 MANIFESTS = (OCI_MANIFEST, DOCKER_MANIFEST)
-# Docker's first format, signed inside: registries keep it for images from before 2016.
+# Docker's first format, signed inside; registries still keep it for images from before 2016.
 SCHEMA_1 = "application/vnd.docker.distribution.manifest.v1"
 
 _REFERENCE = re.compile(
@@ -27,7 +27,7 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """An image: the registry's host, the repository there, a tag or a digest or both."""
+    """An image: the registry's host, the repository there, and a tag, a digest or both."""
 
     host: str
     path: str
@@ -45,7 +45,7 @@ class Reference:
 
 
 def parse_reference(text: str) -> Reference:
-    """The reference that a text names. Raises UserError for one without a registry's host."""
+    """Parse an image reference. Raises UserError for one without a registry's host."""
     match = _REFERENCE.fullmatch(text)
     if match is None or not ("." in match["host"] or ":" in match["host"] or match["host"] == "localhost"):
         raise UserError(
@@ -56,10 +56,10 @@ def parse_reference(text: str) -> Reference:
 
 
 def digest_of(data: bytes) -> str:
-    """The digest of bytes, as manifests name them."""
+    """Return the digest of bytes, as manifests write it."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def is_digest(text: object) -> bool:
-    """Whether a value is a SHA-256 digest; gangplan reads no other kind."""
+    """Return whether a value is a SHA-256 digest; gangplan reads no other kind."""
     return isinstance(text, str) and _DIGEST.fullmatch(text) is not None

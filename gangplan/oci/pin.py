@@ -1,4 +1,4 @@
-"""What the tags of the catalog mean now: as registries have them, and as each cluster would pull them."""
+"""Look up what the catalog's tags mean now, in their registries and where each cluster pulls them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ from gangplan.spec.cluster import Cluster
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """What came of asking: changes of the catalog, findings, and images whose registry could not be asked.
+    """The result of looking up images: changes of the catalog, findings, and images whose registry gave no
+    answer.
 
-    `replaced` are the digests that changes take away, by image.
+    `replaced` are the digests that the changes replace, by image.
     """
 
     fixes: tuple[Fix, ...]
@@ -44,9 +45,9 @@ def pin(
     registry: Registry,
     via: str | None = None,
 ) -> Pinned:
-    """Ask for every image: its tag where it comes from, and its digest wherever one of the clusters pulls it.
+    """Look up every image: its tag at its source, and its digest wherever one of the clusters pulls it.
 
-    With `via`, tags are asked for where that cluster pulls them: for those who reach its mirrors alone.
+    With `via`, tags are looked up where that cluster pulls them, for users who can reach only its mirrors.
     """
     fixes: list[Fix] = []
     findings: list[Finding] = []
@@ -70,13 +71,13 @@ def pin(
 
 
 def _own(image: Image) -> list[tuple[Path, str]]:
-    """Builds of their own that clusters state, with their places in the image."""
+    """Return the digests that clusters state for themselves, with their paths in the image."""
     return [(("clusters", name, "digest"), one.digest) for name, one in image.clusters.items() if one.digest]
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """One image that is asked for."""
+    """One image to look up."""
 
     name: str
     image: Image
@@ -84,7 +85,7 @@ class _Asked:
     registry: Registry
 
     def all(self, clusters: Mapping[str, Cluster], via: str | None) -> Iterator[Finding]:
-        """Findings about its tag, then about the places that clusters pull it from."""
+        """Yield findings about its tag, then about the repositories that clusters pull it from."""
         image = self.image
         repository = self._pulled(via, clusters[via]) if via is not None else image.repository
         digest = image.digest
@@ -123,7 +124,8 @@ class _Asked:
         return own.repository if own and own.repository else mirrored(self.image.repository, spec)
 
     def _tag(self, repository: str, stated: str, path: Path) -> tuple[list[Finding], str]:
-        """Findings about a tag, and the digest that it has; that of the catalog where there is none."""
+        """Return findings about a tag and the digest that it has; the catalog's digest if there is no such
+        tag."""
         try:
             manifest = self._ask(repository, self.image.tag, None)
         except MissingError:
@@ -151,7 +153,8 @@ class _Asked:
             yield Finding(IMAGE_DIGEST_GONE, where, message, "Correct the digest, or push the image again.")
 
     def _architectures(self, repository: str, manifest: Manifest) -> Iterator[Finding]:
-        """Whether it has what the catalog says it was built for; a single image says so in its config."""
+        """Check that an image has the architectures that the catalog states; a single image has its own in
+        its config."""
         reference, what = parse_reference(repository), f"{repository}@{manifest.digest}"
         has = architectures_of(manifest, what)
         if not has:
@@ -168,7 +171,7 @@ class _Asked:
             yield Finding(IMAGE_ARCHITECTURES, where, message, help)
 
     def _looked_up(self, reference: Reference, manifest: Manifest, what: str) -> tuple[str, ...]:
-        """What a single image, or one behind an index that names no platform, says of itself."""
+        """Return the architectures of a single image, or of one in an index that names no platform."""
 
         def fetch(one: Descriptor) -> Manifest:
             return self.registry.manifest(Reference(reference.host, reference.path, None, one.digest))
@@ -188,7 +191,7 @@ class _Asked:
 
 
 def chosen(names: Sequence[str], images: Mapping[str, Image], nearest: str) -> dict[str, Image]:
-    """The images that are named, or all. Raises UserError with `nearest` for one that the catalog lacks."""
+    """Return the named images, or all. Raises UserError with `nearest` for a name that the catalog lacks."""
     unknown = next((name for name in names if name not in images), None)
     if unknown is not None:
         raise UserError(f"the catalog has no image '{unknown}'", nearest)

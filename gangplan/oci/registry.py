@@ -1,6 +1,6 @@
-"""A registry, read by its API (OCI Distribution Specification 1.1): what a tag means, manifests, blobs.
+"""Read registries by their API (OCI Distribution Specification 1.1): tags, manifests and blobs.
 
-Everything that comes is checked against its digest before anything in it is believed.
+Everything received is checked against its digest before it is used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gangplan.oci.http import Answer, Sleep, request, scheme_of
 from gangplan.oci.names import INDEXES, MANIFESTS, SCHEMA_1, Reference, is_digest
 from gangplan.records import dataclass
 
-#: Bytes of a manifest: registries take no larger ones (4 MiB, Distribution's limit).
+#: Largest manifest in bytes: registries accept no larger ones (4 MiB, Distribution's limit).
 MOST_MANIFEST = 4 << 20
 _ACCEPT = ", ".join((*INDEXES, *MANIFESTS))
 
@@ -28,7 +28,7 @@ class MissingError(ToolError):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A manifest or an index as it came: its bytes, which have this digest, and what it calls itself."""
+    """A manifest or an index: its bytes as received, their digest, and its media type from the header."""
 
     data: bytes
     digest: str
@@ -37,7 +37,7 @@ class Manifest:
 
 @dataclass(slots=True)
 class Registry:
-    """All registries that a command asks. Tokens are kept for each repository as long as it runs."""
+    """All registries that a command asks. Tokens are kept per repository while the command runs."""
 
     environment: Mapping[str, str]
     sleep: Sleep = time.sleep
@@ -46,9 +46,9 @@ class Registry:
     _pinged: set[str] = field(default_factory=set)
 
     def manifest(self, reference: Reference) -> Manifest:
-        """The manifest of a reference: by its digest, else by its tag, else by the tag latest.
+        """Return the manifest of a reference: by its digest, else by its tag, else by the tag latest.
 
-        Raises MissingError where it is not there, and ToolError for everything else that goes wrong.
+        Raises MissingError if the registry does not have it, and ToolError for every other failure.
         """
         self._ping(reference)
         wanted = reference.digest or reference.tag or "latest"
@@ -73,7 +73,10 @@ class Registry:
         return Manifest(answer.body, answer.digest, media_type)
 
     def blob(self, reference: Reference, digest: str, size: int, into: IO[bytes] | None = None) -> bytes:
-        """A blob of an image, with this digest and at most this size; to a file if one is given."""
+        """Return a blob of an image with this digest and at most this size in bytes, or write it to a file.
+
+        Raises MissingError if the registry does not have it, and ToolError for every other failure.
+        """
         answer = self._get(reference, f"blobs/{digest}", size, {}, into)
         if answer.status == 404:
             raise MissingError(f"{reference.repository} has no blob {digest}", "Push the image again.")
@@ -85,7 +88,7 @@ class Registry:
         return answer.body
 
     def _ping(self, reference: Reference) -> None:
-        """Ask once whether there is a registry at all: its API begins at /v2/."""
+        """Check once per host that it is a registry, whose API begins at /v2/. Raises ToolError."""
         if reference.host in self._pinged:
             return
         answer = request(

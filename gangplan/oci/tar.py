@@ -1,6 +1,6 @@
-"""Archives of files (POSIX ustar and pax, GNU long names), read from front to back and never unpacked.
+"""Read tar archives (POSIX ustar and pax, GNU long names) from front to back, without unpacking them.
 
-A reader of our own: Python's keeps in memory whatever a header asks for, and an image may be anybody's.
+Python's own reader holds in memory as much as a header asks for, which is unsafe for untrusted images.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from gangplan.records import dataclass
 
 _BLOCK = 512
 _CHUNK = 1 << 20
-#: Bytes of a long name or of the records of a pax header.
+#: Largest long name or pax header in bytes.
 _MOST_HEADER = 1 << 20
-#: Entries of one archive: an image of a whole distribution has some hundred thousand.
+#: Most entries of one archive: an image of a whole distribution has some hundred thousand.
 MOST_ENTRIES = 4_000_000
 _KINDS = {"0": "file", "\0": "file", "7": "file", "1": "hard link", "2": "link", "5": "folder"}
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry: its name as it is written, what it is, its size in bytes, and where a link leads."""
+    """One entry: its name as written, its kind, its size in bytes, and the target of a link."""
 
     name: str
     kind: str
@@ -31,21 +31,21 @@ class Entry:
     target: str = ""
 
 
-# Reads the content of the entry that is at hand, at most so many bytes.
+# Reads the content of the current entry, at most so many bytes.
 Read = Callable[[int], bytes]
 
 
 def entries(stream: IO[bytes], most: int, what: str) -> Iterator[tuple[Entry, Read]]:
-    """Every entry with its content, which is read before the next entry or not at all.
+    """Yield every entry with a function that reads its content, to be called before the next entry.
 
-    Raises ToolError for what is no archive, and for one with more than `most` bytes.
+    Raises ToolError for what is not an archive, and for one with more than `most` bytes.
     """
     source = _Source(stream, most, what)
     extra: dict[str, str] = {}
     for _ in range(MOST_ENTRIES):
         header = source.take(_BLOCK)
         if len(header) < _BLOCK or not header.strip(b"\0"):
-            return  # the end, or a block of zeros, behind which nothing counts
+            return  # the end, or a block of zeros, after which nothing counts
         if not _is_sound(header):
             raise ToolError(f"{what} is damaged: a header has the wrong checksum")
         kind, size = chr(header[156]), _number(header[124:136], what)
@@ -76,20 +76,20 @@ def entries(stream: IO[bytes], most: int, what: str) -> Iterator[tuple[Entry, Re
 
 
 class _Source:
-    """A stream that is read to a limit."""
+    """A stream that is read up to a limit."""
 
     def __init__(self, stream: IO[bytes], most: int, what: str) -> None:
         self.stream, self.most, self.what, self.taken = stream, most, what, 0
 
     def take(self, count: int) -> bytes:
-        """The next bytes; fewer at the end."""
+        """Return the next bytes; fewer at the end."""
         data = bytearray()
         while len(data) < count and (chunk := self._read(min(_CHUNK, count - len(data)))):
             data += chunk
         return bytes(data)
 
     def skip(self, count: int) -> None:
-        """Leave bytes out. Raises ToolError where the stream ends before."""
+        """Skip bytes. Raises ToolError if the stream ends too early."""
         while count > 0:
             chunk = self._read(min(_CHUNK, count))
             if not chunk:
@@ -105,7 +105,7 @@ class _Source:
 
 
 def _is_sound(header: bytes) -> bool:
-    """Whether the checksum is right; it counts its own field as blanks."""
+    """Return whether the checksum of a header is right; its own field counts as blanks."""
     stated = header[148:156].strip(b" \0")
     if not re.fullmatch(rb"[0-7]{1,7}", stated):
         return False
@@ -129,7 +129,7 @@ def _name(header: bytes) -> str:
 
 
 def _pax(data: bytes, what: str) -> dict[str, str]:
-    """The records of a pax header: LENGTH KEY=VALUE, one behind the other."""
+    """Parse the records of a pax header: LENGTH KEY=VALUE, one after the other."""
     found, place = {}, 0
     while place < len(data) and data[place : place + 1] != b"\0":
         length, blank, _ = data[place : place + 20].partition(b" ")

@@ -1,6 +1,6 @@
-"""The case files of policies: objects that a policy must let through or refuse, with the words it must use.
+"""Case files of policies: objects that a policy must let through or refuse, and the message of a refusal.
 
-They stand in `tests/` beside the policies, named <policy>.<case>.allow.yaml or <policy>.<case>.deny.yaml.
+They are in `tests/` next to the policies, named <policy>.<case>.allow.yaml or <policy>.<case>.deny.yaml.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NAME = re.compile(r"(?P<policy>[a-z0-9][-a-z0-9]*)\.(?P<case>[-a-zA-Z0-9_]+)\.(?
 
 
 class CaseFile(Strict):
-    """A case as it is written."""
+    """A case as written in its file."""
 
     object: dict[str, Any] = Field(description="The object, as it is rendered.")
     namespace: dict[str, Any] | None = Field(None, description="Its Namespace; omitted: one of a team.")
@@ -41,7 +41,7 @@ class CaseFile(Strict):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolicyCase:
-    """A case: which policy, whether it must refuse, and what is sent."""
+    """A case: its policy, whether the policy must refuse it, and the object to judge."""
 
     policy: str
     name: str
@@ -52,12 +52,12 @@ class PolicyCase:
 
     @property
     def where(self) -> Location:
-        """Its file."""
+        """The location of its file."""
         return Location(self.document.file, 1, 1)
 
 
 def cases_in(folder: Path, shown: str) -> tuple[list[PolicyCase], list[Finding]]:
-    """The cases of a folder in the order of their names; `shown` is the folder's name in findings."""
+    """Read the cases of a folder, sorted by name; `shown` is the folder's name in findings."""
     found: list[PolicyCase] = []
     findings: list[Finding] = []
     for path in sorted(folder.glob("*.yaml")):

@@ -1,4 +1,4 @@
-"""What is wrong with a workspace's own packs, whichever cluster names them: names, references, parameters."""
+"""Check a workspace's own packs, whichever cluster uses them: names, references and parameters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _POLICY = "ValidatingAdmissionPolicy"
 
 
 def check_packs(policies: OwnPolicies) -> list[Finding]:
-    """Findings of the workspace's own packs, and of its policies outside packs."""
+    """Check the workspace's own packs, and its policies outside packs."""
     if not policies.sources and not policies.own:
         return []
     folders: list[PackFolder] = []
@@ -35,7 +35,8 @@ def check_packs(policies: OwnPolicies) -> list[Finding]:
 
 
 def _names(folders: Iterable[PackFolder], own: Iterable[PolicySource]) -> Iterator[Finding]:
-    """A name means one policy: none may take the place of a rule, a policy, or a binding of gangplan."""
+    """Check that names are unique: none may be that of another policy, or of a rule, policy or binding of
+    gangplan."""
     taken = dict(_taken())
     for folder in folders:
         if folder.pack.label:
@@ -57,7 +58,7 @@ def _names(folders: Iterable[PackFolder], own: Iterable[PolicySource]) -> Iterat
 
 
 def _taken() -> Iterator[tuple[str, str]]:
-    """Names that gangplan uses itself, and for what."""
+    """Yield the names that gangplan uses itself, each with its use."""
     for name, page in shipped().items():
         yield (
             name,
@@ -71,7 +72,7 @@ def _taken() -> Iterator[tuple[str, str]]:
 
 
 def _bound(pack: str, uses: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The names under which a pack with a label binds policies of others."""
+    """Yield the names under which a pack with a label binds policies of other packs."""
     for policy in uses:
         yield f"{policy}-{pack}", f"what pack '{pack}' binds policy '{policy}' as"
 
@@ -79,7 +80,7 @@ def _bound(pack: str, uses: Iterable[str]) -> Iterator[tuple[str, str]]:
 def _references(
     policies: OwnPolicies, folder: PackFolder, folders: Iterable[PackFolder]
 ) -> Iterator[Finding]:
-    """What a pack names must be there: packs, policies, rules, parameters."""
+    """Check that the packs, policies, rules and parameters that a pack names exist."""
     document, pack = folder.document, folder.pack
     for index, name in enumerate(pack.needs):
         if name not in policies.names:
@@ -105,7 +106,7 @@ def _references(
 
 
 def _defaults(folders: Iterable[PackFolder]) -> dict[str, Params]:
-    """Every policy of every pack with its parameters, gangplan's own first."""
+    """Return the parameters of every policy of every pack, gangplan's own first."""
     found: dict[str, Params] = {}
     for pack in (*shipped_packs().values(), *(folder.pack for folder in folders)):
         for name, page in pack.policies.items():
@@ -128,7 +129,10 @@ def _params(
 
 
 def wrong_kind(document: Document, at: Place, policy: str, value: Value, default: Value) -> Iterator[Finding]:
-    """A value at a place of a document that is not of its parameter's kind; the place ends in its name."""
+    """Yield a finding if the value at a place of a document is not of its parameter's kind.
+
+    The last step of the place is the parameter's name.
+    """
     wanted = misfit(value, default)
     if wanted:
         message = f"parameter '{at[-1]}' of policy '{policy}' must be {wanted}"
@@ -137,7 +141,7 @@ def wrong_kind(document: Document, at: Place, policy: str, value: Value, default
 
 
 def _param_kind(folder: PackFolder, policy: str, has_params: bool) -> Iterator[Finding]:
-    """A pack's parameters go into a ConfigMap: the policy must ask for one, and the pack have them."""
+    """Check that a policy takes the parameters of its pack, and takes them from a ConfigMap."""
     source = folder.policies.get(policy)
     spec = source.body.get("spec") if source is not None else None
     if source is None or source.document is None or not isinstance(spec, dict):

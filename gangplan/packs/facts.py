@@ -1,6 +1,6 @@
-"""The facts of a cluster that a pack can ask for as parameters: their names, kinds and meanings.
+"""Facts of a cluster that a pack can use as parameters: their names, kinds and meanings.
 
-`resolve/facts.py` fills them in; a list is joined by commas, and an empty text is what nobody stated.
+`resolve/facts.py` fills them in. A list is joined by commas; an unstated fact is an empty string.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Kind = Literal["text", "number", "truth", "list"]
 
 @dataclass(frozen=True, slots=True)
 class FactPage:
-    """What a fact is."""
+    """The kind and the meaning of a fact."""
 
     kind: Kind
     meaning: str

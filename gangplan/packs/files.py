@@ -1,4 +1,4 @@
-"""Files in policies/ that nothing reads, and copies of gangplan's own packs that are no copies."""
+"""Check policies/ for files that nothing reads, and for altered copies of gangplan's own packs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gangplan.rules.policy import PACK_INVALID, POLICY_FILE_IGNORED
 
 
 def check_files(root: Path) -> list[Finding]:
-    """What stands in policies/ and would be passed over in silence."""
+    """Report what is in policies/ and would be silently ignored."""
     top = root / POLICIES
     if not top.is_dir():
         return [_no_folder(POLICIES)] if top.exists() else []
@@ -42,10 +42,10 @@ def _no_folder(shown: str) -> Finding:
 
 
 def _no_file(folder: str, parts: tuple[str, ...]) -> list[Finding]:
-    """A finding for a name that no regular file stands behind: a folder, a pipe, a link to a device."""
+    """Return a finding if a name is not a regular file but a folder, a pipe or a link to a device."""
     if os.path.isfile(os.path.join(folder, parts[-1])) or parts[:1] == (
         "waivers",
-    ):  # spec/waiver_files.py tells
+    ):  # spec/waiver_files.py reports it
         return []
     where = Location("/".join((POLICIES, *parts)))
     help = "Put a regular file in its place, or remove it."
@@ -53,12 +53,12 @@ def _no_file(folder: str, parts: tuple[str, ...]) -> list[Finding]:
 
 
 def _is_theirs(folder: Path) -> bool:
-    """Whether a folder is gangplan's own: the workspace is gangplan's repository."""
+    """Return whether a folder is gangplan's own, because the workspace is gangplan's repository."""
     return folder.is_dir() and folder.samefile(shipped_folder() / folder.name)
 
 
 def _copied(folder: Path, name: str) -> Iterator[Finding]:
-    """A copy of a pack may stand beside gangplan's as long as it is the same; gangplan reads its own."""
+    """Report a copy of one of gangplan's packs that differs from it; gangplan always reads its own."""
     if not (folder / "pack.yaml").is_file():
         return
     mine, theirs = _texts(folder), _texts(shipped_folder() / name)
@@ -78,14 +78,15 @@ def _texts(folder: Path) -> dict[str, bytes]:
 
 
 def _ignored(packs: Collection[str], parts: tuple[str, ...]) -> list[Finding]:
-    """A file below policies/ by its path: a finding when nothing reads it. `packs` have a pack.yaml."""
+    """Return a finding if nothing reads a file below policies/, judged by its path. `packs` have a
+    pack.yaml."""
     *folders, name = parts
     stem, _, ending = name.rpartition(".")
     shown = "/".join((POLICIES, *parts))
     home = "/".join((POLICIES, *folders))
     message = help = ""
     if folders == ["waivers"]:
-        return []  # spec/waiver_files.py tells
+        return []  # spec/waiver_files.py reports it
     if folders and folders[0] in NOT_PACKS and len(folders) > 1:
         message, help = _nested(f"{POLICIES}/{folders[0]}/")
     elif folders and folders[0] not in NOT_PACKS and folders[0] not in packs:

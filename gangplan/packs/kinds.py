@@ -1,4 +1,4 @@
-"""The kind of a parameter is that of its default: a value in, what is wrong with it out."""
+"""The kind of a parameter, which is that of its default, and whether a value is of that kind."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ WORDS: dict[Kind, str] = {
     "truth": "true or false",
     "list": "a list of strings",
 }
-# What CEL's int() takes.
+# The largest number that CEL's int() accepts.
 MOST = 2**63 - 1
 
 
 def kind_of(default: Value) -> Kind:
-    """The kind of a parameter with this default; a fact that nobody knows is a text."""
+    """Return the kind of a parameter with this default; an unknown fact is a text."""
     if isinstance(default, FactParam):
         return FACTS[default.fact].kind if default.fact in FACTS else "text"
     if isinstance(default, bool):
@@ -29,7 +29,7 @@ def kind_of(default: Value) -> Kind:
 
 
 def misfit(value: Any, default: Value) -> str:
-    """What a value should be instead, in words; empty when it fits."""
+    """Return what a value should be instead, in words; empty when it fits."""
     kind = kind_of(default)
     if isinstance(value, FactParam):
         fits = value.fact not in FACTS or FACTS[value.fact].kind == kind
@@ -42,7 +42,7 @@ def misfit(value: Any, default: Value) -> str:
 
 
 def example(default: Value) -> str:
-    """A value that would fit, as it is written in YAML."""
+    """Return a value that would fit, as written in YAML."""
     if isinstance(default, FactParam):
         return {"text": "prod", "number": "90", "truth": "true", "list": "[a, b]"}[kind_of(default)]
     if isinstance(default, bool):

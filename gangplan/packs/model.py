@@ -1,4 +1,4 @@
-"""pack.yaml as it is written: what a pack is for, and each of its policies with default parameters."""
+"""The format of pack.yaml: the purpose of a pack, and its policies with their default parameters."""
 
 from typing import Annotated, Any, Literal
 
@@ -17,7 +17,7 @@ class FactParam(Strict):
 
 
 class Label(Strict):
-    """A pack that applies to what bears a label `gangplan.dev/<label>`."""
+    """The scope of a pack that applies to what has a label `gangplan.dev/<label>`."""
 
     label: str = Field(description="The label's name.", examples=["hipaa"])
 
@@ -42,7 +42,7 @@ Params = dict[str, Value]
 
 
 class PackPolicy(Strict):
-    """One policy of a pack. Its file stands beside pack.yaml and has its name."""
+    """One policy of a pack. Its file is next to pack.yaml and has its name."""
 
     title: str = Field(
         description="What holds when the policy is followed.", examples=["Runs have at most 50 nodes."]
@@ -126,5 +126,5 @@ class Pack(Strict):
 
     @property
     def label(self) -> str:
-        """The label that the pack asks for; empty when it applies to all teams."""
+        """The label that the pack selects by; empty when it applies to all teams."""
         return self.scope.label if isinstance(self.scope, Label) else ""

@@ -1,4 +1,4 @@
-"""What stands in a workspace's policies/: packs of its own, and objects that hold on every cluster."""
+"""A workspace's policies/: its own packs, and objects that apply to every cluster."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from gangplan.source import Document, load_several
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OwnPolicies:
-    """A workspace's policies: its packs with what is wrong with each, and its objects outside packs.
+    """A workspace's policies: its packs, each with its findings, and its objects outside packs.
 
-    The packs that come with gangplan are always there; a folder of the workspace never takes the place of one
-    (checks.py tells it).
+    The packs that come with gangplan are always available, and a folder of the workspace never replaces one
+    (files.py reports it).
     """
 
     own: Mapping[str, tuple[PackFolder | None, Sequence[Finding]]] = field(default_factory=dict)
@@ -41,12 +41,12 @@ class OwnPolicies:
         return sorted({*shipped.PACKS, *self.own})
 
     def find(self, name: str) -> tuple[PackFolder | None, Sequence[Finding]]:
-        """A pack by name, or what is wrong with it; neither when there is none."""
+        """Return a pack by name and its findings; (None, ()) for an unknown name."""
         return shipped_pack(name) if name in shipped.PACKS else self.own.get(name, (None, ()))
 
 
 def load_policies(root: Path) -> OwnPolicies:
-    """Everything in policies/ but the waivers."""
+    """Read everything in policies/ but the waivers."""
     own = {name: read_pack(root / POLICIES / name) for name in own_names(root)}
     sources: list[PolicySource] = []
     findings: list[Finding] = []
@@ -58,7 +58,7 @@ def load_policies(root: Path) -> OwnPolicies:
 
 
 def _objects(data: bytes, name: str) -> tuple[list[PolicySource], list[Finding]]:
-    """The objects of one file."""
+    """Return the objects of one file, and findings about it."""
     documents, findings = load_several(data, name)
     sources: list[PolicySource] = []
     for document in documents:
@@ -70,7 +70,7 @@ def _objects(data: bytes, name: str) -> tuple[list[PolicySource], list[Finding]]
 
 
 def _shapeless(document: Document) -> list[Finding]:
-    """Why a document is no object at all: a finding, or none."""
+    """Return a finding if a document is not a Kubernetes object."""
     body = body_of(document)
     metadata = body.get("metadata")
     path: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Folders of packs in, packs with their policy files out."""
+"""Read the folders of packs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ NOT_PACKS = ("waivers", "tests")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolicySource:
-    """An object, the document it was read from (None: gangplan made it), and the file to blame."""
+    """An object, its document (None if gangplan made the object), and the file at which findings are
+    reported."""
 
     body: dict[str, Any]
     document: Document | None
@@ -44,32 +45,32 @@ class PackFolder:
 
 
 def names(root: Path) -> list[str]:
-    """The packs that a workspace can name, sorted."""
+    """Return the packs that a workspace can name, sorted."""
     return sorted({*shipped.PACKS, *own_names(root)})
 
 
 def own_names(root: Path) -> list[str]:
-    """The packs that stand in the workspace alone, sorted."""
+    """Return the packs of the workspace itself, sorted."""
     found = {file.parent.name for file in (root / POLICIES).glob("*/pack.yaml")}
     return sorted(found - {*shipped.PACKS, *NOT_PACKS})
 
 
 @cache
 def shipped_pack(name: str) -> tuple[PackFolder | None, list[Finding]]:
-    """A pack that comes with gangplan."""
+    """Return a pack that comes with gangplan, and findings about it."""
     return read_pack(shipped_folder() / name)
 
 
 def policy_files(root: Path) -> list[Path]:
-    """The files of the policies of all packs that a workspace can name, whether they can be read or not."""
+    """Return the policy files of all packs that a workspace can name, readable or not."""
     folders = [folder for name in names(root) if (folder := _folder(root, name)) is not None]
     return [path for folder in folders for path in sorted(folder.glob("*.yaml")) if path.stem != "pack"]
 
 
 def _folder(root: Path, name: str) -> Path | None:
-    """Where a pack is, if there is one.
+    """Return the folder of a pack, if there is one.
 
-    A folder of the workspace never takes the place of a pack that comes with gangplan (checks.py tells it).
+    A folder of the workspace never replaces a pack that comes with gangplan (files.py reports it).
     """
     if name in shipped.PACKS:
         return shipped_folder() / name
@@ -77,14 +78,15 @@ def _folder(root: Path, name: str) -> Path | None:
 
 
 def own_files(root: Path) -> list[Path]:
-    """The workspace's own policy files: policies/*.yaml."""
+    """Return the workspace's own policy files: policies/*.yaml."""
     found = (root / POLICIES).glob("*.yaml")
     return sorted(path for path in found if path.is_file() and not path.name.startswith("."))
 
 
 @cache
 def shipped_folder() -> Path:
-    """Where the packs are that come with gangplan. Raises InternalError when they were not installed."""
+    """Return the folder of the packs that come with gangplan. Raises InternalError when they are not
+    installed."""
     if shipped.__file__ is None:
         raise InternalError("the packs of gangplan are not installed")
     return Path(shipped.__file__).parent
@@ -92,7 +94,7 @@ def shipped_folder() -> Path:
 
 @cache
 def shipped_packs() -> dict[str, Pack]:
-    """The pack.yaml of each pack that comes with gangplan, without its policies."""
+    """Return the pack.yaml of each pack that comes with gangplan, without its policies."""
     found: dict[str, Pack] = {}
     for name in shipped.PACKS:
         document, _ = load_file(shipped_folder() / name / "pack.yaml", f"{POLICIES}/{name}/pack.yaml")
@@ -104,7 +106,7 @@ def shipped_packs() -> dict[str, Pack]:
 
 
 def read_pack(folder: Path) -> tuple[PackFolder | None, list[Finding]]:
-    """The pack in a folder, or None and what is wrong with it."""
+    """Read the pack in a folder. Return None and findings if its pack.yaml is invalid."""
     name = f"{POLICIES}/{folder.name}"
     document, findings = load_file(folder / "pack.yaml", f"{name}/pack.yaml")
     if document is None:
@@ -141,19 +143,19 @@ def read_pack(folder: Path) -> tuple[PackFolder | None, list[Finding]]:
 
 
 def body_of(document: Document) -> dict[str, Any]:
-    """The object of a document; empty where it holds something else."""
+    """Return the object of a document; empty if it holds something else."""
     return document.value if isinstance(document.value, dict) else {}
 
 
 def name_of(body: Mapping[str, Any]) -> str:
-    """metadata.name of an object as it is written; empty where there is none."""
+    """Return metadata.name of an object as written; empty if it has no such text."""
     metadata = body.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return name if isinstance(name, str) else ""
 
 
 def _named(document: Document, policy: str) -> list[Finding]:
-    """The file of a policy holds that policy and nothing else."""
+    """Check that the file of a policy holds that policy and nothing else."""
     body = body_of(document)
     kind, name = body.get("kind"), name_of(body)
     if kind == POLICY and name == policy:

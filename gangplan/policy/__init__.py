@@ -1,1 +1,1 @@
-"""The policies of a cluster: which apply, what they say of objects, their cases, their export."""
+"""Policies of a cluster: which apply, what they report about objects, their test cases, and their export."""

@@ -1,4 +1,4 @@
-"""The cases of policies judged: packs and a workspace's own policies in, what does not hold out."""
+"""Run the test cases of packs and of a workspace's own policies, and report the cases that fail."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from gangplan.validate.apiserver.schema import problems as schema_problems
 from gangplan.validate.problems import Problem
 from gangplan.workspace import Workspace
 
-# What cases are judged as: the versions that the sample cluster of the newest profile has.
+# Cases are judged at the versions of the sample cluster of the newest profile.
 VERSIONS = SchemaVersions("1.34", "2.3", "0.19", "0.12")
-# Facts that follow from these versions; others are empty until a case says what they are.
+# Facts that follow from these versions; others are empty until a case sets them.
 FACTS = {"deadlineKind": TRAINJOB.kind}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Suite:
-    """Policies that have their cases in one folder. `pack` is empty for a workspace's own.
+    """The policies whose cases are in one folder. `pack` is empty for a workspace's own policies.
 
-    `versions` are what their cases are judged as, with the CRDs that the workspace took in.
+    Cases are judged at `versions`, with the CRDs that the workspace imported.
     """
 
     pack: str
@@ -53,7 +53,7 @@ class Suite:
 
 
 def suites(workspace: Workspace) -> list[Suite]:
-    """Every pack that a workspace can name, and its own policies."""
+    """Return a suite for every pack that a workspace can name, and one for its own policies."""
     found: list[Suite] = []
     versions = replace(VERSIONS, crds=imported(workspace.crds))
     for name in workspace.policies.names:
@@ -87,7 +87,7 @@ def suites(workspace: Workspace) -> list[Suite]:
 
 
 def _defaults(params: Mapping[str, Any]) -> dict[str, str]:
-    """Default parameters as texts."""
+    """Return default parameters as text."""
     return {
         key: FACTS.get(value.fact, "") if isinstance(value, FactParam) else text_of(value)
         for key, value in params.items()
@@ -95,7 +95,8 @@ def _defaults(params: Mapping[str, Any]) -> dict[str, str]:
 
 
 def judge_cases(suite: Suite, wanted: Collection[str]) -> tuple[int, list[Finding]]:
-    """How many cases the wanted policies of a suite have, and those that end otherwise than they should."""
+    """Return the number of cases of the wanted policies, and findings for cases that fail and policies
+    without any."""
     cases, findings = cases_in(suite.folder, suite.shown)
     mine = [case for case in cases if case.policy in wanted]
     for case in cases:
@@ -116,7 +117,7 @@ def judge_cases(suite: Suite, wanted: Collection[str]) -> tuple[int, list[Findin
 
 
 def _home(suite: Suite, policy: str) -> Location:
-    """The line that names a policy."""
+    """Return the line that names a policy."""
     chosen = suite.policies.get(policy)
     for one in suite.own if chosen is None else (chosen.source,):
         if one.document and (one.body.get("metadata") or {}).get("name") == policy:
@@ -125,7 +126,7 @@ def _home(suite: Suite, policy: str) -> Location:
 
 
 def evaluator_of(suite: Suite, case: PolicyCase) -> tuple[PolicyEvaluator, PolicyReading]:
-    """What a case is judged by: its policy alone, with the case's parameters and namespace."""
+    """Build the evaluator of a case: its policy alone, with the case's parameters and namespace."""
     chosen = suite.policies.get(case.policy)
     sources = list(suite.own)
     if chosen is not None:
@@ -138,7 +139,7 @@ def evaluator_of(suite: Suite, case: PolicyCase) -> tuple[PolicyEvaluator, Polic
             one.source,
             *(PolicySource(body, None, one.source.file) for body in (*made, *bindings(one))),
         ]
-    # Cases are what shows that a shipped policy is sound: here it is checked, and its costs count.
+    # Cases prove that a shipped policy is sound, so they check even shipped policies, and costs count.
     versions = suite.versions
     reading = read([Written(one.body, one.document, one.file) for one in sources], versions)
     namespace = _namespace(case, chosen.label if chosen else "")
@@ -151,7 +152,7 @@ def evaluator_of(suite: Suite, case: PolicyCase) -> tuple[PolicyEvaluator, Polic
 
 
 def _namespace(case: PolicyCase, label: str) -> Body:
-    """The namespace of a case's object."""
+    """Return the namespace of a case's object."""
     name = (case.file.object.get("metadata") or {}).get("namespace") or "default"
     labels = {TEAM_LABEL: "test", **({f"gangplan.dev/{label}": "true"} if label else {})}
     given = case.file.namespace or {"metadata": {"labels": labels}}
@@ -160,7 +161,7 @@ def _namespace(case: PolicyCase, label: str) -> Body:
 
 
 def judged(suite: Suite, case: PolicyCase) -> list[Finding]:
-    """What is wrong with one case: nothing, or one finding."""
+    """Return the finding of a case that fails, or nothing."""
     unsound = _unsound(suite, case)
     if unsound:
         return [unsound]
@@ -193,7 +194,8 @@ def judged(suite: Suite, case: PolicyCase) -> list[Finding]:
 
 
 def _unsound(suite: Suite, case: PolicyCase) -> Finding | None:
-    """An object that breaks its schema never reaches a policy: such a case shows nothing."""
+    """Return a finding for a case that proves nothing, such as an object that the schema refuses before any
+    policy."""
     parts = {"object": case.file.object, "oldObject": case.file.old_object}
     for name, body in parts.items():
         for problem in refusals(body, suite.versions)[:1] if body is not None else ():
@@ -213,7 +215,10 @@ def _unsound(suite: Suite, case: PolicyCase) -> Finding | None:
 
 
 def refusals(body: Body, versions: SchemaVersions) -> list[Problem]:
-    """What a server finds wrong with an object, which reads no field that is null unless it may be null."""
+    """Return what the API server refuses in an object.
+
+    The server ignores a null in a field that may not be null.
+    """
     return schema_problems(body, versions) and schema_problems(without_nulls(body), versions)
 
 

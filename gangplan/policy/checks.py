@@ -1,4 +1,4 @@
-"""The policies of a workspace in; what they say of rendered objects, at the field to blame, out."""
+"""Judge rendered objects by a workspace's policies, and report each breach at the field that causes it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ from gangplan.workspace import Workspace
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolicyChecker:
-    """What judges the objects of a cluster, with its file; `pages` are what packs chose, by name."""
+    """The evaluator of a cluster's policies, and the cluster's file; `pages` are the chosen policies of
+    packs, by name."""
 
     evaluator: PolicyEvaluator
     pages: Mapping[str, ChosenPolicy] = field(default_factory=dict)
@@ -55,10 +56,11 @@ class PolicyChecker:
     rulebook: Rulebook = field(default_factory=Rulebook)
     of_controllers: dict[str, PolicyEvaluator] = field(
         default_factory=dict
-    )  # by the user of requests (made.py)
+    )  # by user of the requests (made.py)
 
     def chosen(self, violation: Violation) -> ChosenPolicy | None:
-        """What of the packs a violation is of, by its binding: a policy can have several."""
+        """Return the chosen policy of a violation by its binding, since a policy can have several
+        bindings."""
         name = violation.binding.name
         return (
             self.pages.get(name)
@@ -70,24 +72,25 @@ class PolicyChecker:
         return next((one for one in self.pages.values() if one.policy == policy), None)
 
     def __bool__(self) -> bool:
-        """Whether there is any policy."""
+        """Return whether there is any policy."""
         return bool(self.evaluator.policies)
 
     @property
     def has_own(self) -> bool:
-        """Whether any of them is the workspace's own."""
+        """Whether any of the policies is the workspace's own."""
         return any(not one.policy.written.is_shipped for one in self.evaluator.policies)
 
     @property
     def names(self) -> frozenset[str]:
-        """The policies that judge."""
+        """The names of the policies that judge objects."""
         return self.evaluator.names
 
 
 def policy_sources(
     workspace: Workspace, cluster: str
 ) -> tuple[list[PolicySource], dict[str, ChosenPolicy], list[Finding]]:
-    """The objects that judge on a cluster, of packs and the workspace's own, and the pages of the packs."""
+    """Return the policy objects of a cluster, the chosen policies of packs by name, and findings
+    about them."""
     file = workspace.clusters[cluster]
     findings = list(workspace.policies.findings)
     taken: list[ChosenPolicy] = []
@@ -99,20 +102,20 @@ def policy_sources(
 
 
 def check_own(workspace: Workspace) -> list[Finding]:
-    """What is wrong with the files in policies/, whichever cluster they are for."""
+    """Check the files in policies/, for all clusters at once."""
     own = workspace.policies
     return [*check_files(workspace.root), *own.findings, *check_packs(own)]
 
 
 def check_policies(workspace: Workspace, clusters: Iterable[str] = ()) -> list[Finding]:
-    """What is wrong with the policies of clusters (default: all), before anything is judged by them."""
+    """Check the policies of clusters (default: all) before they judge any object."""
     findings = check_own(workspace)
-    is_taken = any(one.rule == PACK_INVALID for one in findings)  # then a repeated name was told
+    is_taken = any(one.rule == PACK_INVALID for one in findings)  # then a repeated name is reported already
     for cluster in clusters or workspace.clusters:
         sources, _, wrong = policy_sources(workspace, cluster)
         findings += wrong
         versions = _versions(workspace, cluster)
-        if versions.kubernetes in KUBERNETES:  # any other is told where it is stated
+        if versions.kubernetes in KUBERNETES:  # any other is reported where it is stated
             findings += _problems(_read(sources, versions), without_repeats=is_taken)
             findings += too_large(sources)
             own = [one for one in sources if one.document and not one.is_shipped]
@@ -121,7 +124,8 @@ def check_policies(workspace: Workspace, clusters: Iterable[str] = ()) -> list[F
 
 
 def _own_problems(own: Sequence[PolicySource], versions: SchemaVersions) -> Iterator[Finding]:
-    """Of a workspace's own objects: parameters that break their schema, policies about what nobody serves."""
+    """Yield findings about a workspace's own objects: policies that cannot work, and parameters that break
+    their schema."""
     if not own:
         return
     groups = served(versions, kinds_of(versions))
@@ -160,7 +164,10 @@ def _problems(reading: PolicyReading, without_repeats: bool) -> Iterator[Finding
 def checker_of(
     workspace: Workspace, cluster: str, standing: Sequence[Body], kinds: Kinds | None = None
 ) -> PolicyChecker:
-    """The policies of a cluster with what stands on it. `check_policies` tells what is wrong with them."""
+    """Return the checker of a cluster's policies, which knows the cluster's objects.
+
+    `check_policies` reports what is wrong with the policies themselves.
+    """
     sources, pages, _ = policy_sources(workspace, cluster)
     versions = _versions(workspace, cluster)
     reading = _read(sources, versions)
@@ -179,7 +186,7 @@ def checker_of(
 
 
 def _once_each(bodies: Iterable[Body]) -> list[Body]:
-    """The objects without repeats: parameters may be among what is rendered, too."""
+    """Return the objects without repeats: parameter objects may also be among the rendered objects."""
     found: dict[Ref, Body] = {}
     for body in bodies:
         found.setdefault(ref_of(body), body)
@@ -193,10 +200,10 @@ def policy_findings(
     others: Iterable[Finding] = (),
     undone: Undone | None = None,
 ) -> list[Finding]:
-    """What the policies say of objects, each cause once; `others` are findings about the same objects.
+    """Return what the policies report about objects, each cause once.
 
-    Where a rule of gangplan has told a cause already (`told_by` of a pack), the policy keeps quiet. `undone`
-    are the operations of patches on the objects.
+    `others` are findings about the same objects: where one of their rules reports the cause already
+    (`told_by` of a pack), the policy reports nothing. `undone` are the operations of patches on the objects.
     """
     told = {finding.rule for finding in others}
     found: dict[tuple[str, Location, str], Finding] = {}
@@ -211,7 +218,8 @@ def policy_findings(
 
 
 def _once(violations: Sequence[Violation]) -> Iterator[Violation]:
-    """Without the same validation of the same object by another binding: the worst is told."""
+    """Yield each violation of a validation by an object once, with the highest severity among its
+    bindings."""
     worst: dict[tuple[int, str, int, str], Violation] = {}
     for one in violations:
         key = one.index, one.policy.name, one.validation, "" if one.validation >= 0 else one.message
@@ -245,7 +253,7 @@ def _finding(
 
 
 def home_of(violation: Violation) -> Location:
-    """What to look at in a policy: the validation that says no, or its name."""
+    """Return the place in a policy to look at: the validation that fails, or the policy's name."""
     policy = violation.policy
     if 0 <= violation.validation < len(policy.validations):
         return policy.written.where((*policy.validations[violation.validation].path, "expression"))
@@ -253,5 +261,5 @@ def home_of(violation: Violation) -> Location:
 
 
 def plain(text: str) -> str:
-    """A text without the place that a run's hash is put in later."""
+    """Return a text without the placeholder for a run's hash."""
     return text.replace(f"-{PLACEHOLDER}", "")

@@ -1,4 +1,4 @@
-"""Which policies apply to a cluster, with which parameters and actions: those of its packs."""
+"""Choose the policies of a cluster from its packs, with their parameters and actions."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from gangplan.rules.policy import POLICY_UNKNOWN
 from gangplan.spec.cluster import Cluster
 from gangplan.workspace import ClusterFile, nearest
 
-# Where policies of these packs leave namespaces alone for a fabric, this one holds them to what fabrics give.
+# Policies of the first packs exempt namespaces for a fabric; the second pack limits those to its needs.
 STEPPING_BACK, FABRICS = ("baseline", "restricted"), "fabrics"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChosenPolicy:
-    """A policy that applies. `name` is that of its bindings and parameters: <policy>, or <policy>-<pack>.
+    """A policy that applies. `name` is the name of its bindings and parameters: <policy>, or <policy>-<pack>.
 
-    `label` is the label that it asks for, empty for all teams; `params` are texts, as a ConfigMap holds them.
-    `origins` tell of some where the cluster's file sets them, or which fact they are. `excused` are the Pod
-    Security levels of the namespaces that it leaves alone (exempt.py).
+    `label` is the label that it selects by, empty for all teams. `params` are texts, as in a ConfigMap, and
+    `origins` say for some of them which field of the cluster's file sets them, or which fact they are.
+    `excused` are the Pod Security levels whose namespaces are exempt (exempt.py).
     """
 
     policy: str
@@ -46,12 +46,12 @@ class ChosenPolicy:
 def chosen(
     policies: OwnPolicies, cluster: ClusterFile, facts: Mapping[str, str]
 ) -> tuple[list[ChosenPolicy], list[Finding]]:
-    """The policies of a cluster in the order of their names, and what its file says that no pack has."""
+    """Return the policies of a cluster, sorted by name, and findings about unknown names in its file."""
     folders, findings = _folders(policies, cluster)
     by_name = {folder.name: folder for folder in folders}
     choice = _Choice(policies, cluster, facts, by_name, _excused(cluster.spec))
     found: dict[str, ChosenPolicy] = {}
-    # Packs of all teams first; of these gangplan's own, so that no other takes their place.
+    # Packs for all teams come first, and gangplan's own before others, so that no other pack replaces them.
     for folder in sorted(folders, key=lambda one: (bool(one.pack.label), one.name not in PACKS)):
         for one in choice.of(folder, found):
             found[one.name] = one
@@ -75,7 +75,7 @@ def _excused(cluster: Cluster) -> Mapping[str, tuple[str, ...]]:
 
 
 def _folders(policies: OwnPolicies, cluster: ClusterFile) -> tuple[list[PackFolder], list[Finding]]:
-    """The packs that a cluster names, and those they need."""
+    """Return the packs that a cluster names and the packs that those need."""
     found: dict[str, PackFolder] = {}
     findings: list[Finding] = []
     is_raised = bool(_excused(cluster.spec))
@@ -101,7 +101,7 @@ def _folders(policies: OwnPolicies, cluster: ClusterFile) -> tuple[list[PackFold
                 )
             continue
         found[name] = folder
-        todo += [(needed, ()) for needed in folder.pack.needs]  # checks.py tells of those that are not there
+        todo += [(needed, ()) for needed in folder.pack.needs]  # packs/checks.py reports missing packs
         if name in STEPPING_BACK and is_raised:
             todo.append((FABRICS, ()))
     return list(found.values()), findings
@@ -109,7 +109,7 @@ def _folders(policies: OwnPolicies, cluster: ClusterFile) -> tuple[list[PackFold
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What one cluster chooses from."""
+    """What one cluster chooses its policies from."""
 
     policies: OwnPolicies
     cluster: ClusterFile
@@ -118,7 +118,7 @@ class _Choice:
     excused: Mapping[str, tuple[str, ...]]
 
     def of(self, folder: PackFolder, before: Mapping[str, ChosenPolicy]) -> Iterator[ChosenPolicy]:
-        """What a pack adds to those chosen before."""
+        """Yield the policies that a pack adds to those chosen before."""
         label = folder.pack.label
         for name, page in folder.pack.policies.items():
             is_known = all(_is_known(value) for value in page.params.values())
@@ -131,13 +131,14 @@ class _Choice:
     def _used(
         self, folder: PackFolder, name: str, params: Params, before: Mapping[str, ChosenPolicy]
     ) -> Iterator[ChosenPolicy]:
-        """A policy of another pack that this one switches on."""
+        """Yield the policy of another pack that this one switches on, unless it applies already."""
         home = self._home(name)
         if home is None or name not in home.policies:
-            return  # checks.py tells
+            return  # packs/checks.py reports it
         page, source = home.pack.policies[name], home.policies[name]
         plain = {**page.params, **self._own(name)}
-        # What does not fit is told by checks.py; judging by it would blame specs for it.
+        # packs/checks.py reports parameters that do not fit. Judging by them would report the mistake at
+        # specs.
         params = {key: value for key, value in params.items() if _fits(key, value, page)}
         wanted = {**plain, **params}
         label, base = folder.pack.label, before.get(name)
@@ -152,7 +153,7 @@ class _Choice:
         yield one
 
     def _home(self, name: str) -> PackFolder | None:
-        """The pack that a policy belongs to, if any has it."""
+        """Return the pack that has a policy, if any does."""
         for folder in self.folders.values():
             if name in folder.policies:
                 return folder
@@ -177,7 +178,7 @@ class _Choice:
         return ChosenPolicy(policy, name, page, source, action, label, texts, origins, levels)
 
     def _origins(self, policy: str, params: Mapping[str, Any]) -> dict[str, FactParam | tuple[str, ...]]:
-        """Parameters that are facts, and those that the cluster's file sets."""
+        """Return the origins of parameters that are facts or that the cluster's file sets."""
         found: dict[str, FactParam | tuple[str, ...]] = {}
         own = self._own(policy)
         for key, value in params.items():
@@ -188,29 +189,29 @@ class _Choice:
         return found
 
     def _own(self, policy: str) -> Mapping[str, Any]:
-        """What the cluster's file says of a policy's parameters."""
+        """Return the parameters that the cluster's file sets for a policy."""
         own: Mapping[str, Any] = self.cluster.spec.policies.params.get(policy, {})
         return own
 
     def _text(self, value: Any) -> str:
-        """A parameter as a ConfigMap holds it."""
+        """Return a parameter as text for a ConfigMap."""
         if isinstance(value, FactParam):
-            return self.facts.get(value.fact, "")  # checks.py tells of those that nobody provides
+            return self.facts.get(value.fact, "")  # packs/checks.py reports unknown facts
         return text_of(value)
 
 
 def _is_known(value: Any) -> bool:
-    """Whether a value can be filled in: not a fact that nobody provides."""
+    """Return whether a value can be filled in: any value but an unknown fact."""
     return not isinstance(value, FactParam) or value.fact in FACTS
 
 
 def _fits(key: str, value: Any, page: PackPolicy) -> bool:
-    """Whether a policy has a parameter, of this kind."""
+    """Return whether a policy has the parameter, and the value is of its kind."""
     return key in page.params and _is_known(value) and not misfit(value, page.params[key])
 
 
 def text_of(value: Any) -> str:
-    """A number, truth, text or list as text: `24`, `true`, `a,b`."""
+    """Return a number, boolean, string or list as text: `24`, `true`, `a,b`."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):
@@ -219,7 +220,7 @@ def text_of(value: Any) -> str:
 
 
 def _unknown(cluster: ClusterFile, on: set[str], found: Mapping[str, ChosenPolicy]) -> Iterator[Finding]:
-    """Policies and parameters of a cluster's file that no policy of its packs has."""
+    """Yield findings for policies and parameters of a cluster's file that no policy of its packs has."""
     settings = cluster.spec.policies
     for part, keys in (("actions", settings.actions), ("params", settings.params)):
         for name in keys:

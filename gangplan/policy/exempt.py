@@ -1,8 +1,8 @@
-"""Which policies leave namespaces alone whose Pod Security level the platform raised for a fabric.
+"""Which policies exempt namespaces whose Pod Security level the platform raised for a fabric.
 
-A policy of the packs baseline and restricted that refuses what a fabric of the cluster gives to workers
-cannot hold in the namespaces where the cluster's file admits just that. Only those policies step back,
-and only there; a patch that needs more asks for a waiver as everywhere.
+A policy of the packs baseline and restricted that refuses what a fabric gives to workers cannot hold in
+namespaces where the cluster's file admits exactly that. Only those policies exempt such namespaces; a patch
+that needs more requires a waiver, as everywhere.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from gangplan.spec.cluster import Cluster
 
 
 def excused_levels(cluster: Cluster) -> Mapping[str, tuple[str, ...]]:
-    """The levels of namespaces that a policy leaves alone, by policy; none where no team has one."""
+    """Return the levels of the namespaces that a policy exempts, by policy; empty if no team states
+    a level."""
     stated = {queue.pod_security.level for queue in cluster.teams.values() if queue.pod_security}
     if not stated:
         return {}
@@ -29,10 +30,11 @@ def excused_levels(cluster: Cluster) -> Mapping[str, tuple[str, ...]]:
 
 
 def _refusing(access: FabricAccess) -> dict[str, str]:
-    """The policies that refuse what a fabric gives, each with the level that admits it."""
+    """Return the policies that refuse what a fabric gives, each with the least strict level needed to admit
+    it."""
     found: dict[str, str] = {}
     if access.host_network:
-        # Kubernetes makes every port of such a pod a port of its node.
+        # Kubernetes makes every port of a pod on the host network a port of its node.
         found |= {"host-namespaces": LEVELS[2], "host-ports": LEVELS[2]}
     if any(volume.path for volume in access.volumes):
         found["host-path"] = LEVELS[2]

@@ -1,6 +1,6 @@
-"""The policies of a cluster as objects that a GitOps engine applies and finds again unchanged.
+"""Write the policies of a cluster as objects that a GitOps engine can apply without drift.
 
-`render` puts them into platform/policies.yaml, and `policy export` prints the same.
+`render` writes them to platform/policies.yaml, and `policy export` prints the same.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from gangplan.records import dataclass
 from gangplan.spec.cluster import Policies
 from gangplan.workspace import Workspace
 
-# Of whatever else stands beside policies: with their parameters, before them.
+# Any other object is applied in the wave of the parameters, before the policies.
 FIRST_WAVE = WAVES["policies", "ConfigMap"]
 _STRENGTH = ("Audit", "Warn", "Deny")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Emitted:
-    """An object as it is applied, what it is made from, and for packs the policy whose part it is."""
+    """An object as it is applied, its source, and for packs the chosen policy that it is part of."""
 
     body: Body
     source: PolicySource
@@ -37,12 +37,16 @@ class Emitted:
 
 
 def exported(workspace: Workspace, cluster: str) -> list[Body]:
-    """Namespace, parameters, policies, bindings, in the order to apply them; what servers fill in too."""
+    """Return namespace, parameters, policies and bindings in the order to apply them, with the API server's
+    defaults."""
     return [one.body for one in emitted(workspace, cluster)]
 
 
 def emitted(workspace: Workspace, cluster: str) -> list[Emitted]:
-    """The same, with what each is made from. `check_policies` tells what is wrong with them."""
+    """Return the objects to apply, in that order, each with its source.
+
+    `check_policies` reports what is wrong with them.
+    """
     sources, pages, _ = policy_sources(workspace, cluster)
     if not sources:
         return []
@@ -63,18 +67,19 @@ def _without_empty_home(sources: list[PolicySource]) -> list[PolicySource]:
 
 
 def _is_left_out(body: Body, pages: Mapping[str, ChosenPolicy]) -> bool:
-    """Whether an object belongs to a policy that the API server cannot judge."""
+    """Return whether an object belongs to a policy that the API server cannot judge."""
     chosen = _chosen(body, pages)
     return chosen is not None and bool(chosen.page.ci_only)
 
 
 def server_action(action: str, enforcement: str) -> str:
-    """What the API server does about a breach that leads to `action`, on a cluster that enforces so much."""
+    """Return what the API server does about a breach: `action`, or `enforcement` if that is weaker."""
     return min(action, enforcement, key=_STRENGTH.index)
 
 
 def applied(source: PolicySource, settings: Policies, policies: Collection[str]) -> Body:
-    """An object under the name that it has in the cluster, with what servers and engines ask of it."""
+    """Return an object under its name in the cluster, with defaults, guards and the annotations for GitOps
+    engines."""
     body = settled(source.body)
     kind, spec = body.get("kind"), body.get("spec")
     metadata = body.setdefault("metadata", {})
@@ -97,13 +102,13 @@ def applied(source: PolicySource, settings: Policies, policies: Collection[str])
 
 
 def _capped(actions: Any, enforcement: str) -> list[str]:
-    """The actions of a binding, none stronger than a cluster enforces."""
+    """Return the actions of a binding, none stronger than the cluster enforces."""
     known = [one for one in actions or () if one in _STRENGTH]
     return list(dict.fromkeys(server_action(one, enforcement) for one in known))
 
 
 def _chosen(body: Body, pages: Mapping[str, ChosenPolicy]) -> ChosenPolicy | None:
-    """What of the packs an object belongs to."""
+    """Return the chosen policy of a pack that an object belongs to, if any."""
     name = _name(body)
     if body.get("kind") not in (POLICY, BINDING):
         name = name.removeprefix(PREFIX)
@@ -115,7 +120,7 @@ def _named(policy: str, pages: Mapping[str, ChosenPolicy]) -> ChosenPolicy | Non
 
 
 def _order(one: Emitted) -> tuple[int, bool, str, str, str]:
-    """Namespaces first, then parameters, policies, bindings, each by name."""
+    """Return the sort key: namespaces first, then parameters, policies and bindings, each by name."""
     kind = str(one.body.get("kind"))
     wave = WAVES.get(("policies", kind), FIRST_WAVE)
     return wave, not _is_namespace(one.source), kind, _home(one.source), _name(one.body)
@@ -138,7 +143,7 @@ def _name(body: Body) -> str:
 
 
 def guardrails(workspace: Workspace, cluster: str) -> Guardrails:
-    """What the project that applies the cluster's policies must allow."""
+    """Return what the GitOps project that applies the cluster's policies must allow."""
     rest = [body for body in exported(workspace, cluster) if body.get("apiVersion") != ADMISSION]
     homes = {NAMESPACE}
     wide: set[tuple[str, str]] = set()
@@ -148,12 +153,12 @@ def guardrails(workspace: Workspace, cluster: str) -> Guardrails:
         home = (body.get("metadata") or {}).get("namespace")
         homes |= {str(home)} if home else set()
         (spaced if home else wide).add(kind)
-    wide.discard(("", "Namespace"))  # any project of guardrails allows it
+    wide.discard(("", "Namespace"))  # every guardrail project allows it
     return Guardrails(PREFIX, tuple(sorted(homes)), tuple(sorted(wide)), tuple(sorted(spaced)))
 
 
 def settled(body: Body) -> Body:
-    """A copy with the defaults that the API server would store, so that nothing drifts.
+    """Return a copy with the defaults that the API server would store, so that nothing drifts.
 
     Source: k8s.io/kubernetes v1.34, pkg/apis/admissionregistration/v1/defaults.go.
     """

@@ -1,4 +1,4 @@
-"""What fits into the objects that policies are applied as: a name with our prefix, parameters in a map."""
+"""The size limits of applied policies: names with gangplan's prefix, and parameters in a ConfigMap."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gangplan.policy.objects import PREFIX
 from gangplan.rules.policy import POLICY_INVALID
 from gangplan.validate.apiserver.policy.model import Written
 
-# validation.go of apimachinery and of core (MaxSecretSize, for ConfigMaps too), v1.34.
+# Source: validation.go of apimachinery and of core (MaxSecretSize, for ConfigMaps too), v1.34.
 LONGEST_NAME, LARGEST_MAP = 253, 1024 * 1024
 
 
 def too_large(sources: Iterable[PolicySource]) -> Iterator[Finding]:
-    """What the API server would refuse of objects as they are applied, though not as they are written."""
+    """Yield findings for objects that fit as written but exceed a limit of the API server as applied."""
     for source in sources:
         written = Written(source.body, source.document, source.file)
         metadata, data = source.body.get("metadata") or {}, source.body.get("data") or {}

@@ -1,7 +1,7 @@
-"""A workspace's own policies against what controllers make of its runs: JobSets, Jobs, pods, Services.
+"""Judge what controllers create for runs (JobSets, Jobs, pods, Services) by a workspace's own policies.
 
-A policy that refuses one of them lets the run be admitted, hold its quota, and never start. The policies of
-packs need no such look: they judge templates.
+If a policy refuses one of these objects, the run is admitted, holds its quota, and never starts. The policies
+of packs need no such check, because they judge templates.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gangplan.validate.apiserver.policy.model import Path, User
 from gangplan.validate.made import MadeObject, made_of
 from gangplan.validate.problems import dotted
 
-# (API version, kind) of all that `made_of` returns.
+# (API version, kind) of everything that `made_of` returns.
 KINDS = (
     *(("jobset.x-k8s.io/v1alpha2", "JobSet"), ("batch/v1", "Job"), ("v1", "Pod"), ("v1", "Service")),
     *(("v1", "ConfigMap"), ("v1", "Secret"), ("kueue.x-k8s.io/v1beta2", "Workload")),
@@ -32,7 +32,8 @@ _NOT_MADE = "matchConditions: [{name: not-made, expression: '!has(object.metadat
 
 
 def made_findings(checker: PolicyChecker, bodies: Sequence[Body], tracer: Tracer) -> list[Finding]:
-    """What the workspace's own policies say of what controllers make of these objects, each cause once."""
+    """Return what the workspace's own policies report about what controllers create from objects, each cause
+    once."""
     found: dict[object, Finding] = {}
     if not _own(checker):
         return []
@@ -48,12 +49,12 @@ def made_findings(checker: PolicyChecker, bodies: Sequence[Body], tracer: Tracer
 
 
 def _own(checker: PolicyChecker) -> bool:
-    """Whether any policy of the workspace is about such objects."""
+    """Return whether any policy of the workspace may match such objects."""
     return bool(_evaluator(checker, "").policies)
 
 
 def _evaluator(checker: PolicyChecker, user: str) -> PolicyEvaluator:
-    """What judges the requests of a controller; made once for each."""
+    """Return the evaluator for requests of a user, built once per user."""
     if user not in checker.of_controllers:
         whole = checker.evaluator
         resources = [whole.kinds.find(*kind) for kind in KINDS]
@@ -82,7 +83,8 @@ def _undecided(name: str, home: Location, made: MadeObject) -> Finding:
 def _finding(
     checker: PolicyChecker, violation: Violation, made: MadeObject, origin: Body, tracer: Tracer
 ) -> Finding:
-    """At what the run's template says, or at the policy where the template says nothing of it."""
+    """Return a finding at the field of the run's template, or at the policy if the template has no such
+    field."""
     home = home_of(violation)
     paths = tuple((*made.prefix, *path) for path in violation.paths)
     placed = dataclasses.replace(violation, index=made.index, paths=paths)
@@ -103,7 +105,7 @@ def _finding(
 
 
 def _has(body: Any, path: Path) -> bool:
-    """Whether an object has a value at a path."""
+    """Return whether an object has a value at a path."""
     for step in path:
         is_there = (
             step in body if isinstance(body, dict) else isinstance(body, list) and step in range(len(body))

@@ -1,8 +1,9 @@
-"""The policies of gangplan's packs where runs may be MPIJobs: the same demands, of one kind more.
+"""Extend the policies of gangplan's packs to MPIJobs.
 
-They are written for TrainJobs and their runtimes, which most clusters have alone; there they stay as they
-are. Where the cluster's file states the MPI operator, each gets a rule for MPIJobs, and its expressions the
-fields of those. A workspace's own policies are its own: they name the kinds that they are about.
+The packs are written for TrainJobs and their runtimes, the only kinds of runs on most clusters, where they
+stay unchanged. On a cluster whose file states the MPI operator, each policy gets a rule for MPIJobs, and its
+expressions read their fields. A workspace's own policies stay as they are: they name the kinds that they
+judge.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _RESTARTS = "dyn(object).spec.template.spec.?failurePolicy.?maxRestarts.orValue(
 _JOBS = "dyn(object).spec.template.spec.?replicatedJobs.orValue([])\n  .map(j, j.template.spec.?backoffLimit"
 _HAS = 'object.kind == "TrainJob" ? (has(dyn(object).spec.activeDeadlineSeconds) ?'
 _IS = 'object.kind == "MPIJob"'
-# Parts of expressions that speak of kinds, and what they are with one kind more.
+# Parts of expressions that depend on the kind, and their replacements that know MPIJobs too.
 TEXTS = (
     ('object.kind == "TrainJob" &&', 'object.kind in ["TrainJob", "MPIJob"] &&'),
     (
@@ -41,7 +42,7 @@ TEXTS = (
         _HAS,
         f"{_IS} ? ({_DEADLINE}.hasValue() ? [int({_DEADLINE}.value())] : []) :\n  {_HAS}",
     ),
-    # A Job without a limit of its own makes six pods more.
+    # The default backoffLimit of a Job is 6.
     (_RESTARTS, f"({_IS} ? {_POLICY}.?backoffLimit.orValue(6) : {_RESTARTS})"),
     (_JOBS, f"({_IS} ? [] : {_JOBS.partition(chr(10))[0]})\n{_JOBS.partition(chr(10))[2]}"),
 )
@@ -49,7 +50,7 @@ TEXTS = (
 
 @lru_cache(maxsize=512)
 def with_mpi_jobs(source: PolicySource, has_trainer: bool) -> PolicySource:
-    """A policy that judges MPIJobs as it judges runs, where it judges these at all."""
+    """Return a policy that judges MPIJobs too if it judges runs; otherwise return it unchanged."""
     spec = source.body.get("spec") or {}
     matched = spec.get("matchConstraints") or {}
     rules = matched.get("resourceRules") or []
@@ -66,12 +67,12 @@ def with_mpi_jobs(source: PolicySource, has_trainer: bool) -> PolicySource:
     for part in ("matchConditions", "variables", "validations"):
         if part in spec:
             changed[part] = [_expressed(one) for one in spec[part]]
-    # Its lines are no longer those of the document, nor are its programs.
+    # The body no longer matches the lines of the document, nor the programs compiled from it.
     return replace(source, body={**source.body, "spec": changed}, document=None)
 
 
 def _expressed(one: Body) -> Body:
-    """A condition, variable or validation with the fields of MPIJobs."""
+    """Return a condition, variable or validation that reads the fields of MPIJobs too."""
     if one.get("name") == "pods":
         pods = f"{_REPLICAS}.map(k, {_REPLICAS}[k].template.spec)"
         return {**one, "expression": f"{_IS} ? {pods} :\n  ({one['expression']})"}

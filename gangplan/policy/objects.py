@@ -1,4 +1,4 @@
-"""The policies of a cluster as objects: what `policy export` writes and what offline checks judge by."""
+"""The objects of a cluster's policies, for `policy export` and for checks in Git."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gangplan.waivers import MARK
 
 Body = dict[str, Any]
 
-# Where they are below rendered/<cluster>/.
+# The file below rendered/<cluster>/.
 POLICY_FILE = "platform/policies.yaml"
 NAMESPACE = "gangplan-policies"
 PREFIX = "gangplan-"
@@ -23,9 +23,9 @@ LABELS = {"app.kubernetes.io/managed-by": "gangplan"}
 
 
 def cluster_objects(chosen: Iterable[ChosenPolicy], file: str) -> list[PolicySource]:
-    """Policies, their bindings and parameters, and the namespace of the parameters, in the order to apply.
+    """Return policies, bindings, parameters and the parameters' namespace, in the order to apply them.
 
-    `file` is blamed for what gangplan makes: the cluster's file.
+    Findings about objects that gangplan generates are reported at `file`, the cluster's file.
     """
     policies: dict[str, PolicySource] = {}
     params: list[Body] = []
@@ -45,24 +45,24 @@ def cluster_objects(chosen: Iterable[ChosenPolicy], file: str) -> list[PolicySou
 
 
 def _is_shipped(one: ChosenPolicy) -> bool:
-    """Whether a workspace names nothing in a policy's bindings: policy and pack come with gangplan."""
+    """Return whether both the policy and the pack that binds it come with gangplan."""
     pack = one.name.removeprefix(one.policy).removeprefix("-")
     return one.source.is_shipped and (not pack or pack in PACKS)
 
 
 def has_params(policy: Body) -> bool:
-    """Whether a policy asks for parameters."""
+    """Return whether a policy takes parameters."""
     return bool((policy.get("spec") or {}).get("paramKind"))
 
 
 def namespace_object() -> Body:
-    """The namespace of the parameter objects, in which nothing runs."""
+    """Return the namespace of the parameter objects, in which nothing runs."""
     labels = {**LABELS, "pod-security.kubernetes.io/enforce": "restricted"}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}
 
 
 def params_object(one: ChosenPolicy) -> Body:
-    """The ConfigMap of a policy's parameters."""
+    """Return the ConfigMap of a policy's parameters."""
     metadata = {"name": f"{PREFIX}{one.name}", "namespace": NAMESPACE, "labels": dict(LABELS)}
     return {
         "apiVersion": "v1",
@@ -73,14 +73,14 @@ def params_object(one: ChosenPolicy) -> Body:
 
 
 def bindings(one: ChosenPolicy) -> Iterator[Body]:
-    """The bindings of a policy: to the namespaces of all teams, or to what bears the pack's label.
+    """Yield the bindings of a policy: to the namespaces of all teams, or to what has the pack's label.
 
-    A label can stand on a namespace, or on single objects in a namespace without it.
+    The label can be on a namespace, or on single objects in a namespace without it.
     """
-    # What nobody can waive has no way round it: a label that anyone could write must not be one.
+    # The bindings of a policy that allows no waivers ignore the mark, a label that anyone could set.
     mark = {"key": f"{MARK}{one.policy}", "operator": "DoesNotExist"}
     unwaived = [mark] if one.page.waivable else []
-    # Namespaces whose level admits what the policy refuses, where a fabric needs it (exempt.py).
+    # Exempt the namespaces whose level admits what the policy refuses, where a fabric needs it (exempt.py).
     tight = [{"key": LEVEL_LABEL, "operator": "NotIn", "values": list(one.excused)}] if one.excused else []
     if not one.label:
         yield _binding(one, one.name, [{"key": TEAM_LABEL, "operator": "Exists"}, *tight], unwaived)

@@ -1,4 +1,5 @@
-"""Where a policy's finding stands: at the patch, at the field that its page names, or at what decides it."""
+"""The place at which a policy's finding is reported: a patch, the field its page names, or what decides the
+value."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from gangplan.trace.context import IN_SPEC
 from gangplan.validate.apiserver.policy.judge import PolicyEvaluator, Violation
 from gangplan.workspace import OVERLAYS, SPECS
 
-# Fields that tell which object it is: every expression may look at them, few are about them.
+# Fields that identify the object: any expression may read them, few are about them.
 _IDENTITY: tuple[Path, ...] = (
     *(("apiVersion",), ("kind",), ("metadata", "name")),
     *(("metadata", "namespace"), ("metadata", "labels", "gangplan.dev/job")),
@@ -32,11 +33,11 @@ def blamed_place(
     cluster: Document | None,
     undone: Undone | None = None,
 ) -> tuple[Location, Path]:
-    """The place to blame, and the field of the object that it is about.
+    """Return the place to report, and the field of the object that the finding is about.
 
-    The operation of a patch without which nothing is refused (`undone` has all of them, where they are
-    known), then what the policy's page names (`blames`), then whatever decides one of the fields that the
-    expression looked at. Where none does, what the cluster's file says or could say.
+    The first that exists: the operation of a patch that brings the breach (`undone` has all operations, where
+    they are known), the field that the policy's page names (`blames`), what decides a field that the
+    expression read, and the field of the cluster's file that sets or could set a parameter.
     """
     if undone is not None and (found := _patched(violation, undone)):
         return found
@@ -59,7 +60,7 @@ def blamed_place(
 
 
 def undone_by(evaluator: PolicyEvaluator, component: Component, before: Sequence[Body]) -> Undone:
-    """The operations of a component on objects that policies judge, undone."""
+    """Return the undone operations of a component on objects that policies judge."""
     return Undone(component, before, lambda state: map(_key_of, evaluator.judge(state)))
 
 
@@ -68,9 +69,9 @@ def _key_of(violation: Violation) -> Key:
 
 
 def _patched(violation: Violation, undone: Undone) -> tuple[Location, Path] | None:
-    """The operation of a patch without which nothing is refused, and the field that it wrote."""
+    """Return the place of the patch operation that brings the breach, and the field that it wrote."""
     number = undone.cause(_key_of(violation))
-    if number is None or violation.index >= len(undone.states[0]):  # a pod of a schedule: nobody patches it
+    if number is None or violation.index >= len(undone.states[0]):  # no patch applies to a schedule's pod
         return None
     places = [(undone.place(number, violation.index, path), path) for path in violation.paths]
     plain = undone.place(number, violation.index, ())
@@ -82,7 +83,8 @@ def _is_patch(cause: Cause) -> bool:
 
 
 def _is_named(cause: Cause, role: str, field: Path) -> bool:
-    """Whether a cause is a field of the spec or the team's file; for a spec's, also its default."""
+    """Return whether a cause is the named field of the spec or the team's file; for a spec also its
+    default."""
     is_team, is_spec = cause.file.endswith("/team.yaml"), cause.file.startswith(f"{SPECS}/")
     if role == "team" or (role == "spec" and is_spec and not is_team):
         return is_spec and is_team == (role == "team") and cause.field[: len(field)] == field
@@ -93,8 +95,11 @@ def _is_named(cause: Cause, role: str, field: Path) -> bool:
 
 
 def _decider(traces: Sequence[tuple[Path, Trace]], message: str) -> tuple[Location, Path] | None:
-    """What shows in one of the fields: what the message names in quotes, else what is written, else what is
-    not; and where gangplan decides, what it looked at."""
+    """Return the place whose value shows in one of the fields, or else what gangplan looked at to decide
+    them.
+
+    Values that the message quotes come first, then written ones, then defaults.
+    """
     shown: list[tuple[int, bool, int, Location, Path]] = []
     for path, trace in traces:
         for cause in trace.causes:
@@ -107,7 +112,7 @@ def _decider(traces: Sequence[tuple[Path, Trace]], message: str) -> tuple[Locati
 
 
 def _stated(violation: Violation, page: ChosenPolicy | None, cluster: Document | None) -> Location | None:
-    """Where the cluster's file says, or could say, what the expression was given as parameters."""
+    """Return where the cluster's file sets, or could set, a parameter that the expression read."""
     for path in violation.params:
         origin = page.origins.get(str(path[-1])) if page else None
         field = STATED.get(origin.fact) if isinstance(origin, FactParam) else origin

@@ -1,4 +1,4 @@
-"""Where a field of an applied policy, binding or parameter object comes from."""
+"""The origins of the fields of applied policies, bindings and parameter objects."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from gangplan.trace.files import Files, at, own
 from gangplan.validate.problems import dotted
 from gangplan.workspace import Workspace
 
-# The namespaces that a binding holds for, and what of the cluster's file excuses some (exempt.py).
+# The namespaces that a binding selects, and the fields of the cluster's file that exempt some (exempt.py).
 _HOMES: Path = ("spec", "matchResources", "namespaceSelector")
 PACK = "gangplan.dev/pack"
 _OF_LEVELS: tuple[Path, ...] = (("fabrics",), ("nodePools",), ("teams",))
 
 
 def policy_tracer(workspace: Workspace, cluster: str, bodies: Sequence[Body]) -> Tracer:
-    """The causes of fields of the cluster's policy objects, which `bodies` are, in their order."""
+    """Return the tracer of the cluster's policy objects; `bodies` are these objects in order."""
     document = workspace.clusters[cluster].document
     made = emitted(workspace, cluster)
 
@@ -40,7 +40,7 @@ def policy_tracer(workspace: Workspace, cluster: str, bodies: Sequence[Body]) ->
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """One object, and the files that it is made from."""
+    """One object, and the files that it comes from."""
 
     workspace: Workspace
     name: str
@@ -50,11 +50,11 @@ class _Place:
 
     @property
     def chosen(self) -> ChosenPolicy | None:
-        """What of the packs it belongs to."""
+        """The chosen policy of a pack that the object belongs to."""
         return self.made.chosen
 
     def causes(self, path: Path) -> list[Cause]:
-        """What decided a field; of the name, what put the object on the cluster."""
+        """Return what decided a field; for the name, also what put the object on the cluster."""
         packs = [self.files.cause("cluster", "policies", "packs").aside()]
         if self.chosen is not None and self.chosen.source.body["metadata"]["labels"].get(PACK) == FABRICS:
             packs += [self.files.cause("cluster", *field).aside() for field in _OF_LEVELS]
@@ -90,7 +90,7 @@ class _Place:
         return not isinstance(condition, dict) or condition.get("name") in (DELETING, BY_CONTROLLER)
 
     def _before(self, path: Path) -> Path:
-        """A path of the object as its file has it, without our conditions."""
+        """Return a path as it is in the object's own file, without gangplan's conditions."""
         if path[:2] != ("spec", "matchConditions") or len(path) < 3 or not isinstance(path[2], int):
             return path
         own_count = len(at(self.made.source.body, path[:2]) or ())
@@ -124,7 +124,7 @@ class _Place:
             yield stated.aside()
 
     def _fact(self, fact: str) -> Iterator[Cause]:
-        """What a fact is read from."""
+        """Yield the files or fields that a fact is read from."""
         if fact in STATED:
             yield self.files.cause("cluster", *STATED[fact])
         else:
@@ -138,7 +138,7 @@ class _Place:
 
 
 def _written(document: Document, path: Path) -> Iterator[Cause]:
-    """A field of a workspace's own file; what it does not say the server would fill in."""
+    """Yield the cause of a field of a workspace's own file; the API server fills in what the file omits."""
     if at(document.value, path) is None:
         yield own("what the API server fills in")
     else:
@@ -147,7 +147,7 @@ def _written(document: Document, path: Path) -> Iterator[Cause]:
 
 
 def _whole(document: Document | None) -> Cause:
-    """A file as a whole, as one of those that something is read from."""
+    """Return a cause for a whole file, one of several that a fact is read from."""
     if document is None:
         return own("the catalog")
     return Cause(document.where(()), f"read from {document.file}", document.file, (), True, False)

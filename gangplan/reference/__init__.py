@@ -1,1 +1,2 @@
-"""The generated reference: pages of rules, fields, file formats and policies, for `gangplan explain` and docs/."""
+"""The generated reference: pages of rules, fields, file formats and policies, for `gangplan explain` and
+docs/."""

@@ -1,4 +1,4 @@
-"""docs/causes.md, and the page of one cause for a terminal."""
+"""Write docs/causes.md, and the page of one cause for a terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DEPTHS = {
 
 
 def cause_text(name: str) -> str:
-    """The page of a cause for a terminal; empty where there is none."""
+    """Return the page of a cause for a terminal; empty for an unknown cause."""
     cause = causes().get(name)
     if cause is None:
         return ""
@@ -26,7 +26,7 @@ def cause_text(name: str) -> str:
 
 
 def causes_page() -> str:
-    """docs/causes.md: every cause by topic."""
+    """Return docs/causes.md: every cause by topic."""
     lines = [
         "# Causes",
         "",

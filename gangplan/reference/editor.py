@@ -1,7 +1,7 @@
-"""A JSON Schema as editors show it best: without null, with a sentence for each pattern, with an identity.
+"""Adapt a JSON Schema to editors: without null, with an `$id`, and with an error message for each pattern.
 
-`patternErrorMessage` is a keyword of VS Code's JSON language service, which yaml-language-server shares; other
-readers pass over it.
+`patternErrorMessage` is a keyword of VS Code's JSON language service, which yaml-language-server shares;
+other readers ignore it.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ _NAMED = ("properties", "patternProperties", "$defs")
 
 
 def identity(kind: str, *parts: str) -> str:
-    """The `$id` of a schema; two schemas have the same one only if they are the same."""
+    """Return the `$id` of a schema; two schemas have the same one only if they are the same."""
     return f"https://{'/'.join((API_VERSION, *parts, kind))}.schema.json"
 
 
 def readable(schema: Schema) -> Schema:
-    """The schema without null and titles, with a message beside each pattern.
+    """Return the schema without null and titles, with a message for each pattern.
 
-    A field that may be left out is left out: null stands in no file, and an editor that lists it as a type
-    offers it.
+    An optional field is simply omitted: no file writes null, and an editor that sees null as a type would
+    offer it.
     """
     out = {key: _inner(key, value) for key, value in schema.items() if key != "title"}
     if "default" in out and out["default"] is None:

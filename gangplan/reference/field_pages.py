@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from gangplan.reference.fields import FILES, FormatField, rules_about
 from gangplan.reference.words import filled, listed
 
-# More fields of one name than this are listed by their paths.
+# If more fields than this have one name, only the paths of the others are listed.
 MOST_PAGES = 3
 _FACTS = ("type", "default", "example")
 
 
 def fields_text(found: Sequence[FormatField]) -> str:
-    """The page of the first field, of all when they are few, and the paths of the others."""
+    """Return the pages of all fields if they are few, or else of the first, followed by the paths of the
+    others."""
     shown = found if len(found) <= MOST_PAGES else found[:1]
     text = "\n".join(field_text(one) for one in shown)
     rest = found[len(shown) :]
@@ -23,7 +24,7 @@ def fields_text(found: Sequence[FormatField]) -> str:
 
 
 def field_text(field: FormatField) -> str:
-    """The page of a field for a terminal."""
+    """Return the page of a field for a terminal."""
     lines = [f"{field.name} ({FILES[field.kind]})", "", filled(field.facts["meaning"]), ""]
     lines += [f"{what}: {_plain(field.facts[what])}" for what in _FACTS if field.facts[what]]
     lines += [listed("fields", field.inner)] if field.inner else []
@@ -33,5 +34,5 @@ def field_text(field: FormatField) -> str:
 
 
 def _plain(text: str) -> str:
-    """A cell of docs/spec.md without its Markdown."""
+    """Return a cell of docs/spec.md without its Markdown."""
     return text.replace("\\|", "|").replace("`", "")

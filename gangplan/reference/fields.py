@@ -1,4 +1,4 @@
-"""Every field of every file format by its path, with its facts, what is inside it, and the rules about it."""
+"""Index every field of every file format by its path, with its facts, inner fields and the rules about it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gangplan.reference.schemas import models, schema_of
 from gangplan.rulebook import example_of, shipped
 from gangplan.rules.model import Rule
 
-# Where the files of a format stand; the names that people may put before a field of it.
+# The files of each format, by the name that people may put before a field of it.
 FILES = {
     "spec": "specs/<team>/<job>.yaml",
     "sweep": "specs/<team>/<sweep>.yaml",
@@ -26,16 +26,17 @@ FILES = {
 }
 _OTHER_NAMES = {"job": "spec"}
 _DEEPEST = 8
-# An example that writes more keys than this is a whole file, not a change of one field.
+# An example that changes more keys than this is about a whole file, not one field.
 _FEW_KEYS = 4
 _KEY = re.compile(r"""(?:^|[{,\s\[-])["']?([A-Za-z_]\w*)["']?\s*:""", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class FormatField:
-    """One field: its path from the top of its file (names of maps left out), the block it stands in, its facts.
+    """One field: its path from the top of its file (without the names in maps), the block that has it, and
+    its facts.
 
-    `facts` are type, default, example and meaning in words, as docs/spec.md has them; `inner` the fields of the
+    `facts` are type, default, example and meaning in words, as in docs/spec.md; `inner` are the fields of the
     block that it holds.
     """
 
@@ -47,12 +48,12 @@ class FormatField:
 
     @property
     def name(self) -> str:
-        """`cluster.nodePools.gpu`: what `gangplan explain` takes."""
+        """The name that `gangplan explain` takes: `cluster.nodePools.gpu`."""
         return ".".join((self.kind, *self.path))
 
     @property
     def names(self) -> set[str]:
-        """Everything that means this field, in small letters."""
+        """Every name that means this field, in lower case."""
         own, title = self.path[-1], models()[self.kind].__name__
         tail = ".".join(self.path)
         every = {
@@ -69,24 +70,24 @@ class FormatField:
 
 @cache
 def all_fields() -> tuple[FormatField, ...]:
-    """Every field, the formats in their order, each file from the top."""
+    """Return every field, format by format, each file from the top."""
     return tuple(found for kind in models() for found in _walk(kind, schema_of(kind)))
 
 
 def lookup(name: str) -> list[FormatField]:
-    """The fields that a name means: those at exactly that path before all that only end so."""
+    """Return the fields that a name means, those at exactly that path first."""
     wanted = name.strip().lower().removeprefix("<").removesuffix(">")
     found = [one for one in all_fields() if wanted in one.names]
     return sorted(found, key=lambda one: (wanted not in (one.name.lower(), ".".join(one.path).lower()),))
 
 
 def known_names() -> list[str]:
-    """What a suggestion can name."""
+    """Return the names that a suggestion can offer."""
     return [name for one in all_fields() for name in (one.name, ".".join(one.path))]
 
 
 def rules_about(wanted: FormatField) -> list[Rule]:
-    """The rules whose page speaks of the field: its example changes it, or its title or fix names it."""
+    """Return the rules about a field: its example changes the field, or its summary or fix names it."""
     return [rule for rule in shipped().values() if _speaks(rule, wanted)]
 
 
@@ -107,7 +108,7 @@ def _fields(
 
 
 def _block_of(value: dict[str, Any], schema: dict[str, Any]) -> str:
-    """The block that a field holds, by itself, in a list or under names; empty for plain values."""
+    """Return the block that a field holds, directly, in a list or in a map; empty for plain values."""
     if "$ref" in value:
         name = str(value["$ref"].rsplit("/", 1)[-1])
         return name if "properties" in schema["$defs"][name] else ""
@@ -136,14 +137,14 @@ def _speaks(rule: Rule, wanted: FormatField) -> bool:
 
 
 def _changed_keys(before: str, after: str) -> set[str]:
-    """The keys on lines that only one of two texts has."""
+    """Return the keys on lines that only one of two texts has."""
     old, new = before.splitlines(), after.splitlines()
     lines = [line for line in old if line not in new] + [line for line in new if line not in old]
     return set(_KEY.findall("\n".join(lines)))
 
 
 def _kind_of(place: str) -> str:
-    """The format of a file by where it stands; empty for none of ours."""
+    """Return the format of a file by its path; empty for other files."""
     if place.endswith("/team.yaml"):
         return "team"
     if place.startswith("specs/"):

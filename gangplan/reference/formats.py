@@ -1,4 +1,4 @@
-"""docs/spec.md: every field of every file format, with its facts in words."""
+"""Write docs/spec.md: every field of every file format, with its facts in words."""
 
 from __future__ import annotations
 
@@ -28,19 +28,20 @@ def facts_of(
         "type": _type(field, schema),
         "default": "required" if name in block.get("required", ()) else _shown(field.get("default")),
         "example": _shown((field.get("examples") or [""])[0]),
-        # pydantic leaves a description out that the block repeats.
+        # pydantic omits a description that the block repeats.
         "meaning": field.get("description") or _block(field, schema).get("description", ""),
     }
 
 
 def _block(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    """The block that a field holds, empty for a plain value."""
+    """Return the block that a field holds; empty for a plain value."""
     found: dict[str, Any] = schema.get("$defs", {}).get(field.get("$ref", "").rsplit("/", 1)[-1], {})
     return found
 
 
 def format_page(kind: str) -> str:
-    """The fields of one format, those that everybody writes first, and of every block inside it, as tables."""
+    """Return the tables of a format's fields, those that everybody writes first, and of the blocks
+    inside it."""
     schema, title = schema_of(kind), _TITLES[kind]
     lines = [f"## {title}", "", schema["description"], ""]
     levels = levels_of(kind, schema["properties"])
@@ -61,7 +62,7 @@ def format_page(kind: str) -> str:
 
 
 def contents() -> list[str]:
-    """What docs/spec.md has: each format, and under it the parts of its table."""
+    """Return the contents of docs/spec.md: each format with the parts of its table."""
     lines = []
     for kind, title in _TITLES.items():
         schema = schema_of(kind)
@@ -77,7 +78,7 @@ def contents() -> list[str]:
 def table_of(
     block: dict[str, Any], schema: dict[str, Any], kind: str, names: Sequence[str] | None = None
 ) -> list[str]:
-    """Fields of a block, one row each: all of them, or those with `names` in that order.
+    """Return a table of the fields of a block: all of them, or those in `names` in that order.
 
     `kind` is the format that the block belongs to; empty for one without a page of its own in docs/spec.md.
     """
@@ -92,12 +93,12 @@ def table_of(
 
 
 def _blocks(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """The blocks inside a format, by name."""
+    """Return the blocks inside a format, by name."""
     return [(name, block) for name, block in sorted(schema.get("$defs", {}).items()) if "properties" in block]
 
 
 def _linked(type: str, schema: dict[str, Any], kind: str) -> str:
-    """A type in words; the name of a block leads to its table, in a format with a page."""
+    """Return a type in words; in a format with a page, the name of a block is a link to its table."""
     if kind not in _TITLES:
         return type
     names = {name for name, _ in _blocks(schema)}
@@ -107,7 +108,7 @@ def _linked(type: str, schema: dict[str, Any], kind: str) -> str:
 
 
 def _anchor(title: str, part: str) -> str:
-    """The anchor of a heading, as forges write it."""
+    """Return the anchor of a heading, as forges generate it."""
     text = f"{title}: {part}".lower()
     return "".join(letter for letter in text if letter.isalnum() or letter in " -").replace(" ", "-")
 
@@ -119,7 +120,7 @@ def _shown(value: Any) -> str:
 
 
 def _type(field: dict[str, Any], schema: dict[str, Any]) -> str:
-    """A field's type in a word or two."""
+    """Return a field's type in a word or two."""
     if "$ref" in field:
         name = field["$ref"].rsplit("/", 1)[-1]
         return name if "properties" in schema["$defs"][name] else _type(schema["$defs"][name], schema)

@@ -1,7 +1,7 @@
-"""In which order docs/spec.md lists the fields of a format itself: what everybody writes, then what few need.
+"""The order in which docs/spec.md lists the fields of a format: first those that everybody writes.
 
-A field that no level names comes last, so that a new
-one is never missing (tests/reference/test_levels.py wants it placed).
+Fields without a level come last, so that a new one is never missing (tests/reference/test_levels.py requires
+a level for each).
 """
 
 from __future__ import annotations
@@ -116,7 +116,10 @@ LEVELS: dict[str, tuple[Level, ...]] = {
 
 
 def levels_of(kind: str, fields: Iterable[str]) -> list[Level]:
-    """The levels of a format with the fields that it has; one more for those that none names, none if unknown."""
+    """Return the levels of a format with the fields that it has, the last one for fields without a level.
+
+    Formats without levels have none.
+    """
     present = list(fields)
     levels = [
         Level(one.title, one.about, tuple(name for name in one.fields if name in present))

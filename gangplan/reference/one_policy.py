@@ -1,4 +1,4 @@
-"""What `gangplan explain` says of a policy beside its page: pack, scope, parameters, cases, an example."""
+"""The page of one policy for `gangplan explain`: pack, scope, parameters, cases, and an example."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from gangplan.workspace import find_root
 
 
 def workspace_of(given: Path | None) -> Path | None:
-    """The workspace that is meant, None outside of any. UserError: the one that was named is none."""
+    """Return the root of the given workspace, or of the current one; None outside any.
+
+    Raises UserError if the given path is not in a workspace.
+    """
     if given is not None:
         return find_root(given.absolute())
     try:
@@ -30,7 +33,7 @@ def workspace_of(given: Path | None) -> Path | None:
 
 
 def policy_lines(rule: Rule, policies: OwnPolicies) -> Iterator[str]:
-    """A policy of a pack: what its page in docs/policies.md says, and the object of a case that it refuses."""
+    """Yield the lines about a policy of a pack, with the object of a case that it refuses."""
     name = rule.pack
     folder, _ = policies.find(name)
     if folder is None:
@@ -50,12 +53,12 @@ def policy_lines(rule: Rule, policies: OwnPolicies) -> Iterator[str]:
 
 
 def _scope(pack: Pack) -> str:
-    """What a pack holds for."""
+    """Return what a pack applies to."""
     return f"holds for what bears gangplan.dev/{pack.label}" if pack.label else "holds for every team"
 
 
 def shown(value: Value) -> str:
-    """A parameter's default for readers."""
+    """Return a parameter's default for readers."""
     if isinstance(value, FactParam):
         meaning = FACTS[value.fact].meaning if value.fact in FACTS else ""
         return f"filled in from the cluster. {meaning}".replace("`", "").strip()
@@ -75,14 +78,15 @@ def _cases(cases: list[PolicyCase], folder: Path) -> Iterator[str]:
 
 
 def own_policy(name: str, policies: OwnPolicies) -> list[str]:
-    """A policy of policies/*.yaml, which has no page: where it stands, what it asks, what binds it."""
+    """Return the lines about a policy of policies/*.yaml, which has no page: its place, expressions and
+    bindings."""
     sources = policies.sources
     mine = [one for one in sources if one.body.get("kind") == POLICY and name_of(one.body) == name]
     return [line for source in mine[:1] for line in _own_lines(name, source, sources)]
 
 
 def own_names(policies: OwnPolicies) -> list[str]:
-    """The policies of policies/*.yaml."""
+    """Return the names of the policies of policies/*.yaml."""
     return [name_of(one.body) for one in policies.sources if one.body.get("kind") == POLICY]
 
 

@@ -1,4 +1,4 @@
-"""docs/own-policies.md: how to write policies and packs, with the fields and facts as they are."""
+"""Write docs/own-policies.md: how to write policies and packs, with tables of the fields and facts."""
 
 from __future__ import annotations
 
@@ -261,7 +261,7 @@ overlays patch what it renders, and add nothing.
 
 
 def own_policies_page() -> str:
-    """The page, with tables of what may be written."""
+    """Return the page, with tables of the fields and facts."""
     parts = {"PACK": _table(Pack), "POLICY": _table(PackPolicy), "FACTS": _facts(), "CASE": _table(CaseFile)}
     text = PAGE
     for name, table in parts.items():

@@ -1,4 +1,4 @@
-"""All generated pages by their paths."""
+"""All generated pages by path."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gangplan.reference.schemas import FINDINGS, IMPORT, PLAN, editor_schema, mo
 
 
 def pages() -> dict[str, str]:
-    """Every generated page by its path."""
+    """Return every generated page by its path."""
     found = {
         f"schema/{kind}.json": json.dumps(editor_schema(kind), indent=2, ensure_ascii=False) + "\n"
         for kind in [*models(), FINDINGS, PLAN, IMPORT]

@@ -1,4 +1,4 @@
-"""docs/policies.md: every policy pack, what it is for, and each of its policies with parameters."""
+"""Write docs/policies.md: every policy pack, its purpose, and each of its policies with parameters."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ that a policy that comes later does not keep a running object from ending.
 
 
 def policies_page() -> str:
-    """The page. Packs and policies stand in the order of their files."""
+    """Return the page. Packs and policies are in the order of their files."""
     lines = [INTRODUCTION, "## Packs", "", "| pack | policies | for |", "|---|---|---|"]
     packs = dict(_packs())
     for name, pack in packs.items():
@@ -86,7 +86,8 @@ excuse, these have no policy; whoever applies objects past CI gets round them:
 
 
 def _only_in_ci() -> Iterator[str]:
-    """The waivable built-in rules, with the policies that report the same."""
+    """Yield a table of the waivable built-in rules without a policy, and one of rules with a policy that
+    reports the same."""
     rules = shipped_rules()
     alike = {name: [one for one in rules.values() if name in one.told_by] for name in built_in()}
     yield from (_ONLY_IN_CI, "| rule | what it reports |", "|---|---|")
@@ -149,7 +150,7 @@ def _cases(folder: Path, policy: str) -> Iterator[str]:
 
 
 def _value(value: Any) -> str:
-    """A parameter's value for readers."""
+    """Return a parameter's value for readers."""
     if isinstance(value, dict):
         return f"*fact* {value['fact']}"
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""docs/rules.md, and the page of one rule for a terminal."""
+"""Write docs/rules.md, and the page of one rule for a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gangplan.rules.model import Example, Rule
 
 
 def rule_text(rule: Rule) -> str:
-    """The page of a rule for a terminal."""
+    """Return the page of a rule for a terminal."""
     lines = [f"{rule} ({rule.severity.word})", "", filled(rule.summary), "", filled(f"Why: {rule.why}"), ""]
     lines += [filled(f"Fix: {rule.fix}"), ""]
     lines += [f"Waiver: {'a' if rule.may_be_waived else 'no'} waiver may excuse it.", ""]
@@ -23,7 +23,8 @@ def rule_text(rule: Rule) -> str:
 
 
 def rules_page() -> str:
-    """docs/rules.md: every built-in rule, by topic; policies have a page of their own (policy_docs.py)."""
+    """Return docs/rules.md: every built-in rule, by topic; policies have a page of their own
+    (policies.py)."""
     lines = [
         "# Rules",
         "",
@@ -58,7 +59,7 @@ def _section(rule: Rule) -> list[str]:
 
 
 def _sides(example: Example) -> Iterator[tuple[str, str]]:
-    """Before and after, each with the file it stands in."""
+    """Yield before and after, each with the name of its file."""
     file = "overlays/lab/kustomization.yaml (patches)" if example.place == "patch" else example.place
     for side, text in (("Before", example.before), ("After", example.after)):
         if text is None:

@@ -1,4 +1,4 @@
-"""JSON Schemas of the file formats, as editors use them, and of the findings."""
+"""JSON Schemas of the file formats, as editors use them, and of the findings, plans and imports."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from gangplan.reference.editor import DRAFT, identity, readable
 from gangplan.report.findings_schema import findings_schema
 from gangplan.spec.base import Strict
 
-# Not files that people write, but documents of `--format json`: findings, what a change does, what an import made.
+# Not files that people write, but documents of `--format json`: findings, plans of changes, and imports.
 FINDINGS, PLAN, IMPORT = "findings", "plan", "import"
 
 
 def models() -> dict[str, type[Strict]]:
-    """The file formats by the names that the command takes."""
+    """Return the models of the file formats, by the names that the command takes."""
     from gangplan.delivery.stated import workspace_model
     from gangplan.spec.catalog import ImageCatalog
     from gangplan.spec.cluster import Cluster
@@ -37,7 +37,7 @@ def models() -> dict[str, type[Strict]]:
 
 
 def schema_of(kind: str) -> dict[str, Any]:
-    """The JSON Schema of a file format, as editors use it. Raises UserError for an unknown one."""
+    """Return the JSON Schema of a format, as editors use it. Raises UserError for an unknown format."""
     known = models()
     if kind == FINDINGS:
         return {"$schema": DRAFT, "$id": identity(kind), "title": "Findings", **findings_schema()}
@@ -58,7 +58,8 @@ def schema_of(kind: str) -> dict[str, Any]:
 
 
 def editor_schema(kind: str) -> dict[str, Any]:
-    """The same as `schema_of`, with all that an editor can check: of a sweep and a template also the job."""
+    """Return `schema_of` plus what only an editor needs: in a sweep or a template, also the schema of the
+    job."""
     schema = schema_of(kind)
     if kind == "spec":
         return _by_template(schema)
@@ -70,7 +71,7 @@ def editor_schema(kind: str) -> dict[str, Any]:
 
 
 def _by_template(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a spec, in which a template may say what else is required."""
+    """Return the schema of a spec that requires most fields only without a template."""
     required = [name for name in schema["required"] if name in ("apiVersion", "kind")]
     either = [
         {"required": ["template"]},

@@ -1,4 +1,5 @@
-"""The schemas of sweeps and templates for editors: each has a job, in which any value may be a placeholder."""
+"""Schemas of sweeps and job templates for editors: each contains a job in which any value may be a
+placeholder."""
 
 from __future__ import annotations
 
@@ -17,19 +18,19 @@ _ABOUT = ("description", "examples", "default")
 
 
 def with_template(sweep: Schema, job: Schema) -> Schema:
-    """The schema of a sweep, in which that of a job describes the template."""
+    """Return the schema of a sweep whose template has the schema of a job."""
     return _around(sweep, job, "template", NOT_IN_TEMPLATE)
 
 
 def with_job(template: Schema, job: Schema) -> Schema:
-    """The schema of a template, in which that of a job describes its fields; none of them is required."""
+    """Return the schema of a job template whose fields have the schema of a job; none of them is required."""
     from gangplan.spec.template_checks import NOT_IN_TEMPLATE as OF_SPECS
 
     return _around(template, {**job, "required": ()}, "job", OF_SPECS)
 
 
 def _around(outer: Schema, job: Schema, name: str, without: Mapping[str, str]) -> Schema:
-    """The schema of a file that has the fields of a job, but for some, in its field `name`."""
+    """Return the schema of a file whose field `name` has the fields of a job, except those in `without`."""
     blocks = {f"Job{name}": _open(_named(block)) for name, block in job["$defs"].items()}
     fields = {
         field: _or_placeholder(_named(about))
@@ -39,14 +40,14 @@ def _around(outer: Schema, job: Schema, name: str, without: Mapping[str, str]) -
     needed = [field for field in job.get("required", ()) if field in fields]
     own = outer["properties"][name]
     inner = {**own, "properties": fields, "required": needed, "additionalProperties": False}
-    if "template" in fields:  # which says what else is required
+    if "template" in fields:  # a template may set the other required fields
         inner = {**inner, "required": [], "anyOf": [{"required": ["template"]}, {"required": needed}]}
     properties = {**outer["properties"], name: inner}
     return {**outer, "properties": properties, "$defs": {**outer["$defs"], **blocks}}
 
 
 def _open(block: Schema) -> Schema:
-    """A block of a job, in which values may be placeholders."""
+    """Return a block of a job whose values may be placeholders."""
     if "properties" not in block:
         return block
     fields = {name: _or_placeholder(field) for name, field in block["properties"].items()}
@@ -54,7 +55,8 @@ def _open(block: Schema) -> Schema:
 
 
 def _or_placeholder(field: Schema) -> Schema:
-    """A field that may also be a placeholder; blocks, lists and maps hold some inside."""
+    """Return a field that may also be a placeholder; blocks, lists and maps have placeholders inside
+    instead."""
     if field.get("type") in ("object", "array") or "$ref" in field:
         return field
     about: Schema = {name: field[name] for name in _ABOUT if name in field}
@@ -63,7 +65,7 @@ def _or_placeholder(field: Schema) -> Schema:
 
 
 def _named(value: Any) -> Any:
-    """The same with references to the blocks of a job by the names that they have here."""
+    """Return a schema with references renamed to this file's names for the blocks of a job."""
     if isinstance(value, dict):
         return {
             key: f"#/$defs/Job{item.rpartition('/')[2]}" if key == "$ref" else _named(item)

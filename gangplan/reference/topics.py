@@ -1,4 +1,4 @@
-"""What `gangplan explain` knows beside rules and fields: file formats by their kind, and policy packs."""
+"""The other pages of `gangplan explain`: file formats by their kind, and policy packs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gangplan.reference.words import filled
 
 
 def kinds() -> dict[str, str]:
-    """The kinds of files, as `kind:` has them, with the names of their formats."""
+    """Return the kinds of files, as in `kind:`, with the names of their formats."""
     return {model.__name__: name for name, model in models().items()}
 
 
 def topic_text(name: str, policies: OwnPolicies) -> str:
-    """The page of a kind or a pack for a terminal; empty for neither."""
+    """Return the page of a kind or a pack for a terminal; empty for anything else."""
     by_letters = {kind.lower(): kind for kind in kinds()}
     if name.lower() in by_letters:
         return kind_text(by_letters[name.lower()])
@@ -27,7 +27,7 @@ def topic_text(name: str, policies: OwnPolicies) -> str:
 
 
 def kind_text(kind: str) -> str:
-    """The page of a file format: what it is, where its files stand, its fields."""
+    """Return the page of a file format: its purpose, the paths of its files, and its fields."""
     format = kinds()[kind]
     own = [one for one in all_fields() if one.kind == format and len(one.path) == 1]
     width = max(len(one.path[0]) for one in own)
@@ -44,7 +44,8 @@ def kind_text(kind: str) -> str:
 
 
 def pack_text(name: str, pack: Pack) -> str:
-    """The page of a pack: what it is for, whom it holds for, its policies and those of others."""
+    """Return the page of a pack: its purpose and scope, its policies, and those of other packs that
+    it uses."""
     holds = f"what bears gangplan.dev/{pack.label}" if pack.label else "every namespace of a team"
     lines = [f"{name} (policy pack)", "", filled(pack.title), "", filled(f"Why: {pack.why}"), ""]
     lines += [f"Holds for {holds}, on clusters that list it under policies.packs."]

@@ -1,4 +1,4 @@
-"""Text for a terminal, filled to a width."""
+"""Wrap text for a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ WIDTH = 100
 
 
 def filled(text: str, first: str = "", rest: str = "") -> str:
-    """A paragraph; `first` and `rest` begin its first and its other lines."""
+    """Wrap a paragraph; `first` and `rest` are the indents of its first and its other lines."""
     return textwrap.fill(
         " ".join(text.split()),
         WIDTH,
@@ -21,7 +21,7 @@ def filled(text: str, first: str = "", rest: str = "") -> str:
 
 
 def listed(what: str, names: Iterable[str]) -> str:
-    """`fields: a, b, c`, further lines below the first name."""
+    """Return `fields: a, b, c`, with further lines indented below the first name."""
     return textwrap.fill(
         ", ".join(names),
         WIDTH,

@@ -1,4 +1,4 @@
-"""Reading of IP addresses as Go's `net/netip` does it, with its messages (Go 1.24)."""
+"""Parse IP addresses as Go's `net/netip` does, with its messages (Go 1.24)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _HEX = frozenset("0123456789abcdefABCDEF")
 
 
 class AddressError(ValueError):
-    """The text is no address; the message is Go's."""
+    """The text is not an address; the message is Go's."""
 
     def __init__(self, text: str, message: str, rest: str = "") -> None:
         where = f" (at {go_quote(rest)})" if rest else ""
@@ -18,7 +18,7 @@ class AddressError(ValueError):
 
 
 def read_address(text: str) -> tuple[IPv4Address | IPv6Address, str]:
-    """An address and its zone. Raises `AddressError`."""
+    """Parse an address and its zone. Raises `AddressError`."""
     for letter in text:
         if letter == ".":
             return IPv4Address(bytes(_four(text, text))), ""
@@ -30,7 +30,7 @@ def read_address(text: str) -> tuple[IPv4Address | IPv6Address, str]:
 
 
 def _four(whole: str, text: str) -> list[int]:
-    """The four numbers of `text`, which may be the end of an IPv6 address `whole`."""
+    """Return the four numbers of `text`, which may be the end of an IPv6 address `whole`."""
     fields: list[int] = []
     value = digits = 0
     for at, letter in enumerate(text):
@@ -88,7 +88,7 @@ def _six(text: str) -> tuple[IPv6Address, str]:
 
 
 def _group(whole: str, rest: str) -> int:
-    """How many hexadecimal digits `rest` begins with."""
+    """Return how many hexadecimal digits `rest` begins with."""
     size = 0
     while size < len(rest) and rest[size] in _HEX:
         if size > 3:
@@ -128,10 +128,10 @@ def _filled(whole: str, data: list[int], gap: int) -> list[int]:
 
 
 def is_mapped(address: IPv4Address | IPv6Address) -> bool:
-    """Whether it is an IPv4 address written as IPv6 (`::ffff:10.0.0.1`)."""
+    """Return whether it is an IPv4 address written as IPv6 (`::ffff:10.0.0.1`)."""
     return address.version == 6 and int(address) >> 32 == 0xFFFF
 
 
 def write_address(address: IPv4Address | IPv6Address) -> str:
-    """The canonical text."""
+    """Return the canonical text."""
     return str(address)

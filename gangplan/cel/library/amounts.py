@@ -1,6 +1,6 @@
-"""Amounts with the quirks of Go's `resource.Quantity`, which CEL can see.
+"""Quantities with those quirks of Go's `resource.Quantity` that CEL can see.
 
-An amount is kept as an int64 or, when it did not fit or had a binary suffix with a fraction, as a decimal;
+An amount is stored as an int64 or, if it did not fit or had a binary suffix with a fraction, as a decimal;
 only the former is an integer for `isInteger`. Source: k8s.io/apimachinery v0.34 `pkg/api/resource`.
 (`gangplan.model.quantity` is for people: it refuses what Go merely rounds or caps.)
 """
@@ -21,7 +21,7 @@ _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _MOST_DIGITS = 18
 _NANO = -9
-# Bounds of what is evaluated at all: an exponent, the length of a text.
+# Limits on what is evaluated at all: the exponent, and the length of the text.
 _HUGE, _LONG = 10_000, 4000
 _LETTERS = frozenset("eEinumkKMGTP")
 _DIGITS = frozenset("0123456789")
@@ -31,7 +31,7 @@ _SUFFIX_WRONG = "unable to parse quantity's suffix"
 
 
 class QuantityValue(Opaque):
-    """`unscaled` × 10^`exponent`; `decimal` once Go keeps it as an arbitrary-precision decimal."""
+    """`unscaled` × 10^`exponent`; `decimal` once Go stores it as an arbitrary-precision decimal."""
 
     __slots__ = ("decimal", "exponent", "unscaled")
     cel_type: ClassVar[Type] = types.QUANTITY
@@ -42,15 +42,16 @@ class QuantityValue(Opaque):
         self.decimal = decimal
 
     def compare(self, other: QuantityValue) -> int:
-        """-1, 0 or 1.
+        """Return -1, 0 or 1.
 
-        Go turns the left one into a decimal when the right one is, and that stays: `isInteger` is false then.
+        Go turns the left amount into a decimal if the right one is a decimal, and it stays one: `isInteger`
+        is then false.
         """
         self.decimal = self.decimal or other.decimal
         return self._compare(other)
 
     def same(self, other: Opaque) -> bool:
-        """Equal amounts; unlike `compare`, Go compares copies here."""
+        """Return whether amounts are equal; unlike in `compare`, Go compares copies here."""
         return isinstance(other, QuantityValue) and self._compare(other) == 0
 
     def _compare(self, other: QuantityValue) -> int:
@@ -58,7 +59,7 @@ class QuantityValue(Opaque):
             return (self.unscaled > other.unscaled) - (self.unscaled < other.unscaled)
         apart = self._digits() - other._digits()
         if abs(apart) > 2:
-            # So far apart that no power of ten has to be built.
+            # They are so far apart that no power of ten need be built.
             return 1 if (apart > 0) == (self.unscaled > 0) else -1
         lowest = min(self.exponent, other.exponent)
         left = self.unscaled * 10 ** (self.exponent - lowest)
@@ -66,17 +67,17 @@ class QuantityValue(Opaque):
         return int(left > right) - int(left < right)
 
     def _digits(self) -> float:
-        """How many digits there are before the point, give or take one."""
+        """Return about how many digits there are before the point, give or take one."""
         return self.unscaled.bit_length() * log10(2) + self.exponent
 
     def as_int64(self) -> int | None:
-        """The amount as Go's `AsInt64` gives it; None where it says it can't."""
+        """Return the amount as Go's `AsInt64` does; None where Go cannot."""
         if self.decimal or self.exponent < 0:
             return None
         return _times_power(self.unscaled, self.exponent)
 
     def as_float(self) -> float:
-        """Go's `AsApproximateFloat64`."""
+        """Return Go's `AsApproximateFloat64`."""
         try:
             base = float(self.unscaled)
         except OverflowError:
@@ -84,7 +85,7 @@ class QuantityValue(Opaque):
         return base * _power_of_ten(self.exponent) if self.exponent else base
 
     def plus(self, other: QuantityValue) -> QuantityValue:
-        """The sum, as a decimal once it leaves int64."""
+        """Return the sum, as a decimal if it exceeds int64."""
         if not self.decimal and not other.decimal:
             total = _add_int64(self, other)
             if total is not None:
@@ -94,12 +95,12 @@ class QuantityValue(Opaque):
         return QuantityValue(left + other.unscaled * _power(other.exponent - lowest), lowest, decimal=True)
 
     def negated(self) -> QuantityValue:
-        """The opposite; Go's int64 wraps around at its lowest."""
+        """Return the opposite; Go's int64 wraps around at its lowest."""
         value = -self.unscaled
         return QuantityValue(value if self.decimal else _wrapped(value), self.exponent, self.decimal)
 
     def minus(self, other: QuantityValue) -> QuantityValue:
-        """The difference."""
+        """Return the difference, as a decimal if it exceeds int64."""
         if not self.decimal and not other.decimal:
             total = _add_int64(self, other.negated())
             if total is not None:
@@ -111,7 +112,7 @@ class QuantityValue(Opaque):
 
 
 def _power(exponent: int) -> int:
-    """A power of ten; beyond any sense it is refused, as it would keep a machine busy for minutes."""
+    """Return a power of ten. Raises `UnknownError` for one that would take minutes to compute."""
     if exponent > _HUGE:
         raise UnknownError(f"a quantity of the order of 1e{exponent} is not reckoned with")
     return int(10**exponent)
@@ -146,7 +147,7 @@ def _add_int64(left: QuantityValue, right: QuantityValue) -> QuantityValue | Non
 
 
 def _power_of_ten(exponent: int) -> float:
-    """Go's `math.Pow10`: the product of two powers, rounded once more than the power itself."""
+    """Return Go's `math.Pow10`: the product of two powers, rounded once more than the power itself."""
     if exponent > 308:
         return float("inf")
     if exponent < -323:
@@ -161,13 +162,13 @@ def _power_of_ten(exponent: int) -> float:
 
 
 def parse(text: str) -> QuantityValue:
-    """`quantity(text)`. Raises `EvalError`."""
+    """Evaluate `quantity(text)`. Raises `EvalError`."""
     return QuantityValue(*_parts(text))
 
 
 @lru_cache(maxsize=1024)
 def _parts(text: str) -> tuple[int, int, bool]:
-    """The parts of a `QuantityValue`, which itself may change."""
+    """Return the parts of a `QuantityValue`, which is mutable and so cannot be cached itself."""
     if not text:
         raise EvalError(_FORMAT_WRONG)
     if len(text) > _LONG:
@@ -179,7 +180,7 @@ def _parts(text: str) -> tuple[int, int, bool]:
 
 
 def _split(text: str) -> tuple[bool, str, str, str, str]:
-    """Sign, the number as written, its digits before and after the point, and the suffix."""
+    """Return the sign, the number as written, its digits before and after the point, and the suffix."""
     at = 1 if text[0] in "+-" else 0
     positive = text[0] != "-"
     while at < len(text) and text[at] == "0":
@@ -208,7 +209,7 @@ def _skip(text: str, at: int, letters: frozenset[str]) -> int:
 
 
 def _meaning(suffix: str) -> tuple[bool, int]:
-    """Whether a suffix is binary, and its power of two or ten."""
+    """Return whether a suffix is binary, and its power of two or ten."""
     if suffix in _DECIMAL:
         return False, _DECIMAL[suffix]
     if suffix in _BINARY:
@@ -219,12 +220,12 @@ def _meaning(suffix: str) -> tuple[bool, int]:
     power = int(suffix[1:])
     if _in_int64(power) is None:
         raise EvalError(_SUFFIX_WRONG)
-    # Go cuts it down to 32 bits.
+    # Go truncates it to 32 bits.
     return False, (power + 2**31) % 2**32 - 2**31
 
 
 def _small(positive: bool, whole: str, fraction: str, binary: bool, exponent: int) -> QuantityValue | None:
-    """The amount where Go reads it straight into an int64."""
+    """Return the amount if Go parses it directly into an int64."""
     factor = 1
     if binary:
         precision = -1
@@ -244,7 +245,7 @@ def _small(positive: bool, whole: str, fraction: str, binary: bool, exponent: in
 
 
 def _large(value: str, binary: bool, exponent: int) -> QuantityValue:
-    """The amount as a decimal, rounded away from zero to billionths."""
+    """Return the amount as a decimal, rounded away from zero to billionths."""
     whole, _, fraction = value.lstrip("+-").partition(".")
     if not whole and not fraction:
         raise EvalError("unable to parse numeric part of quantity")

@@ -1,4 +1,4 @@
-"""`authorizer`: what the cluster's authorizer would say can't be known offline."""
+"""The authorizer library, whose answers can't be known offline."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _PREFIXES = ("authorizer_", "pathcheck_", "groupcheck_", "resourcecheck_", "deci
 
 
 def is_authorizer(overload: str) -> bool:
-    """Whether an overload is one of the authorizer library (k8s.io/apiserver v0.34 `authz.go`)."""
+    """Return whether an overload is one of the authorizer library (k8s.io/apiserver v0.34 `authz.go`)."""
     return overload.startswith(_PREFIXES)
 
 
 def AUTHORIZER(*values: object) -> NoReturn:  # noqa: N802
-    """Every call of the library."""
+    """Raise `UnknownError`, for every call of the library."""
     raise UnknownError("the expression asks the cluster's authorizer, which can't be asked offline")

@@ -1,4 +1,4 @@
-"""What a library function is: its signature at run time and its implementation."""
+"""A library function: its signature at run time and its implementation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Implementation:
-    """One overload. A `guarded` one checks its arguments' types at run time before `call` sees them."""
+    """One overload. If `guarded`, its arguments' types are checked at run time before `call` sees them."""
 
     id: str
     function: str
@@ -25,13 +25,13 @@ class Implementation:
     guarded: bool = True
 
     def takes(self, values: tuple[object, ...]) -> bool:
-        """Whether the values fit the signature; of a list or map only the first entry is looked at."""
+        """Return whether the values fit the signature; only the first entry of a list or map is checked."""
         if len(values) != len(self.arguments):
             return False
         return not self.guarded or all(map(fits, self.arguments, values))
 
 
-# Types that one Python class decides.
+# Types that correspond to one Python class.
 CLASSES: dict[Type, type] = {
     types.STRING: str,
     types.INT: int,
@@ -46,7 +46,7 @@ CLASSES: dict[Type, type] = {
 
 
 def fits(declared: Type, value: object) -> bool:
-    """Whether a value may be passed as a declared type (cel-go's `IsAssignableRuntimeType`)."""
+    """Return whether a value may be passed as a declared type (cel-go's `IsAssignableRuntimeType`)."""
     expected = CLASSES.get(declared)
     if expected is not None:
         return type(value) is expected
@@ -69,7 +69,7 @@ def fits(declared: Type, value: object) -> bool:
 
 
 def no_overload(function: str, values: tuple[object, ...]) -> EvalError:
-    """The error of a call whose arguments fit no overload."""
+    """Return the error of a call whose arguments fit no overload."""
     return EvalError(f"no such overload: {function}({', '.join(map(kind, values))})")
 
 
@@ -83,5 +83,5 @@ S, I, U, D, B = types.STRING, types.INT, types.UINT, types.DOUBLE, types.BOOL  #
 
 
 def member(id: str, function: str, arguments: tuple[Type, ...], call: Function) -> Implementation:
-    """A guarded overload."""
+    """Return a guarded overload."""
     return Implementation(id, function, arguments, call)

@@ -1,4 +1,4 @@
-"""`cel.@mapInsert`, which the macros `transformMap` and `transformMapEntry` become."""
+"""`cel.@mapInsert`, which the macros `transformMap` and `transformMapEntry` expand to."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Map = Mapping[object, object]
 
 
 def insert(container: Map, key: object, value: object) -> Map:
-    """A map with one more entry; the key must be new."""
+    """Return a map with one more entry. Raises `EvalError` if the key exists."""
     if find(container, key)[0]:
         raise EvalError(f"insert failed: key {show(key)} already exists")
     return {**container, key: value}
 
 
 def insert_all(container: Map, update: Map) -> Map:
-    """A map with more entries."""
+    """Return a map with more entries. Raises `EvalError` if a key exists."""
     for key, value in update.items():
         container = insert(container, key, value)
     return container

@@ -1,4 +1,4 @@
-"""`matches`, `find` and `findAll` with a pattern that is written into the expression: compiled once."""
+"""`matches`, `find` and `findAll` with a constant pattern, which is compiled once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gangplan.cel.operators import NO_OVERLOAD
 
 
 def with_pattern(function: str, pattern: object) -> Callable[..., Any] | None:
-    """The call with its pattern compiled; None where the pattern is no text. Raises `EvalError`."""
+    """Return the call with its pattern compiled; None if the pattern is not a string. Raises `EvalError`."""
     if type(pattern) is not str:
         return None
     search = compiled(pattern)

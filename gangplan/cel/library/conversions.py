@@ -35,35 +35,35 @@ def _same(value: object) -> object:
 
 
 def double_to_int(value: float) -> int:
-    """`int(double)`: towards zero."""
+    """Evaluate `int(double)`, rounding towards zero."""
     if not -(2.0**63) < value < 2.0**63:
         raise EvalError("integer overflow")
     return int(value)
 
 
 def double_to_uint(value: float) -> Uint:
-    """`uint(double)`: towards zero."""
+    """Evaluate `uint(double)`, rounding towards zero."""
     if not 0 <= value < 2.0**64:
         raise EvalError("unsigned integer overflow")
     return Uint(math.floor(value))
 
 
 def int_to_uint(value: int) -> Uint:
-    """`uint(int)`."""
+    """Evaluate `uint(int)`."""
     if value < 0:
         raise EvalError("unsigned integer overflow")
     return Uint(value)
 
 
 def uint_to_int(value: Uint) -> int:
-    """`int(uint)`."""
+    """Evaluate `int(uint)`."""
     if value > INT_MAX:
         raise EvalError("integer overflow")
     return int(value)
 
 
 def bytes_to_string(value: bytes) -> str:
-    """`string(bytes)`."""
+    """Evaluate `string(bytes)`."""
     try:
         return value.decode()
     except UnicodeDecodeError as problem:
@@ -71,17 +71,17 @@ def bytes_to_string(value: bytes) -> str:
 
 
 def timestamp_to_int(value: Timestamp) -> int:
-    """`int(timestamp)`: seconds since 1970."""
+    """Evaluate `int(timestamp)`: seconds since 1970."""
     return value.nanoseconds // 10**9
 
 
 def type_of_value(value: object) -> TypeValue:
-    """`type(value)`."""
+    """Evaluate `type(value)`."""
     return TypeValue(type_of(value))
 
 
 def bool_to_string(value: bool) -> str:
-    """`string(bool)`."""
+    """Evaluate `string(bool)`."""
     return "true" if value else "false"
 
 

@@ -1,4 +1,4 @@
-"""Operators and `size` as overloads: each is one function whatever the types (cel-go's singletons)."""
+"""Operators and `size` as overloads: each is one function for all types (cel-go's singletons)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from gangplan.cel.types import Type
 
 
 def size(value: object) -> int:
-    """`size(value)`: characters, bytes, elements or entries."""
+    """Evaluate `size(value)`: characters, bytes, elements or entries."""
     if isinstance(value, str | bytes | list | tuple | Mapping):
         return len(value)
     raise operators.lacks(value, "size")
 
 
 def not_strictly_false(value: object) -> bool:
-    """What a loop of `all` asks: only false ends it."""
+    """Return whether a loop of `all` continues: only false ends it."""
     return value is not False
 
 
@@ -33,7 +33,7 @@ _BINARY: dict[str, tuple[Binary, str]] = {
     "_>_": (operators.greater, "greater"),
     "_>=_": (operators.greater_equal, "greater_equals"),
 }
-# What the ids of these operators end with.
+# The endings of these operators' overload ids.
 _ARITHMETIC = ("double", "int64", "uint64")
 _SUMS = {
     "add": ("bytes", "duration_duration", "duration_timestamp", "list", "string", "timestamp_duration"),

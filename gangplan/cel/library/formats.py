@@ -1,4 +1,4 @@
-"""`kubernetes.NamedFormat`: the forms that Kubernetes knows by name, and what is wrong with a text.
+"""`kubernetes.NamedFormat`: the named formats of Kubernetes, and what is wrong with a text.
 
 Sources: k8s.io/apiserver v0.34 `pkg/cel/library/format.go`, k8s.io/apimachinery v0.34 `pkg/util/validation`,
 k8s.io/kube-openapi `pkg/validation/strfmt`. Lengths count bytes.
@@ -58,7 +58,7 @@ def _too_long(text: str, most: int) -> Problems:
 
 
 def label(text: str) -> Problems:
-    """An RFC 1123 label."""
+    """Check an RFC 1123 label."""
     problems = _too_long(text, 63)
     if not _matches(_LABEL, text):
         dotted = _matches(_SUBDOMAIN, text)
@@ -68,7 +68,7 @@ def label(text: str) -> Problems:
 
 
 def subdomain(text: str) -> Problems:
-    """An RFC 1123 subdomain."""
+    """Check an RFC 1123 subdomain."""
     problems = _too_long(text, 253)
     if not _matches(_SUBDOMAIN, text):
         problems.append(_wrong(_SUBDOMAIN_WRONG, _SUBDOMAIN, "example.com"))
@@ -76,7 +76,7 @@ def subdomain(text: str) -> Problems:
 
 
 def label_1035(text: str) -> Problems:
-    """An RFC 1035 label: begins with a letter."""
+    """Check an RFC 1035 label, which begins with a letter."""
     problems = _too_long(text, 63)
     if not _matches(_LABEL_1035, text):
         problems.append(_wrong(_LABEL_1035_WRONG, _LABEL_1035, "my-name", "abc-123"))
@@ -84,16 +84,16 @@ def label_1035(text: str) -> Problems:
 
 
 def _prefix(check: Callable[[str], Problems], text: str) -> Problems:
-    """What a name may begin with: a dash at its end will be followed by more."""
+    """Check the beginning of a name, which may end in a dash because more follows."""
     data = text.encode(errors="surrogatepass")
     if len(data) > 1 and text.endswith("-"):
-        # Go replaces two bytes by one, so that the text is one shorter.
+        # Go replaces two bytes by one, so the text becomes one byte shorter.
         text = (data[:-2] + b"a").decode(errors="surrogateescape")
     return check(text)
 
 
 def qualified_name(text: str) -> Problems:
-    """A label key: a name, with a subdomain before it or not."""
+    """Check a label key: a name, with or without a subdomain before it."""
     wrong = _wrong(_QUALIFIED_WRONG, _QUALIFIED, "MyName", "my.name", "123-abc")
     parts = text.split("/")
     if len(parts) > 2:
@@ -113,7 +113,7 @@ def qualified_name(text: str) -> Problems:
 
 
 def label_value(text: str) -> Problems:
-    """The value of a label; may be empty."""
+    """Check the value of a label, which may be empty."""
     problems = _too_long(text, 63)
     pattern = f"({_QUALIFIED})?"
     if not _matches(pattern, text):
@@ -123,7 +123,7 @@ def label_value(text: str) -> Problems:
 
 
 def uri(text: str) -> Problems:
-    """An absolute URL or path."""
+    """Check an absolute URL or path."""
     problem = problem_of(text)
     return [problem] if problem else []
 
@@ -159,12 +159,12 @@ NAMED = {function: NamedFormat(*row) for function, row in _FORMATS.items()}
 
 
 def named(name: str) -> Optional:
-    """`format.named(name)`."""
+    """Evaluate `format.named(name)`."""
     return Optional(True, NAMED[name]) if name in NAMED else NONE
 
 
 def validate(form: NamedFormat, text: str) -> Optional:
-    """`format.validate(text)`: what is wrong, none where nothing is."""
+    """Evaluate `format.validate(text)`: what is wrong with the text, or none."""
     problems = form.problems(text)
     return Optional(True, problems) if problems else NONE
 

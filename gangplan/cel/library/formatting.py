@@ -1,6 +1,6 @@
 """`text.format(arguments)` of cel-go's strings extension version 2, in the locale en_US.
 
-Quirks that are kept (cel-go v0.26 `ext/formatting.go`): `%f` groups thousands (`1,234.500000`), `%e` prints
+Its quirks are kept (cel-go v0.26 `ext/formatting.go`): `%f` groups thousands (`1,234.500000`), `%e` prints
 `1.234500×10⁰³` and takes its precision for a width.
 """
 
@@ -24,7 +24,7 @@ Clause = Callable[[object], str]
 
 
 def format_text(template: str, arguments: list[object]) -> str:
-    """The template with its clauses (`%s %d %f %e %b %x %X %o %%`) replaced."""
+    """Return the template with its clauses (`%s %d %f %e %b %x %X %o %%`) replaced."""
     built: list[str] = []
     at, used = 0, 0
     while at < len(template):
@@ -53,7 +53,7 @@ def _apply(clause: Clause, argument: object) -> str:
 
 
 def _clause(template: str, at: int) -> tuple[int, Clause]:
-    """Where the clause that begins at `at` ends, and what it does."""
+    """Return the position after the clause that begins at `at`, and its function."""
     try:
         at, precision = _precision(template, at)
     except EvalError as problem:
@@ -65,7 +65,7 @@ def _clause(template: str, at: int) -> tuple[int, Clause]:
         return at + 1, lambda value: _scientific(value, precision)
     if letter in _CLAUSES:
         return at + 1, _CLAUSES[letter]
-    # Go looks at bytes.
+    # Go compares bytes.
     shown = chr(letter.encode()[0])
     raise EvalError(f'could not parse formatting clause: unrecognized formatting clause "{shown}"')
 
@@ -137,7 +137,7 @@ def _double(value: object, name: str) -> float:
     if isinstance(value, str) and value in _SPECIAL:
         return float(value)
     if isinstance(value, float):
-        # A zero is printed without its sign.
+        # Zero is printed without its sign.
         return value or 0.0
     raise EvalError(f"{name} clause can only be used on doubles, was given {kind(value)}")
 

@@ -1,4 +1,4 @@
-"""Lists: the API server's own functions and cel-go's extension version 3.
+"""List functions of the API server, and cel-go's extension version 3.
 
 Source: k8s.io/apiserver v0.34 `pkg/cel/library/lists.go`, cel-go v0.26 `ext/lists.go`.
 """
@@ -33,7 +33,7 @@ _ZEROS: dict[str, object] = {"int": 0, "uint": Uint(0), "double": 0.0, "duration
 
 
 def _comparable(elements: List) -> Iterator[object]:
-    """The elements, as long as they have an order."""
+    """Yield the elements. Raises `EvalError` at one without an order."""
     for element in elements:
         if type(element) not in COMPARABLE:
             raise EvalError(NO_OVERLOAD)
@@ -41,7 +41,8 @@ def _comparable(elements: List) -> Iterator[object]:
 
 
 def _order(left: object, right: object) -> int:
-    """-1, 0 or 1; 2 for values that can't be compared, which the API server treats as neither."""
+    """Return -1, 0 or 1; 2 for values that can't be compared, which the API server treats as none
+    of these."""
     try:
         return compare(left, right)
     except EvalError:
@@ -49,7 +50,7 @@ def _order(left: object, right: object) -> int:
 
 
 def is_sorted(elements: List) -> bool:
-    """`list.isSorted()`."""
+    """Evaluate `list.isSorted()`."""
     previous: object = None
     for index, element in enumerate(_comparable(elements)):
         if index and _order(previous, element) == 1:
@@ -89,24 +90,25 @@ def _same(left: object, right: object) -> bool:
 
 
 def index_of(elements: List, element: object) -> int:
-    """`list.indexOf(element)`, -1 where it is not found."""
+    """Evaluate `list.indexOf(element)`: -1 if it is not found."""
     return next((index for index, other in enumerate(elements) if _same(other, element)), -1)
 
 
 def last_index_of(elements: List, element: object) -> int:
-    """`list.lastIndexOf(element)`, -1 where it is not found."""
+    """Evaluate `list.lastIndexOf(element)`: -1 if it is not found."""
     return next((index for index in reversed(range(len(elements))) if _same(elements[index], element)), -1)
 
 
 def includes(target: object, element: object) -> bool:
-    """`target.includes(element)` of Kubernetes 1.37: an element of a list, or a value's equal."""
+    """Evaluate `target.includes(element)` of Kubernetes 1.37: whether a list has it, or another value equals
+    it."""
     if isinstance(target, list | tuple):
         return any(_same(other, element) for other in target)
     return _same(target, element)
 
 
 def slice_of(elements: List, start: int, end: int) -> List:
-    """`list.slice(start, end)`."""
+    """Evaluate `list.slice(start, end)`."""
     problem = ""
     if start < 0 or end < 0:
         problem = "negative indexes not supported"
@@ -120,7 +122,7 @@ def slice_of(elements: List, start: int, end: int) -> List:
 
 
 def flatten(elements: List, depth: int = 1) -> List:
-    """`list.flatten(depth)`."""
+    """Evaluate `list.flatten(depth)`."""
     if depth < 0:
         raise EvalError("level must be non-negative")
     flat: List = []
@@ -134,19 +136,19 @@ def flatten(elements: List, depth: int = 1) -> List:
 
 
 def _flatten(elements: object, *depth: object) -> List:
-    """cel-go guards `flatten` by itself."""
+    """Check the types of the arguments, as cel-go does for `flatten` itself, and flatten the list."""
     if not isinstance(elements, list | tuple) or any(type(number) is not int for number in depth):
         raise EvalError(f"{NO_OVERLOAD}: {kind(elements)}.flatten({', '.join(map(kind, depth))})")
     return flatten(list(elements), *depth)  # type: ignore[arg-type]
 
 
 def sort(elements: List) -> List:
-    """`list.sort()`."""
+    """Evaluate `list.sort()`."""
     return sort_by_keys(elements, elements)
 
 
 def sort_by_keys(elements: Any, keys: Any) -> List:
-    """What `sortBy` becomes: the elements in the order of their keys."""
+    """Sort the elements by their keys, for the expansion of `sortBy`."""
     if not isinstance(elements, list | tuple) or not isinstance(keys, list | tuple):
         raise lacks(elements, "@sortByAssociatedKeys")
     if not elements:
@@ -157,7 +159,7 @@ def sort_by_keys(elements: Any, keys: Any) -> List:
     if any(type(key) is not first for key in keys):
         raise EvalError("list elements must have the same type")
 
-    # Go sorts up to 12 elements by insertion, which keeps equal ones in order, as here.
+    # Go sorts up to 12 elements by insertion, which keeps the order of equal ones, as this does.
     def ascending(one: int, other: int) -> int:
         order = _order(keys[one], keys[other])
         return order if order != 2 else 0
@@ -172,7 +174,7 @@ def _sort(elements: object) -> List:
 
 
 def distinct(elements: List) -> List:
-    """`list.distinct()`: the first of equal ones stays."""
+    """Evaluate `list.distinct()`: the first of equal elements stays."""
     unique: List = []
     for element in elements:
         if not any(_same(element, other) for other in unique):
@@ -181,23 +183,23 @@ def distinct(elements: List) -> List:
 
 
 def ascending(count: int) -> List:
-    """`lists.range(count)`."""
+    """Evaluate `lists.range(count)`."""
     check_length(count)
     return list(range(count))
 
 
 def reverse(elements: List) -> List:
-    """`list.reverse()`."""
+    """Evaluate `list.reverse()`."""
     return list(reversed(elements))
 
 
 def first(elements: List) -> Optional:
-    """`list.first()`."""
+    """Evaluate `list.first()`."""
     return Optional(True, elements[0]) if elements else NONE
 
 
 def last(elements: List) -> Optional:
-    """`list.last()`."""
+    """Evaluate `list.last()`."""
     return Optional(True, elements[-1]) if elements else NONE
 
 

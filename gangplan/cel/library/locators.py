@@ -1,7 +1,7 @@
-"""URLs taken apart as Go's `net/url` does it, with its messages.
+"""Parse URLs as Go's `net/url` does, with its messages.
 
-Kubernetes 1.34 is built with Go 1.24; its security releases read hosts in brackets as later versions do, and
-so does this. Escapes are bytes, which are kept as Latin-1 letters until they are shown.
+Kubernetes 1.34 is built with Go 1.24, whose security releases parse hosts in brackets as later versions do,
+and so does this module. Escapes are bytes, kept as Latin-1 letters until they are shown.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _VALID_PATH = _LEFT["path"] | frozenset("!'()*[]%")
 
 
 class UrlError(ValueError):
-    """The text is no URL; the message is Go's, without the text itself."""
+    """The text is not a URL; the message is Go's, without the text itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Locator:
-    """A URL taken apart; `user` is None where there is none, `raw_path` the path as it was written."""
+    """A parsed URL; `user` is None if it has none, and `raw_path` is the path as written."""
 
     scheme: str = ""
     opaque: str = ""
@@ -50,7 +50,7 @@ class Locator:
 
 
 def read(text: str) -> Locator:
-    """`url.Parse`."""
+    """Parse a URL as `url.Parse` does. Raises `UrlError`."""
     data = text.encode(errors="surrogatepass").decode("latin-1")
     before, _, fragment = data.partition("#")
     locator = _parse(before, request=False)
@@ -58,7 +58,7 @@ def read(text: str) -> Locator:
 
 
 def read_request(text: str) -> Locator:
-    """`url.ParseRequestURI`: an absolute URL or path, without a fragment."""
+    """Parse an absolute URL or path without a fragment, as `url.ParseRequestURI` does. Raises `UrlError`."""
     return _parse(text.encode(errors="surrogatepass").decode("latin-1"), request=True)
 
 
@@ -112,7 +112,7 @@ def _authority(scheme: str, authority: str) -> tuple[str | None, str]:
     host = _host(scheme, host)
     if not at:
         return None, host
-    # Go looks at letters, not bytes: what is not ASCII is refused either way.
+    # Go compares letters, not bytes, but anything that is not ASCII is refused either way.
     if not set(written) <= _USER:
         raise UrlError("net/url: invalid userinfo")
     name, colon, password = written.partition(":")
@@ -134,7 +134,7 @@ def _host(scheme: str, host: str) -> str:
     return _unescape(host, "host")
 
 
-# Go 1.26 takes no second colon in the host of http and https; 1.24, which builds Kubernetes 1.34, does.
+# Go 1.26 refuses a second colon in hosts of http and https; 1.24, which builds Kubernetes 1.34, accepts it.
 STRICT_COLONS = False
 
 
@@ -192,7 +192,10 @@ def _unescape(text: str, part: str) -> str:
 
 
 def _allowed(escape: str, part: str) -> bool:
-    """A host has escapes only for what is not ASCII; a zone for what a host may not have as it is."""
+    """Return whether a part may have an escape.
+
+    A host may escape only what is not ASCII, a zone only what a host may contain unescaped, and spaces.
+    """
     if escape == "%25" or part not in ("host", "zone"):
         return True
     code = int(escape[1:], 16)
@@ -206,18 +209,18 @@ def _escape(text: str, part: str) -> str:
     return "".join(letter if letter in left else f"%{ord(letter):02X}" for letter in text)
 
 
-# What is asked of a URL
+# Parts of a URL
 
 
 def escaped_path(locator: Locator) -> str:
-    """`URL.EscapedPath()`: as written where that is valid."""
+    """Return `URL.EscapedPath()`: the path as written if that is valid."""
     if locator.raw_path and set(locator.raw_path) <= _VALID_PATH:
         return locator.raw_path
     return "*" if locator.path == "*" else _escape(locator.path, "path")
 
 
 def split_port(host: str) -> tuple[str, str]:
-    """`URL.Hostname()` and `URL.Port()`."""
+    """Return `URL.Hostname()` and `URL.Port()`."""
     port = ""
     colon = host.rfind(":")
     if colon != -1 and _is_port(host[colon:]):
@@ -228,7 +231,7 @@ def split_port(host: str) -> tuple[str, str]:
 
 
 def query_of(locator: Locator) -> dict[str, list[str]]:
-    """`URL.Query()`: what can be read of the query."""
+    """Return `URL.Query()`: the readable part of the query."""
     found: dict[str, list[str]] = {}
     for pair in locator.query.split("&"):
         if not pair or ";" in pair:
@@ -243,7 +246,7 @@ def query_of(locator: Locator) -> dict[str, list[str]]:
 
 
 def write(locator: Locator) -> str:
-    """`URL.String()`: two URLs are equal when it is."""
+    """Return `URL.String()`; two URLs are equal if their strings are."""
     text = f"{locator.scheme}:" if locator.scheme else ""
     if locator.opaque:
         text += locator.opaque

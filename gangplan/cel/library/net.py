@@ -20,7 +20,7 @@ _BITS = {4: 32, 6: 128}
 
 @lru_cache(maxsize=1024)
 def parse_ip(text: str) -> Address:
-    """`ip(text)`. Raises `EvalError`."""
+    """Evaluate `ip(text)`. Raises `EvalError`."""
     shown = go_quote(text)
     try:
         address, zone = read_address(text)
@@ -37,7 +37,7 @@ def parse_ip(text: str) -> Address:
 
 @lru_cache(maxsize=1024)
 def parse_cidr(text: str) -> CidrValue:
-    """`cidr(text)`; bits beyond the prefix stay. Raises `EvalError`."""
+    """Evaluate `cidr(text)`; bits after the prefix are kept. Raises `EvalError`."""
     wrong = "network address parse error during conversion from string: "
     try:
         address, length = _prefix(text)
@@ -57,7 +57,7 @@ def _prefix(text: str) -> tuple[IPv4Address | IPv6Address, int]:
     address, zone = read_address(written)
     if zone:
         raise ValueError("IPv6 zones cannot be present in a prefix")
-    # One character may be a sign in Go too, which is no number then.
+    # In Go, too, a single character may be a sign, which is then not a number.
     if not re.fullmatch(r"[0-9]|[1-9][0-9]{1,17}", bits, re.ASCII):
         raise ValueError(f"bad bits after slash: {go_quote(bits)}")
     if int(bits) > _BITS[address.version]:
@@ -66,7 +66,7 @@ def _prefix(text: str) -> tuple[IPv4Address | IPv6Address, int]:
 
 
 def is_ip(text: str) -> bool:
-    """`isIP(text)`."""
+    """Evaluate `isIP(text)`."""
     try:
         parse_ip(text)
     except EvalError:
@@ -75,7 +75,7 @@ def is_ip(text: str) -> bool:
 
 
 def is_cidr(text: str) -> bool:
-    """`isCIDR(text)`."""
+    """Evaluate `isCIDR(text)`."""
     try:
         parse_cidr(text)
     except EvalError:
@@ -84,35 +84,36 @@ def is_cidr(text: str) -> bool:
 
 
 def is_canonical(text: str) -> bool:
-    """`ip.isCanonical(text)`: whether it is written the shortest way."""
+    """Evaluate `ip.isCanonical(text)`: whether it is written in the shortest form."""
     return write_address(parse_ip(text).ip) == text
 
 
 def is_unspecified(address: Address) -> bool:
-    """`0.0.0.0` or `::`."""
+    """Return whether an address is `0.0.0.0` or `::`."""
     return int(address.ip) == 0
 
 
 def is_loopback(address: Address) -> bool:
-    """`127.0.0.0/8` or `::1`."""
+    """Return whether an address is in `127.0.0.0/8` or is `::1`."""
     number = int(address.ip)
     return number >> 24 == 127 if address.ip.version == 4 else number == 1
 
 
 def is_link_local_multicast(address: Address) -> bool:
-    """`224.0.0.0/24`, or `ff02::/16` whatever its flags."""
+    """Return whether an address is in `224.0.0.0/24`, or in `ff02::/16` with any flags."""
     number = int(address.ip)
     return number >> 8 == 0xE00000 if address.ip.version == 4 else number >> 112 & 0xFF0F == 0xFF02
 
 
 def is_link_local_unicast(address: Address) -> bool:
-    """`169.254.0.0/16` or `fe80::/10`."""
+    """Return whether an address is in `169.254.0.0/16` or `fe80::/10`."""
     number = int(address.ip)
     return number >> 16 == 0xA9FE if address.ip.version == 4 else number >> 118 == 0xFE80 >> 6
 
 
 def is_global_unicast(address: Address) -> bool:
-    """Neither special nor multicast; private ranges count as global, as in Go."""
+    """Return whether an address is neither special nor multicast; private ranges count as global,
+    as in Go."""
     number = int(address.ip)
     if address.ip.version == 4:
         multicast = number >> 28 == 0xE or number == 2**32 - 1
@@ -124,7 +125,7 @@ def is_global_unicast(address: Address) -> bool:
 
 
 def contains_ip(network: CidrValue, address: Address) -> bool:
-    """`cidr.containsIP(ip)`."""
+    """Evaluate `cidr.containsIP(ip)`."""
     if network.ip.version != address.ip.version:
         return False
     shift = _BITS[address.ip.version] - network.prefix
@@ -132,7 +133,7 @@ def contains_ip(network: CidrValue, address: Address) -> bool:
 
 
 def contains_ip_text(network: CidrValue, text: str) -> bool:
-    """`cidr.containsIP(text)`; the API server hides what is wrong with the text."""
+    """Evaluate `cidr.containsIP(text)`; the API server hides what is wrong with the text."""
     try:
         address = parse_ip(text)
     except EvalError as problem:
@@ -141,14 +142,14 @@ def contains_ip_text(network: CidrValue, text: str) -> bool:
 
 
 def contains_cidr(network: CidrValue, other: CidrValue) -> bool:
-    """`cidr.containsCIDR(cidr)`."""
+    """Evaluate `cidr.containsCIDR(cidr)`."""
     if network.prefix > other.prefix:
         return False
     return contains_ip(network, Address(other.ip))
 
 
 def masked(network: CidrValue) -> CidrValue:
-    """`cidr.masked()`: without the bits beyond the prefix."""
+    """Evaluate `cidr.masked()`: the network without the bits after the prefix."""
     beyond = _BITS[network.ip.version] - network.prefix
     return CidrValue(type(network.ip)(int(network.ip) >> beyond << beyond), network.prefix)
 

@@ -1,4 +1,4 @@
-"""Optional values; `or` and `orValue` are evaluated by the engine, which skips what they don't need."""
+"""Optional values; the engine itself evaluates `or` and `orValue`, and skips what they don't need."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from gangplan.cel.library.base import OPTIONAL, Implementation, T
 from gangplan.cel.operators import show
 from gangplan.cel.values import NONE, Duration, Opaque, Optional, Timestamp, TypeValue
 
-# The time.Time that Go calls zero: year 1.
+# Go's zero time.Time: year 1.
 _ZERO_TIME = -62135596800 * 10**9
 
 
 def none() -> Optional:
-    """`optional.none()`."""
+    """Evaluate `optional.none()`."""
     return NONE
 
 
 def of(value: object) -> Optional:
-    """`optional.of(value)`."""
+    """Evaluate `optional.of(value)`."""
     return Optional(True, value)
 
 
 def of_non_zero(value: object) -> Optional:
-    """`optional.ofNonZeroValue(value)`."""
+    """Evaluate `optional.ofNonZeroValue(value)`."""
     return NONE if _is_zero(value) else Optional(True, value)
 
 
@@ -42,19 +42,19 @@ def _is_zero(value: object) -> bool:
 
 
 def has_value(optional: Optional) -> bool:
-    """`optional.hasValue()`."""
+    """Evaluate `optional.hasValue()`."""
     return optional.present
 
 
 def value_of(optional: Optional) -> object:
-    """`optional.value()`."""
+    """Evaluate `optional.value()`."""
     if not optional.present:
         raise EvalError("optional.none() dereference")
     return optional.value
 
 
 def unwrap(optionals: list[object]) -> list[object]:
-    """`optional.unwrap(list)`: the values that there are."""
+    """Evaluate `optional.unwrap(list)`: the values that are present."""
     for optional in optionals:
         if not isinstance(optional, Optional):
             raise EvalError(f"value {show(optional)} is not optional")

@@ -9,7 +9,7 @@ from gangplan.cel.library.base import I, Implementation, S
 
 
 def is_quantity(text: str) -> bool:
-    """`isQuantity(text)`."""
+    """Evaluate `isQuantity(text)`."""
     try:
         parse(text)
     except EvalError:
@@ -18,7 +18,7 @@ def is_quantity(text: str) -> bool:
 
 
 def as_integer(quantity: QuantityValue) -> int:
-    """`quantity.asInteger()`."""
+    """Evaluate `quantity.asInteger()`."""
     value = quantity.as_int64()
     if value is None:
         raise EvalError("cannot convert value to integer")
@@ -26,7 +26,7 @@ def as_integer(quantity: QuantityValue) -> int:
 
 
 def sign(quantity: QuantityValue) -> int:
-    """`sign(quantity)`."""
+    """Evaluate `sign(quantity)`."""
     return (quantity.unscaled > 0) - (quantity.unscaled < 0)
 
 

@@ -12,7 +12,7 @@ from gangplan.re2 import compiled as go_compiled
 
 
 def compiled(pattern: str) -> Search:
-    """Searches for an RE2 pattern in a text. Raises `EvalError` in Go's words."""
+    """Return the search function of an RE2 pattern. Raises `EvalError` in Go's words."""
     try:
         return go_compiled(pattern)
     except PatternError as problem:
@@ -29,7 +29,7 @@ def _unanswerable(why: str) -> Search:
 
 
 def matches(text: object, pattern: object) -> bool:
-    """`text.matches(pattern)`: anywhere in the text."""
+    """Evaluate `text.matches(pattern)`: a match anywhere in the text."""
     if type(text) is not str:
         raise lacks(text, "matches")
     if type(pattern) is not str:
@@ -38,18 +38,18 @@ def matches(text: object, pattern: object) -> bool:
 
 
 def find(text: str, pattern: str) -> str:
-    """`text.find(pattern)`: the first match, empty where there is none."""
+    """Evaluate `text.find(pattern)`: the first match, or the empty string."""
     found = _illegal(pattern)(text)
     return found.group() if found else ""
 
 
 def find_all(text: str, pattern: str, most: int = -1) -> list[str]:
-    """`text.findAll(pattern, most)`: matches that don't overlap; a negative number asks for all."""
+    """Evaluate `text.findAll(pattern, most)`: matches that don't overlap; a negative number asks for all."""
     return all_matches(text, _illegal(pattern), most)
 
 
 def all_matches(text: str, search: Search, most: int) -> list[str]:
-    """What a compiled pattern finds, as Go's `FindAllString`."""
+    """Return all matches of a compiled pattern, as Go's `FindAllString` does."""
     found: list[str] = []
     at, previous = 0, -1
     while at <= len(text) and (most < 0 or len(found) < most):
@@ -57,7 +57,7 @@ def all_matches(text: str, search: Search, most: int) -> list[str]:
         if not match:
             break
         start, end = match.span()
-        # Go drops an empty match right behind another, and those before where it searches from.
+        # Go drops an empty match right after another match, and matches before the start of the search.
         if end != at or start != previous:
             found.append(match.group())
         at, previous = (end + 1 if end == at else end), end

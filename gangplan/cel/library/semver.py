@@ -20,14 +20,14 @@ _SHORT = "short version cannot contain PreRelease/Build meta data"
 
 @dataclass(frozen=True, slots=True)
 class SemverValue(Opaque):
-    """A version; identifiers of a pre-release are numbers where they look like it. Builds don't count."""
+    """A version; identifiers of a pre-release are numbers if they look like numbers. Builds are ignored."""
 
     cel_type: ClassVar[Type] = types.SEMVER
     numbers: tuple[int, int, int]
     pre: tuple[int | str, ...]
 
     def compare(self, other: SemverValue) -> int:
-        """-1, 0 or 1 by the precedence of semver.org."""
+        """Return -1, 0 or 1 by the precedence of semver.org."""
         if self.numbers != other.numbers:
             return 1 if self.numbers > other.numbers else -1
         if not self.pre or not other.pre:
@@ -36,7 +36,7 @@ class SemverValue(Opaque):
         return (mine > others) - (mine < others)
 
     def same(self, other: Opaque) -> bool:
-        """Equal precedence."""
+        """Return whether versions have equal precedence."""
         return isinstance(other, SemverValue) and self.compare(other) == 0
 
 
@@ -47,7 +47,7 @@ def _rank(identifier: int | str) -> tuple[int, int, bytes]:
 
 
 def parse(text: str) -> SemverValue:
-    """`semver(text)`. Raises `EvalError`."""
+    """Evaluate `semver(text)`. Raises `EvalError`."""
     if not text:
         raise EvalError("Version string empty")
     parts = text.split(".", 2)
@@ -95,7 +95,7 @@ def _identifier(text: str) -> int | str:
 
 
 def parse_normalized(text: str, normalize: bool) -> SemverValue:
-    """`semver(text, normalize)`: without a leading v and leading zeros, missing parts are 0."""
+    """Evaluate `semver(text, normalize)`: drop a leading v and leading zeros, and set missing parts to 0."""
     if not normalize:
         return parse(text)
     parts = text.removeprefix("v").split(".", 2)
@@ -112,12 +112,12 @@ def parse_normalized(text: str, normalize: bool) -> SemverValue:
 
 
 def _signed(number: int) -> int:
-    """A part as the API server's int64 holds it: from 2^63 on it wraps around."""
+    """Return a part as the API server's int64 holds it: from 2^63 on it wraps around."""
     return number - 2**64 if number > INT_MAX else number
 
 
 def is_semver(text: str, normalize: bool = False) -> bool:
-    """`isSemver(text, normalize)`."""
+    """Evaluate `isSemver(text, normalize)`."""
     try:
         parse_normalized(text, normalize)
     except EvalError:

@@ -9,17 +9,17 @@ List = list[object]
 
 
 def contains(elements: List, wanted: List) -> bool:
-    """Whether every wanted element is among the elements."""
+    """Return whether the elements include every wanted element."""
     return all(has_element(elements, element) for element in wanted)
 
 
 def equivalent(left: List, right: List) -> bool:
-    """Whether each has all elements of the other."""
+    """Return whether each list has all elements of the other."""
     return contains(left, right) and contains(right, left)
 
 
 def intersects(left: List, right: List) -> bool:
-    """Whether they share an element."""
+    """Return whether the lists share an element."""
     return any(has_element(right, element) for element in left)
 
 

@@ -1,4 +1,4 @@
-"""Strings: what every CEL has, and cel-go's extension version 2 (`format` is in formatting.py).
+"""Strings: the functions of every CEL, and cel-go's extension version 2 (`format` is in formatting.py).
 
 Positions count code points. Source: cel-go v0.26 `ext/strings.go`, `common/types/string.go`.
 """
@@ -11,7 +11,7 @@ from gangplan.cel.operators import NO_OVERLOAD, show
 
 _UPPER = {ord(letter): letter.upper() for letter in "abcdefghijklmnopqrstuvwxyz"}
 _LOWER = {ord(upper): chr(lower) for lower, upper in _UPPER.items()}
-# What Go's strings.TrimSpace trims: unicode.IsSpace, which Python's strip() takes for more.
+# The characters that Go's strings.TrimSpace trims (unicode.IsSpace); Python's strip() removes more.
 _SPACE = (
     "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 )
@@ -28,29 +28,29 @@ def _text(value: object) -> str:
 
 
 def starts_with(text: object, prefix: object) -> bool:
-    """`text.startsWith(prefix)`."""
+    """Evaluate `text.startsWith(prefix)`."""
     return _text(text).startswith(_text(prefix))
 
 
 def ends_with(text: object, suffix: object) -> bool:
-    """`text.endsWith(suffix)`."""
+    """Evaluate `text.endsWith(suffix)`."""
     return _text(text).endswith(_text(suffix))
 
 
 def contains(text: object, part: object) -> bool:
-    """`text.contains(part)`."""
+    """Evaluate `text.contains(part)`."""
     return _text(part) in _text(text)
 
 
 def char_at(text: str, index: int) -> str:
-    """`text.charAt(index)`; the position after the last character gives the empty text."""
+    """Evaluate `text.charAt(index)`; the position after the last character gives the empty string."""
     if not 0 <= index <= len(text):
         raise EvalError(f"index out of range: {index}")
     return text[index : index + 1]
 
 
 def index_of(text: str, part: str, start: int = 0) -> int:
-    """`text.indexOf(part, start)`, -1 where it is not found."""
+    """Evaluate `text.indexOf(part, start)`: -1 if it is not found."""
     if not part:
         return start
     if start < 0:
@@ -59,17 +59,17 @@ def index_of(text: str, part: str, start: int = 0) -> int:
 
 
 def last_index_of(text: str, part: str) -> int:
-    """`text.lastIndexOf(part)`, -1 where it is not found."""
+    """Evaluate `text.lastIndexOf(part)`."""
     if not part:
         return len(text)
-    # cel-go compares the lengths in bytes, and refuses to search the empty text.
+    # cel-go compares the lengths in bytes, and refuses to search the empty string.
     if len(text.encode()) < len(part.encode()):
         return -1
     return last_index_from(text, part, len(text) - 1)
 
 
 def last_index_from(text: str, part: str, start: int) -> int:
-    """`text.lastIndexOf(part, start)`: the last one that begins at `start` or before."""
+    """Evaluate `text.lastIndexOf(part, start)`: the last occurrence that begins at or before `start`."""
     if not part:
         return start
     if start < 0:
@@ -80,7 +80,7 @@ def last_index_from(text: str, part: str, start: int) -> int:
 
 
 def join(parts: list[object], separator: str = "") -> str:
-    """`parts.join(separator)`."""
+    """Evaluate `parts.join(separator)`."""
     for part in parts:
         if type(part) is not str:
             raise EvalError(f"join: invalid input: {show(part)}")
@@ -88,22 +88,22 @@ def join(parts: list[object], separator: str = "") -> str:
 
 
 def lower_ascii(text: str) -> str:
-    """`text.lowerAscii()`."""
+    """Evaluate `text.lowerAscii()`."""
     return text.translate(_LOWER)
 
 
 def upper_ascii(text: str) -> str:
-    """`text.upperAscii()`."""
+    """Evaluate `text.upperAscii()`."""
     return text.translate(_UPPER)
 
 
 def replace(text: str, old: str, new: str, times: int = -1) -> str:
-    """`text.replace(old, new, times)`; a negative number replaces all."""
+    """Evaluate `text.replace(old, new, times)`; a negative number replaces all."""
     return text.replace(old, new, times if times >= 0 else -1)
 
 
 def split(text: str, separator: str, most: int = -1) -> list[str]:
-    """`text.split(separator, most)`: at most so many parts; 0 gives none, a negative number all."""
+    """Evaluate `text.split(separator, most)`: at most so many parts; 0 gives none, a negative number all."""
     if most == 0:
         return []
     if not separator:
@@ -113,14 +113,14 @@ def split(text: str, separator: str, most: int = -1) -> list[str]:
 
 
 def substring(text: str, start: int) -> str:
-    """`text.substring(start)`."""
+    """Evaluate `text.substring(start)`."""
     if not 0 <= start <= len(text):
         raise EvalError(f"index out of range: {start}")
     return text[start:]
 
 
 def substring_range(text: str, start: int, end: int) -> str:
-    """`text.substring(start, end)`."""
+    """Evaluate `text.substring(start, end)`."""
     if start > end:
         raise EvalError(f"invalid substring range. start: {start}, end: {end}")
     for index in (start, end):
@@ -130,12 +130,12 @@ def substring_range(text: str, start: int, end: int) -> str:
 
 
 def trim(text: str) -> str:
-    """`text.trim()`."""
+    """Evaluate `text.trim()`."""
     return text.strip(_SPACE)
 
 
 def quote(text: str) -> str:
-    """`strings.quote(text)`."""
+    """Evaluate `strings.quote(text)`."""
     return f'"{text.translate(_ESCAPES)}"'
 
 

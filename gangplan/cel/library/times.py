@@ -30,13 +30,13 @@ def _part(part: Callable[[Civil], int]) -> Callable[..., int]:
 
 
 def milliseconds_of_timestamp(timestamp: Timestamp, zone: str = "UTC") -> int:
-    """`timestamp.getMilliseconds()`; the zone is looked up as for any part."""
+    """Evaluate `timestamp.getMilliseconds()`; the zone is looked up as for any part."""
     civil_in(timestamp, zone)
     return timestamp.nanoseconds % 10**9 // 10**6
 
 
 def milliseconds_of_duration(duration: Duration) -> int:
-    """`duration.getMilliseconds()`: all of them, towards zero."""
+    """Evaluate `duration.getMilliseconds()`: the whole duration, rounded towards zero."""
     return int(abs(duration.nanoseconds) // 10**6) * (-1 if duration.nanoseconds < 0 else 1)
 
 

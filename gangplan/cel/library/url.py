@@ -25,18 +25,18 @@ from gangplan.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Url(Opaque):
-    """A URL; equal when their normal forms are."""
+    """A URL; two are equal if their normal forms are."""
 
     cel_type: ClassVar[Type] = types.URL
     locator: Locator
 
     def same(self, other: Opaque) -> bool:
-        """Whether both are written the same way."""
+        """Return whether both have the same normal form."""
         return isinstance(other, Url) and write(self.locator) == write(other.locator)
 
 
 def parse(text: str) -> Url:
-    """`url(text)`: an absolute URL or path. Raises `EvalError`."""
+    """Evaluate `url(text)`: an absolute URL or path. Raises `EvalError`."""
     try:
         read_request(text)
         return Url(read(text))
@@ -46,7 +46,7 @@ def parse(text: str) -> Url:
 
 
 def problem_of(text: str) -> str:
-    """What is wrong with a request URI, empty where nothing is."""
+    """Return what is wrong with a request URI; empty if nothing is."""
     try:
         read_request(text)
     except UrlError as problem:
@@ -55,12 +55,12 @@ def problem_of(text: str) -> str:
 
 
 def _text(data: str) -> str:
-    """Bytes as the text that people see."""
+    """Return bytes as the text that people see."""
     return data.encode("latin-1").decode(errors="replace")
 
 
 def get_query(url: Url) -> dict[str, list[str]]:
-    """`url.getQuery()`."""
+    """Evaluate `url.getQuery()`."""
     return {_text(key): [_text(value) for value in values] for key, values in query_of(url.locator).items()}
 
 
