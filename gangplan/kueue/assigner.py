@@ -1,6 +1,6 @@
-"""Which flavors a run gets, and whether it fits now, after preemption, or never.
+"""Flavor assignment: which flavors a run gets, and whether it fits now, after preemption, or never.
 
-Written after pkg/scheduler/flavorassigner/flavorassigner.go of Kueue v0.19.2 (topology is left out).
+Ported from pkg/scheduler/flavorassigner/flavorassigner.go of Kueue v0.19.2, without topology.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gangplan.records import dataclass
 
 @dataclass(slots=True)
 class Assignment:
-    """Flavors for a run. `needs` are the flavors and resources for which something must be preempted."""
+    """The flavor assignment of a run. `needs` are the flavors and resources that require preemption."""
 
     usage: dict[int, int] = field(default_factory=dict)
     needs: set[int] = field(default_factory=set)
@@ -34,7 +34,7 @@ class Assignment:
 
 @dataclass(slots=True)
 class _Choice:
-    """A flavor for the resources of one group: (resource, key, amount, mode, height of borrowing)."""
+    """A flavor for the resources of one group; `parts` are (key, amount, mode, height of borrowing)."""
 
     flavor: str
     parts: list[tuple[int, int, Mode, int]]
@@ -42,7 +42,7 @@ class _Choice:
 
 
 def assign(state: State, asking: Asking) -> Assignment:
-    """The flavors of all podsets, in order; each sees what those before it take (`assignFlavors`)."""
+    """Assign flavors to all pod sets in order, each after the usage of those before (`assignFlavors`)."""
     found, queue = Assignment(), state.queue(asking.queue)
     start = _start(state, asking)
     for place, podset in enumerate(asking.run.podsets):
@@ -67,7 +67,7 @@ def assign(state: State, asking: Asking) -> Assignment:
 
 
 def _start(state: State, asking: Asking) -> Tried | None:
-    """Where the search goes on, if it was interrupted and nothing changed since."""
+    """Return where an interrupted search continues, or None if quota has been released since."""
     if asking.tried is None:
         return None
     is_fresh = state.setup.kueue.keeps_progress and state.cycle - asking.tried_in <= 1
@@ -84,7 +84,7 @@ def _groups(
     so_far: Assignment,
     start: tuple[int, ...] | None,
 ) -> tuple[list[_Choice] | None, tuple[int, ...]]:
-    """A choice per group that the podset needs, or None when one has none."""
+    """Choose a flavor for each group that the pod set needs; None if some group has no fitting flavor."""
     groups = state.queue(asking.queue).groups
     choices: list[_Choice] = []
     row = [-1] * len(groups)
@@ -112,7 +112,7 @@ def _choose(
     so_far: Assignment,
     first: int,
 ) -> _Choice | None:
-    """The first flavor that is good enough, else the best."""
+    """Return the first flavor that is good enough, else the best, else None."""
     rules = state.queue(asking.queue).fungibility
     best, best_suits, attempted = None, WORST, -1
     for place in range(first, len(group.flavors)):
@@ -139,7 +139,7 @@ def _try(
     wanted: dict[str, int],
     so_far: Assignment,
 ) -> tuple[_Choice, Suits]:
-    """One flavor for all resources of a group: it suits as well as its worst resource."""
+    """Try one flavor for all resources of a group; its mode is that of its worst resource."""
     choice, worst = _Choice(flavor, []), (Mode.FIT, 0.0)
     queue, is_fair = state.queue(asking.queue), state.setup.fair_sharing
     for resource, amount in wanted.items():
@@ -156,7 +156,7 @@ def _try(
 
 
 def _after_preemption(state: State, asking: Asking, key: int, amount: int) -> tuple[Mode, int]:
-    """What preemption could do for one flavor and resource alone."""
+    """Return the mode and height of borrowing that preemption gives one flavor and resource alone."""
     tree, queue = state.tree, asking.queue
     found = targets(state, asking, {key: amount}, {key})
     if not found:

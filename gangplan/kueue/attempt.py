@@ -1,6 +1,6 @@
-"""A run that looks for room, and what may be moved for it.
+"""An attempt to admit a run, and the preemption candidates that it may take.
 
-Written after pkg/scheduler/preemption/{preemption.go,common} of Kueue v0.19.2.
+Ported from pkg/scheduler/preemption/{preemption.go,common} of Kueue v0.19.2.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gangplan.records import dataclass
 
 @dataclass(slots=True)
 class Attempt:
-    """A run that looks for room: what it would use, and where something must go."""
+    """A pending workload, its usage, and the flavors and resources for which it needs preemption."""
 
     state: State
     asking: Asking
@@ -23,11 +23,11 @@ class Attempt:
 
     @property
     def queue(self) -> int:
-        """The queue of the run."""
+        """The number of the run's queue."""
         return self.asking.queue
 
     def fits(self, borrowing: bool) -> bool:
-        """Whether it fits now, with or without borrowing (`workloadFits`)."""
+        """Return whether it fits now, with or without borrowing (`workloadFits`)."""
         tree = self.state.tree
         if not borrowing and any(
             tree.nominal[self.queue][key] < tree.usage[self.queue][key] + amount
@@ -37,8 +37,9 @@ class Attempt:
         return tree.fits(self.queue, self.usage)
 
     def may_take(self, one: Holding, policy: str) -> bool:
-        """Whether a policy lets the run take the place of another one that uses what is needed
-        (`SatisfiesPreemptionPolicy`, `WorkloadUsesResources`).
+        """Return whether a policy lets the run preempt another one, which uses what it needs.
+
+        See `SatisfiesPreemptionPolicy` and `WorkloadUsesResources`.
         """
         if policy == NEVER or not any(key in self.needs for key in one.usage):
             return False
@@ -49,13 +50,14 @@ class Attempt:
         return policy == "LowerOrNewerEqualPriority" and is_newer
 
     def order(self, one: Holding) -> tuple[bool, int, float, int]:
-        """Who goes first: other queues, lower priority, admitted last (`CandidatesOrdering`)."""
+        """Return the sort key: other queues, lower priority, latest admission (`CandidatesOrdering`)."""
         return (one.queue == self.queue, one.run.priority, -one.since, -one.number)
 
 
 def fill_back(attempt: Attempt, chosen: list[Holding], borrowing: bool) -> list[Holding]:
-    """Put back, latest first, whoever need not go after all (`fillBackWorkloads`). The last one chosen always
-    goes.
+    """Drop targets that need not be preempted after all, latest first (`fillBackWorkloads`).
+
+    The last one chosen always stays a target.
     """
     tree = attempt.state.tree
     for place in range(len(chosen) - 2, -1, -1):
@@ -70,6 +72,6 @@ def fill_back(attempt: Attempt, chosen: list[Holding], borrowing: bool) -> list[
 
 
 def restore(attempt: Attempt, chosen: Iterable[Holding]) -> None:
-    """Count the chosen runs again, as they still hold their quota (`restoreSnapshot`)."""
+    """Add the usage of the chosen runs again, as they still hold their quota (`restoreSnapshot`)."""
     for one in chosen:
         attempt.state.tree.add(one.queue, one.usage)

@@ -1,6 +1,6 @@
-"""Classical preemption: runs give way by priority, and those that borrow to whoever lent.
+"""Classical preemption: by priority within a queue, and of borrowers in other queues to reclaim quota.
 
-Written after pkg/scheduler/preemption/{preemption.go,classical} of Kueue v0.19.2.
+Ported from pkg/scheduler/preemption/{preemption.go,classical} of Kueue v0.19.2.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from gangplan.records import dataclass
 @dataclass(frozen=True, slots=True)
 class _Candidate:
     holding: Holding
-    common: int  # the lowest cohort above both queues; -1 in the own queue
+    common: int  # the lowest cohort above both queues; -1 for the same queue
     without_borrowing: bool = False
 
 
 def classical_targets(attempt: Attempt) -> list[Holding]:
-    """The runs that would be preempted (`classicalPreemptions`); empty when nothing helps."""
+    """Return the runs that would be preempted (`classicalPreemptions`); empty if preemption does not help."""
     rules = attempt.state.queue(attempt.queue).preemption
     near, far = _others(attempt)
     own = [
@@ -65,7 +65,7 @@ def _choose(attempt: Attempt, candidates: list[_Candidate], borrowing: bool) -> 
 
 
 def _is_valid(attempt: Attempt, candidate: _Candidate, borrowing: bool) -> bool:
-    """Whether a candidate's queue (and its cohorts, up to the common one) still holds more than its own."""
+    """Return whether a candidate's queue, and its cohorts below the common one, still borrow."""
     queue = candidate.holding.queue
     if queue == attempt.queue:
         return True
@@ -83,7 +83,7 @@ def _is_valid(attempt: Attempt, candidate: _Candidate, borrowing: bool) -> bool:
 
 
 def _others(attempt: Attempt) -> tuple[list[_Candidate], list[_Candidate]]:
-    """Candidates of other queues: those that use quota nearer to the run than to them, and the rest."""
+    """Return the candidates of other queues: those with a hierarchical advantage of the run, and the rest."""
     near: list[_Candidate] = []
     far: list[_Candidate] = []
     state, tree = attempt.state, attempt.state.tree
@@ -102,7 +102,7 @@ def _others(attempt: Attempt) -> tuple[list[_Candidate], list[_Candidate]]:
 
 
 def _binds(attempt: Attempt, has_right: bool) -> Callable[[Holding], bool]:
-    """Whether a candidate may only go if the run then borrows nothing."""
+    """Return a predicate: whether a candidate may be preempted only if the run then borrows nothing."""
     rules, mine = attempt.state.queue(attempt.queue).preemption, attempt.asking.run.priority
 
     def binds(one: Holding) -> bool:
@@ -123,9 +123,7 @@ def _collect(
     binds: Callable[[Holding], bool],
     into: list[_Candidate],
 ) -> None:
-    """All candidates below a cohort, without the subtree that is done and without those within their
-    quota.
-    """
+    """Collect all candidates below a cohort, except in the finished subtree and within their own quota."""
     state, tree = attempt.state, attempt.state.tree
     policy = state.queue(attempt.queue).preemption.reclaim
     for child in tree.children[cohort]:

@@ -1,8 +1,8 @@
-"""What quota counts of the resources that pods ask for: exclusions and transformations of the manager.
+"""The requests that count against quota, after the manager's exclusions and transformations.
 
-Written after `dropExcludedResources` and `applyResourceTransformations` of pkg/workload/workload.go, Kueue
+Ported from `dropExcludedResources` and `applyResourceTransformations` of pkg/workload/workload.go, Kueue
 v0.15.2, v0.18.2 and v0.19.2. Up to v0.18.2 an input counts in whole units, rounded up (`Quantity.Value`);
-v0.19.2 multiplies exactly. Neither looks at what a transformation has made once more.
+v0.19.2 multiplies exactly. Neither version transforms the outputs of a transformation again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gangplan.model.support import KueueLine
 
 
 def counted_for(requests: Mapping[str, int], manager: ManagerSettings, kueue: KueueLine) -> dict[str, int]:
-    """The requests of a pod, in billionths, as quota counts them."""
+    """Return the requests of a pod, in billionths, as quota counts them."""
     kept = {name: nano for name, nano in requests.items() if not manager.is_excluded(name)}
     made: dict[str, int] = {}
     out: dict[str, int] = {}

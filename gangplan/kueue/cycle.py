@@ -1,6 +1,6 @@
-"""One cycle of the scheduler: the head of every queue is looked at, in the order that Kueue takes.
+"""One cycle of the scheduler: the head of every queue is nominated and processed in Kueue's order.
 
-Written after pkg/scheduler/{scheduler.go,fair_sharing_iterator.go} of Kueue v0.19.2.
+Ported from pkg/scheduler/{scheduler.go,fair_sharing_iterator.go} of Kueue v0.19.2.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gangplan.records import dataclass
 
 @dataclass(slots=True, eq=False)
 class _Entry:
-    """A head with what was found for it."""
+    """The head of a queue with its flavor assignment and preemption targets."""
 
     asking: Asking
     found: Assignment
@@ -27,7 +27,10 @@ class _Entry:
 
 @dataclass(slots=True)
 class Cycle:
-    """What came of a cycle. `is_news`: another one may find something else; `is_maybe`: it might."""
+    """The result of a cycle.
+
+    `is_news`: it changed something; `is_maybe`: another cycle may find something else.
+    """
 
     admitted: list[tuple[Asking, dict[int, int]]] = field(default_factory=list)
     preempted: list[Holding] = field(default_factory=list)
@@ -36,9 +39,9 @@ class Cycle:
 
 
 def run_cycle(state: State, queues: list[Pending]) -> Cycle:
-    """Look at every head once (`schedule`). Admitted runs leave their queues and are counted in the tree.
+    """Schedule every head once (`schedule`). Admitted runs leave their queues and are counted in the tree.
 
-    Preempted ones are only named: they hold their quota until their pods are gone.
+    Preempted runs are only returned: they hold their quota until their pods are gone.
     """
     state.cycle += 1
     result = Cycle()
@@ -55,7 +58,7 @@ def run_cycle(state: State, queues: list[Pending]) -> Cycle:
 
 def _nominate(state: State, asking: Asking) -> _Entry:
     if _is_hopeless(state, asking):
-        # The search that is left out would end at the last flavor: the next one starts at the first.
+        # The skipped search would end at the last flavor, so the next one starts at the first.
         asking.tried = None
         return _Entry(asking, Assignment(fits=False, is_possible=False), [])
     found = assign(state, asking)
@@ -67,9 +70,9 @@ def _nominate(state: State, asking: Asking) -> _Entry:
 
 
 def _is_hopeless(state: State, asking: Asking) -> bool:
-    """Whether it can be told without a search that a run has to wait, and keeps nothing free meanwhile.
+    """Return whether a run certainly has to wait and reserves no quota, without a full search.
 
-    That is when nobody could give way to it, and some podset fits no flavor even without the others.
+    That is so if there are no preemption candidates and some pod set fits no flavor even without the others.
     """
     tree, queue = state.tree, asking.queue
     if tree.parent[queue] >= 0 and state.queue(queue).preemption.reclaim != "Any":
@@ -100,7 +103,7 @@ def _process(
     going = {id(one): one for one in (*result.preempted, *entry.targets)}
     is_taken = len(going) < len(result.preempted) + len(entry.targets)
     if is_taken or not _fits_without(state, entry, list(going.values())):
-        # Another one was faster; Kueue tries again at once.
+        # Another entry took the quota first; Kueue tries again at once.
         result.is_maybe = True
         if not state.setup.kueue.keeps_progress:
             asking.tried = None
@@ -134,7 +137,7 @@ def _fits_without(state: State, entry: _Entry, gone: list[Holding]) -> bool:
 
 
 def _kept(state: State, entry: _Entry) -> dict[int, int]:
-    """What is kept free for a run that waits and cannot take anything back: others must not overtake it."""
+    """Return the quota reserved for a waiting run that cannot reclaim any, so that none overtakes it."""
     tree, queue = state.tree, entry.asking.queue
     kept = {}
     for key, amount in entry.found.usage.items():
@@ -148,12 +151,12 @@ def _kept(state: State, entry: _Entry) -> dict[int, int]:
 
 
 def _classical_order(entries: list[_Entry]) -> Iterator[_Entry]:
-    """Without borrowing first, then by priority, then by time."""
+    """Yield the entries in classical order: without borrowing first, then by priority, then by time."""
     yield from sorted(entries, key=lambda entry: (entry.found.borrowing, *entry.asking.order))
 
 
 def _fair_order(state: State, entries: list[_Entry]) -> Iterator[_Entry]:
-    """Of each tree the entry whose queue and cohorts would have the smallest share, found anew every time."""
+    """Yield per tree the entry with the smallest share of queue and cohorts, recomputed each time."""
     left = {entry.asking.queue: entry for entry in entries}
     tree = state.tree
     while left:
@@ -169,7 +172,7 @@ Ranks = dict[tuple[int, int], tuple[bool, Rank]]  # cohort, queue -> whether it 
 
 
 def _ranks(state: State, root: int, left: dict[int, _Entry]) -> Ranks:
-    """The share of each node on the way up, as if its entry were admitted."""
+    """Return the share of each node on the path to the root, as if its entry were admitted."""
     tree, ranks = state.tree, {}
     own_first = state.setup.kueue.puts_own_first
     for queue, entry in left.items():

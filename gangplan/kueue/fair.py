@@ -1,7 +1,7 @@
-"""Preemption and order of admission with fair sharing.
+"""Preemption with fair sharing; its order of admission is in `cycle.py`.
 
-Written after pkg/scheduler/preemption/fairsharing, preemption.go and fair_sharing_iterator.go of Kueue
-v0.19.2. Two of the rules (own quota first) are there since v0.17 (gates FairSharingPreemptWithinNominal and
+Ported from pkg/scheduler/preemption/fairsharing, preemption.go and fair_sharing_iterator.go of Kueue v0.19.2.
+Two of the rules (own quota first) exist since v0.17 (gates FairSharingPreemptWithinNominal and
 FairSharingPrioritizeNonBorrowing, on by default).
 """
 
@@ -16,7 +16,7 @@ from gangplan.kueue.tree import LEAST, Rank
 
 
 def fair_targets(attempt: Attempt) -> list[Holding]:
-    """The runs that would be preempted (`fairPreemptions`); empty when nothing helps."""
+    """Return the runs that would be preempted (`fairPreemptions`); empty if preemption does not help."""
     candidates = sorted(_candidates(attempt), key=attempt.order)
     if not candidates:
         return []
@@ -48,7 +48,7 @@ def _candidates(attempt: Attempt) -> Iterator[Holding]:
 
 
 def _fits(attempt: Attempt) -> bool:
-    """Whether the run fits; its usage is counted while shares are compared."""
+    """Return whether the run fits, without its own usage, which is counted to compare shares."""
     tree = attempt.state.tree
     tree.remove(attempt.queue, attempt.usage)
     fits = attempt.fits(True)
@@ -95,7 +95,7 @@ def _first(
 
 
 def _second(attempt: Attempt, retry: list[Holding], chosen: list[Holding]) -> bool:
-    """Rule S2-b: at most one more run of each queue, where the taker's share was the smaller one."""
+    """Apply rule S2-b: take at most one more run of each queue whose share is larger than the preemptor's."""
     tree = attempt.state.tree
     ordering = _Ordering(attempt, retry)
     for other in ordering.queues():
@@ -111,7 +111,7 @@ def _second(attempt: Attempt, retry: list[Holding], chosen: list[Holding]) -> bo
 
 
 class _Ordering:
-    """Queues to take from, the one with the largest share first, looked for anew after every step."""
+    """The queues to preempt from, largest share first, recomputed after every step."""
 
     def __init__(self, attempt: Attempt, candidates: list[Holding]) -> None:
         self._attempt, self._tree = attempt, attempt.state.tree
@@ -137,7 +137,7 @@ class _Ordering:
                 yield found
 
     def _next(self, cohort: int) -> int:
-        """The next queue below a cohort; -1 when this step only found that some place has none."""
+        """Return the next queue below a cohort, or -1 if this step only dropped a cohort."""
         tree, children = self._tree, self._tree.children[cohort]
         best, best_rank = -1, LEAST
         for queue in (one for one in children if one < tree.count and one not in self.dropped):
@@ -165,7 +165,7 @@ class _Ordering:
         return order(self.waiting[queue][0]) < order(self.waiting[other][0])
 
     def shares(self, other: int) -> tuple[Rank, Rank]:
-        """The shares of the two sides, each just below the lowest cohort that is above both queues."""
+        """Return the shares of both sides, each just below the lowest cohort above both queues."""
         common = next(node for node in self._tree.above(other) if node in self._way)
         return self._below(self._attempt.queue, common), self._below(other, common)
 

@@ -1,7 +1,7 @@
-"""How well a flavor suits, and whether the search for one goes on: what every choice of flavors asks.
+"""The mode of a flavor and the rules for comparing flavors, shared by both flavor assigners.
 
 Source: pkg/scheduler/flavorassigner/flavorassigner.go of Kueue v0.19.2 (fitsResourceQuota,
-canPreemptWhileBorrowing, shouldTryNextFlavor, isPreferred), beside v0.15.2 and v0.18.2.
+canPreemptWhileBorrowing, shouldTryNextFlavor, isPreferred), compared with v0.15.2 and v0.18.2.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gangplan.model.support import KueueLine
 
 
 class Mode(IntEnum):
-    """How well a flavor suits (`granularMode`); a larger one suits better."""
+    """How well a flavor fits (`granularMode`); larger is better."""
 
     NO_FIT = 0
     NO_CANDIDATES = 1
@@ -24,16 +24,17 @@ class Mode(IntEnum):
     FIT = 4
 
 
-Suits = tuple[Mode, float]  # and how far up the tree must be borrowed
+Suits = tuple[Mode, float]  # mode, and the height of borrowing in the tree
 WORST: Suits = (Mode.NO_FIT, inf)
 
 
 def fits_quota(
     tree: QuotaTree, queue: ClusterQueue, key: int, amount: int, is_fair: bool
 ) -> tuple[Mode, int]:
-    """The mode of one flavor and resource, and the height of borrowing (`fitsResourceQuota`).
+    """Return the mode of one flavor and resource, and the height of borrowing (`fitsResourceQuota`).
 
-    What only preemption can give is `NO_CANDIDATES`: whoever knows the other runs asks what that would do.
+    If only preemption can free the quota, the mode is `NO_CANDIDATES`: a caller that knows the other runs has
+    to check what preemption gives.
     """
     number = tree.numbers[queue.name]
     if amount > tree.potential[number][key]:
@@ -47,12 +48,12 @@ def fits_quota(
 
 
 def _preempts_borrowing(queue: ClusterQueue, is_fair: bool) -> bool:
-    """Whether a queue may preempt for what it borrows (`canPreemptWhileBorrowing`)."""
+    """Return whether a queue may preempt while borrowing (`canPreemptWhileBorrowing`)."""
     return queue.preemption.borrow != NEVER or (is_fair and queue.preemption.reclaim != NEVER)
 
 
 def goes_on(suits: Suits, rules: Fungibility) -> bool:
-    """Whether the next flavor is tried as well (`shouldTryNextFlavor`)."""
+    """Return whether the next flavor is tried as well (`shouldTryNextFlavor`)."""
     mode, height = suits
     if mode in (Mode.NO_FIT, Mode.NO_CANDIDATES):
         return True
@@ -62,10 +63,9 @@ def goes_on(suits: Suits, rules: Fungibility) -> bool:
 
 
 def is_preferred(one: Suits, other: Suits, rules: Fungibility, kueue: KueueLine) -> bool:
-    """Whether one flavor suits better than another (`isPreferred`).
+    """Return whether one flavor is preferred to another (`isPreferred`).
 
-    v0.18.2 does not yet put flavors without candidates last, and v0.15.2 takes the two preferences for each
-    other.
+    v0.18.2 does not yet put flavors without candidates last, and v0.15.2 swaps the two preferences.
     """
     if one[0] is Mode.NO_FIT:
         return False

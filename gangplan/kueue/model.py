@@ -1,4 +1,4 @@
-"""What the port of Kueue thinks with: queues and cohorts of a cluster, and runs that ask for quota.
+"""The types of the port of Kueue: queues and cohorts of a cluster, and runs that request quota.
 
 The fields are those of apis/kueue/v1beta2/{clusterqueue,cohort,workload}_types.go of Kueue v0.19.2; v0.15.2
 and v0.18.2 have them too. Amounts are whole numbers as Kueue counts them (`units`). Times are seconds.
@@ -19,8 +19,9 @@ NEVER = "Never"
 
 @dataclass(frozen=True, slots=True)
 class PreemptionRules:
-    """Preemption of a queue, in Kueue's words (`ClusterQueuePreemption`). `threshold` is the
-    maxPriorityThreshold of borrowWithinCohort.
+    """The preemption policies of a queue, in Kueue's words (`ClusterQueuePreemption`).
+
+    `threshold` is the maxPriorityThreshold of borrowWithinCohort.
     """
 
     within: str = NEVER
@@ -31,7 +32,7 @@ class PreemptionRules:
 
 @dataclass(frozen=True, slots=True)
 class Fungibility:
-    """When the search for a flavor goes on (spec.flavorFungibility); the defaults are Kueue's."""
+    """When the search for a flavor continues (spec.flavorFungibility); the defaults are Kueue's."""
 
     when_borrow: str = "MayStopSearch"
     when_preempt: str = "TryNextFlavor"
@@ -60,7 +61,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class ClusterQueue(Member):
-    """A ClusterQueue."""
+    """A ClusterQueue with its resource groups and policies."""
 
     groups: tuple[ResourceGroup, ...] = ()
     is_strict: bool = False
@@ -69,17 +70,17 @@ class ClusterQueue(Member):
 
     @property
     def has_quota(self) -> bool:
-        """Whether it owns anything but a number of pods."""
+        """Whether it owns any quota except for a number of pods."""
         return any(amount for (_, resource), amount in self.nominal.items() if resource != PODS)
 
     def group_of(self, resource: str) -> ResourceGroup | None:
-        """The group that covers a resource (`RGByResource`, pkg/cache/scheduler/clusterqueue_snapshot.go)."""
+        """Return the group of a resource (`RGByResource`, pkg/cache/scheduler/clusterqueue_snapshot.go)."""
         return next((group for group in self.groups if resource in group.resources), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """All of a cluster's queues. `strategies` are those of fair sharing."""
+    """All queues and cohorts of a cluster. `strategies` are those of fair sharing."""
 
     queues: tuple[ClusterQueue, ...]
     cohorts: tuple[Member, ...]
@@ -88,10 +89,8 @@ class Setup:
     kueue: KueueLine = LATEST_KUEUE
 
     def without_borrowing(self) -> Setup:
-        """The same quotas as fixed walls: every queue stands alone, as a ResourceQuota per team would have
-        it.
-        """
-        # A queue without quota of its own, as a sweep's, lives on that of its cohort: they stay together.
+        """Return the same quotas without borrowing, as a ResourceQuota per team would be."""
+        # A queue without its own quota, such as a sweep's, uses its cohort's quota, so they stay together.
         shared = {one.parent for one in self.queues if one.parent and not one.has_quota}
         alone = tuple(
             replace(
@@ -113,10 +112,9 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Podset:
-    """Pods of one shape (`PodSet`): how many, the amounts of all of them together, and the flavors whose
-    nodes they fit.
+    """Equal pods (`PodSet`): their number, their total amounts, and the flavors whose nodes they fit.
 
-    `flavors` None is any flavor.
+    `flavors` None means any flavor.
     """
 
     name: str
@@ -127,10 +125,10 @@ class Podset:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A run that asks for quota at `arrival` and holds it for `duration`.
+    """A run that requests quota at `arrival` and holds it for `duration`.
 
-    A preempted run starts again from its last checkpoint: `checkpoint` is the time between two of them, 0
-    means that nothing is ever lost, None that everything is.
+    A preempted run restarts from its last checkpoint: `checkpoint` is the interval between two of them; 0
+    means that no work is ever lost, None that all of it is.
     """
 
     name: str
@@ -144,5 +142,5 @@ class Workload:
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether some of its pods fit no flavor at all, so that it waits for ever."""
+        """Whether a pod set fits no flavor, so that the workload can never be admitted."""
         return any(one.flavors is not None and not one.flavors for one in self.podsets)

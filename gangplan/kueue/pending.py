@@ -1,8 +1,8 @@
-"""The runs that wait in one queue, and which of them is its head.
+"""The pending workloads of one queue, and the head of the queue.
 
-Written after pkg/cache/queue/cluster_queue.go of Kueue v0.19.2. A run that cannot be admitted blocks all
-runs of its shape until quota comes free (scheduling equivalence, since v0.18; before, each was tried and
-failed alike).
+Ported from pkg/cache/queue/cluster_queue.go of Kueue v0.19.2. A run that cannot be admitted blocks all runs
+of its shape until quota is released (scheduling equivalence, since v0.18; before, each of them was tried and
+failed in the same way).
 """
 
 from __future__ import annotations
@@ -16,12 +16,10 @@ Entry = tuple[tuple[int, float, int], Asking]
 
 
 class Pending:
-    """Waiting runs by shape. In a strict queue nothing is ever blocked: its first run keeps all others
-    waiting.
-    """
+    """Waiting runs by shape. A strict queue blocks no shape: its first run keeps all others waiting."""
 
     def __init__(self, is_strict: bool) -> None:
-        """An empty queue."""
+        """Create an empty queue."""
         self.is_strict = is_strict
         self._blocked: set[Shape] = set()
         self._waiting: dict[Shape, list[Entry]] = {}
@@ -31,14 +29,17 @@ class Pending:
         self._passed = 0
 
     def push(self, asking: Asking) -> None:
-        """A run comes, or comes back (`PushOrUpdate`)."""
+        """Add a run that arrives or was preempted (`PushOrUpdate`)."""
         entries = self._waiting.setdefault(asking.shape, [])
         heappush(entries, (asking.order, asking))
         if entries[0][1] is asking:
             self._firsts = None
 
     def head(self) -> Asking | None:
-        """The run to look at now (`Pop`). One that waits for those it preempted stays in front."""
+        """Return the next run to try (`Pop`).
+
+        A run that waits for its preempted targets stays at the head.
+        """
         if self._preempting is not None and self._preempting.shape not in self._blocked:
             return self._preempting
         if self._firsts is None:
@@ -51,12 +52,12 @@ class Pending:
         return None
 
     def retry(self) -> None:
-        """Quota came free: nothing is blocked any more (`queueInadmissibleWorkloads`)."""
+        """Unblock all shapes after quota was released (`queueInadmissibleWorkloads`)."""
         self._blocked.clear()
         self._passed = 0
 
     def take(self, asking: Asking) -> None:
-        """A run leaves: it was admitted (`Delete`)."""
+        """Remove a run that was admitted (`Delete`)."""
         self._firsts = None
         entries = self._waiting[asking.shape]
         if entries[0][1] is asking:
@@ -69,7 +70,7 @@ class Pending:
             self._preempting = None
 
     def block(self, asking: Asking) -> bool:
-        """No run of this shape can be admitted for now (`requeueIfNotPresent`); whether that is news."""
+        """Block the shape of a run for now (`requeueIfNotPresent`); return whether this is new."""
         if self.is_strict:
             return False
         is_news = asking.shape not in self._blocked
@@ -77,11 +78,11 @@ class Pending:
         return is_news
 
     def preempts(self, asking: Asking) -> None:
-        """A run waits for others to give way (`preemptorWorkload`)."""
+        """Record that a run waits for its preempted targets (`preemptorWorkload`)."""
         self._preempting = None if self.is_strict else asking
 
     def all(self) -> list[Asking]:
-        """Every waiting run, in order (`Snapshot`)."""
+        """Return every waiting run in order (`Snapshot`)."""
         return [
             asking for _, asking in sorted(entry for entries in self._waiting.values() for entry in entries)
         ]

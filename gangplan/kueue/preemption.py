@@ -1,6 +1,6 @@
-"""Which runs would give way so that another one fits, by the cluster's rule.
+"""Preemption targets: the runs that would be preempted so that another one fits, by the cluster's rules.
 
-Written after `getTargets` in pkg/scheduler/preemption/preemption.go of Kueue v0.19.2.
+Ported from `getTargets` in pkg/scheduler/preemption/preemption.go of Kueue v0.19.2.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from gangplan.kueue.state import Asking, Holding, State
 
 
 def targets(state: State, asking: Asking, usage: dict[int, int], needs: set[int]) -> list[Holding]:
-    """The runs that would be preempted so that `usage` fits (`getTargets`); empty when nothing helps.
+    """Return the runs that would be preempted so that `usage` fits (`getTargets`); empty if nothing helps.
 
-    `needs` are the flavors and resources of which there is not enough.
+    `needs` are the flavors and resources that are short.
     """
     if not state.has_candidates(asking):
         return []

@@ -1,8 +1,7 @@
-"""What a scheduling cycle works on: the tree of quotas, the runs that hold quota, the runs that ask for
-some.
+"""The state of a scheduling cycle: the tree of quotas, admitted workloads and pending workloads.
 
-Written after pkg/cache/scheduler/{snapshot,clusterqueue}.go and pkg/workload/workload.go of Kueue v0.19.2. Up
-to v0.18.2 there is no count of cycles in a search that was interrupted (`keeps_progress`).
+Ported from pkg/cache/scheduler/{snapshot,clusterqueue}.go and pkg/workload/workload.go of Kueue v0.19.2. Up
+to v0.18.2 an interrupted search does not count cycles (`keeps_progress`).
 """
 
 from __future__ import annotations
@@ -14,16 +13,17 @@ from gangplan.kueue.model import NEVER, ClusterQueue, Podset, Setup, Workload
 from gangplan.kueue.tree import QuotaTree
 from gangplan.records import dataclass
 
-# podset, group, flavor -> what is asked of it: (flavor and resource, amount)
+# pod set, group, flavor -> its requests: (flavor and resource, amount)
 Plan = tuple[tuple[tuple[tuple[tuple[int, int], ...], ...], ...], ...]
-Tried = tuple[tuple[int, ...], ...]  # podset, group -> index of the flavor tried last, -1 when all were
+Tried = tuple[tuple[int, ...], ...]  # pod set, group -> index of the last flavor tried, -1 if all were
 
 
 @dataclass(slots=True, eq=False)
 class Asking:
-    """A run on its way through the queue (`workload.Info`). `number` is its place in the order of submission.
+    """A pending workload (`workload.Info`). `number` is its position in the order of submission.
 
-    `tried` is how far the search for flavors came, in cycle `tried_in` at generation `tried_at` of its queue.
+    `rest` is the remaining duration in seconds. `tried` is how far the search for flavors got, in cycle
+    `tried_in` at generation `tried_at` of its queue.
     """
 
     run: Workload
@@ -38,15 +38,13 @@ class Asking:
 
     @property
     def order(self) -> tuple[int, float, int]:
-        """Smaller comes first: priority, then time of arrival (preempted runs keep theirs), then
-        submission.
-        """
+        """The sort key: priority, then time of arrival (preempted runs keep theirs), then submission."""
         return (-self.run.priority, self.run.arrival, self.number)
 
 
 @dataclass(slots=True, eq=False)
 class Holding:
-    """A run that holds quota since `since`; `number` counts admissions."""
+    """An admitted workload that holds quota since `since`; `number` counts admissions."""
 
     asking: Asking
     usage: dict[int, int]
@@ -55,19 +53,20 @@ class Holding:
 
     @property
     def run(self) -> Workload:
-        """The run."""
+        """The workload."""
         return self.asking.run
 
     @property
     def queue(self) -> int:
-        """Its queue."""
+        """The number of its queue."""
         return self.asking.queue
 
 
 @dataclass(slots=True)
 class State:
-    """A cluster at a moment (`Snapshot`). `generation` of a queue counts the runs that left it
-    (`AllocatableResourceGeneration`).
+    """A cluster at one moment (`Snapshot`).
+
+    `generation` of a queue counts the runs that left it (`AllocatableResourceGeneration`).
     """
 
     setup: Setup
@@ -79,22 +78,22 @@ class State:
     _borrowers: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Nothing is used yet."""
+        """Start with no quota in use."""
         self.tree = QuotaTree(self.setup.queues, self.setup.cohorts)
         self.holdings = [{} for _ in self.setup.queues]
         self.generation = [0 for _ in self.setup.queues]
 
     def queue(self, number: int) -> ClusterQueue:
-        """A queue by its number."""
+        """Return a queue by its number."""
         return self.setup.queues[number]
 
     def hold(self, holding: Holding) -> None:
-        """A run got quota (`AddWorkload`); the tree counts it already."""
+        """Record an admitted run (`AddWorkload`); the tree already counts it."""
         self.holdings[holding.queue][holding.asking.number] = holding
         self._changed()
 
     def release(self, holding: Holding) -> None:
-        """A run gives its quota back (`RemoveWorkload`)."""
+        """Release the quota of a run (`RemoveWorkload`)."""
         del self.holdings[holding.queue][holding.asking.number]
         self.tree.remove(holding.queue, holding.usage)
         self.generation[holding.queue] += 1
@@ -105,11 +104,10 @@ class State:
         self._borrowers.clear()
 
     def has_candidates(self, asking: Asking) -> bool:
-        """Whether some run might have to give way to this one: lower ones of its queue, other queues that
-        borrow.
+        """Return whether candidates may exist: lower priorities in its queue, or queues that borrow.
 
-        Looks at what is held between cycles, and says yes where it is not sure: a short cut for
-        `findCandidates` (preemption.go), which has no counterpart in Kueue.
+        It looks at the quota held between cycles and returns True if unsure. This is a shortcut for
+        `findCandidates` (preemption.go) that Kueue does not have.
         """
         queue, rules = asking.queue, self.queue(asking.queue).preemption
         if rules.within != NEVER:
@@ -138,8 +136,9 @@ class State:
 
 
 def shape_of(run: Workload) -> tuple[object, ...]:
-    """What makes runs equal to the scheduler (`computeSchedulingHash`, v0.18.2 and later): pods and
-    priority.
+    """Return the key of runs that are equal to the scheduler: pods and priority.
+
+    See `computeSchedulingHash`, v0.18.2 and later.
     """
     return (run.priority, *(_shape(podset) for podset in run.podsets))
 
@@ -149,9 +148,9 @@ def _shape(podset: Podset) -> tuple[object, ...]:
 
 
 def plan_of(tree: QuotaTree, queue: ClusterQueue, run: Workload) -> Plan:
-    """What each podset would ask of each flavor that its pods fit, group by group; devices come first.
+    """Return the requests of each pod set in each flavor that its pods fit, by group; devices come first.
 
-    Worked out once, for the short cut of `cycle`; Kueue has no such thing.
+    Computed once for the shortcut in `cycle.py`, which Kueue does not have.
     """
     return tuple(
         tuple(

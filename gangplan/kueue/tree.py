@@ -1,8 +1,8 @@
-"""The tree of queues and cohorts with what is used of it: Kueue's arithmetic of quota.
+"""The tree of queues and cohorts with its usage: Kueue's quota arithmetic.
 
-Written after pkg/cache/scheduler/{resource_node,fair_sharing,clusterqueue_snapshot}.go and
-pkg/scheduler/preemption/classical/hierarchical_preemption.go of Kueue v0.19.2. v0.18.2 has the
-same arithmetic; v0.15.2 too, but its sums wrap around where those of v0.18.2 saturate at 2^63-1.
+Ported from pkg/cache/scheduler/{resource_node,fair_sharing,clusterqueue_snapshot}.go and
+pkg/scheduler/preemption/classical/hierarchical_preemption.go of Kueue v0.19.2. v0.18.2 has the same
+arithmetic; v0.15.2 does too, but its sums wrap around where those of v0.18.2 saturate at 2^63-1.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from gangplan.kueue.model import ClusterQueue, Key, Member
 from gangplan.kueue.units import MOST_INT64
 from gangplan.records import dataclass
 
-# A share of what can be lent: (1, ratio) for a borrower of weight zero, else (0, ratio / weight). Larger
-# takes more.
+# A share of the lendable quota: (1, ratio) for a borrower of weight zero, else (0, ratio / weight). Larger
+# means more.
 Rank = tuple[int, float]
 LEAST: Rank = (0, -1.0)
 Usage = Mapping[int, int]  # index of a flavor and resource -> amount
@@ -24,21 +24,19 @@ Usage = Mapping[int, int]  # index of a flavor and resource -> amount
 
 @dataclass(frozen=True, slots=True)
 class DominantShare:
-    """The dominant resource share of a node, and the flavors and resources that it borrows
-    (fair_sharing.go).
-    """
+    """The dominant resource share of a node, and the flavors and resources it borrows (fair_sharing.go)."""
 
     rank: Rank
     borrowed: tuple[int, ...]
 
     @property
     def is_borrowing(self) -> bool:
-        """Whether it holds more than its own of anything."""
+        """Whether it borrows anything."""
         return bool(self.borrowed)
 
 
 def _keys(one: Member) -> Iterator[Key]:
-    """Every flavor and resource that a member names."""
+    """Yield every flavor and resource that a member names."""
     yield from (*one.nominal, *one.borrowing, *one.lending)
     if isinstance(one, ClusterQueue):
         for group in one.groups:
@@ -46,19 +44,19 @@ def _keys(one: Member) -> Iterator[Key]:
 
 
 class QuotaTree:
-    """All of `resourceNode` (resource_node.go) for all queues of a cluster.
+    """The quota tree of all queues of a cluster, with the functions of `resourceNode` (resource_node.go).
 
-    Nodes are numbers: queues first, in their order (`numbers`); then cohorts. The parent of a root is -1.
+    Nodes are numbers: first queues in their order (`numbers`), then cohorts. The parent of a root is -1.
 
-    Flavors with their resources are numbers too (`keys`, `index`). A cohort that is only named exists all the
-    same: it has nothing and passes on everything. Where cohorts form a cycle nodes are not linked to their
-    parents: such queues are inactive.
+    Pairs of flavor and resource are also numbers (`keys`, `index`). A cohort that is only referred to exists
+    too: it has no quota and passes on everything. If cohorts form a cycle, nodes are not linked to their
+    parents, because such queues are inactive.
     """
 
     def __init__(
         self, queues: Sequence[Member], cohorts: Sequence[Member], ceiling: int = MOST_INT64
     ) -> None:
-        """Read the quotas: whole numbers of any unit, in which `ceiling` is the most that Kueue counts."""
+        """Read the quotas: whole numbers in any unit; `ceiling` is the largest number that Kueue counts."""
         members: list[Member] = [*queues, *cohorts]
         named = {one.name for one in cohorts}
         for one in list(members):
@@ -90,7 +88,7 @@ class QuotaTree:
         self._measure()
 
     def _measure(self) -> None:
-        """What follows from the quotas alone: subtrees, what is kept, heights, `potentialAvailable`."""
+        """Compute what depends only on quotas: subtree and local quotas, heights, `potentialAvailable`."""
         size, ceiling = range(len(self.keys)), self._ceiling
         self.subtree = [list(row) for row in self.nominal]
         self.local = [[0] * len(self.keys) for _ in self.nominal]
@@ -120,7 +118,7 @@ class QuotaTree:
         self._lendable: dict[int, dict[str, int]] = {}
 
     def lendable(self, node: int) -> dict[str, int]:
-        """What a node can lend at most, by resource."""
+        """Return the most that a node can lend, by resource."""
         if node not in self._lendable:
             total: dict[str, int] = {}
             for (_, resource), amount in zip(self.keys, self.potential[node], strict=True):
@@ -129,39 +127,37 @@ class QuotaTree:
         return self._lendable[node]
 
     def _downwards(self) -> Iterator[int]:
-        """Every node, parents before children."""
+        """Yield every node, parents before children."""
         waiting = [node for node, above in enumerate(self.parent) if above < 0]
         while waiting:
             node = waiting.pop()
             yield node
             waiting += self.children[node]
 
-    # --- places in the tree -----------------------------------------------------------------------------
+    # --- positions in the tree --------------------------------------------------------------------------
 
     def above(self, node: int) -> Iterator[int]:
-        """The cohorts from a node's own up to the root."""
+        """Yield the cohorts from a node's parent up to the root."""
         while (node := self.parent[node]) >= 0:
             yield node
 
     def root(self, node: int) -> int:
-        """The root of a node's tree, which may be the node."""
+        """Return the root of a node's tree, which may be the node itself."""
         while self.parent[node] >= 0:
             node = self.parent[node]
         return node
 
     def queues_below(self, node: int) -> Iterator[int]:
-        """All queues of a subtree."""
+        """Yield all queues of a subtree."""
         if node < self.count:
             yield node
         for child in self.children[node]:
             yield from self.queues_below(child)
 
-    # --- what is used -----------------------------------------------------------------------------------
+    # --- usage ------------------------------------------------------------------------------------------
 
     def loaded(self, usage: Mapping[str, Mapping[Key, int]]) -> QuotaTree:
-        """The same quotas with this in use by queue, and nothing else; what is not in the tree is left
-        out.
-        """
+        """Return the same quotas with only this usage by queue; usage that is not in the tree is ignored."""
         tree = copy(self)
         tree.usage = [[0] * len(self.keys) for _ in self.parent]
         for name in usage.keys() & self.numbers.keys():
@@ -170,7 +166,7 @@ class QuotaTree:
         return tree
 
     def add(self, queue: int, usage: Usage) -> None:
-        """Count usage at a queue, and what it does not keep for itself at its cohorts (`addUsage`)."""
+        """Add usage to a queue, and the part beyond its local quota to its cohorts (`addUsage`)."""
         for key, amount in usage.items():
             node = queue
             while True:
@@ -186,7 +182,7 @@ class QuotaTree:
                 node = self.parent[node]
 
     def remove(self, queue: int, usage: Usage) -> None:
-        """The opposite of `add` (`removeUsage`)."""
+        """Remove usage: the inverse of `add` (`removeUsage`)."""
         for key, amount in usage.items():
             node = queue
             while True:
@@ -199,16 +195,16 @@ class QuotaTree:
                 node = self.parent[node]
 
     def most(self, queue: str, key: Key) -> int:
-        """The most that a queue can ever hold (`potentialAvailable`), of what nobody has nothing."""
+        """Return the most that a queue can ever hold (`potentialAvailable`), or 0 for an unknown key."""
         at = self.index.get(key)
         return 0 if at is None else self.potential[self.numbers[queue]][at]
 
     def available(self, queue: int, key: int) -> int:
-        """What a queue can still take; never below zero (`Available`, clusterqueue_snapshot.go)."""
+        """Return what a queue can still use; never below zero (`Available`, clusterqueue_snapshot.go)."""
         return max(0, self.balance(queue, key))
 
     def balance(self, node: int, key: int) -> int:
-        """The same, negative where more is in use than there is (`available`, resource_node.go)."""
+        """Return what a node can still use; negative if over quota (`available`, resource_node.go)."""
         used, above = self.usage[node][key], self.parent[node]
         if above < 0:
             return self.subtree[node][key] - used
@@ -219,23 +215,25 @@ class QuotaTree:
         return found if found < self._ceiling else self._ceiling
 
     def fits(self, queue: int, usage: Usage) -> bool:
-        """Whether usage could be added now (`Fits`, clusterqueue_snapshot.go)."""
+        """Return whether usage could be added now (`Fits`, clusterqueue_snapshot.go)."""
         return all(amount <= self.available(queue, key) for key, amount in usage.items())
 
     def is_over(self, node: int, key: int, more: int = 0) -> bool:
-        """Whether a node holds (or would, with `more`) beyond its own: a queue's nominal, a cohort's
-        subtree (`BorrowingWith`, clusterqueue_snapshot.go).
+        """Return whether a node borrows, or would with `more` (`BorrowingWith`, clusterqueue_snapshot.go).
+
+        A queue borrows beyond its nominal quota, a cohort beyond that of its subtree.
         """
         return self.usage[node][key] + more > self.subtree[node][key]
 
     def is_within(self, node: int, keys: Iterable[int]) -> bool:
-        """Whether a node holds no more than its own of all of these (`IsWithinNominalInResources`)."""
+        """Return whether a node borrows none of these keys (`IsWithinNominalInResources`)."""
         own, used = self.subtree[node], self.usage[node]
         return all(used[key] <= own[key] for key in keys)
 
     def fits_own(self, node: int, asked: Usage) -> tuple[bool, dict[int, int]]:
-        """Whether a node's own quota holds more usage, and what its parent would be asked for
-        (`QuantitiesFitInQuota`, resource_node.go).
+        """Return whether more usage fits into a node's own quota, and what is left for its parent.
+
+        See `QuantitiesFitInQuota`, resource_node.go.
         """
         own, used, local = self.subtree[node], self.usage[node], self.local[node]
         does = all(own[key] >= used[key] + amount for key, amount in asked.items())
@@ -243,9 +241,12 @@ class QuotaTree:
         return does, rest
 
     def reach(self, queue: int, key: int, amount: int) -> tuple[int, bool]:
-        """Height of the smallest subtree whose own quota holds `amount` more, and whether it is not the whole
-        tree. Height 0 is the queue itself: nothing is borrowed (`FindHeightOfLowestSubtreeThatFits`,
-        hierarchical_preemption.go)."""
+        """Return the height of the smallest subtree that fits `amount` more, and whether it is below the
+        root.
+
+        Height 0 is the queue itself: nothing is borrowed (`FindHeightOfLowestSubtreeThatFits`,
+        hierarchical_preemption.go).
+        """
         if not self.is_over(queue, key, amount) or self.parent[queue] < 0:
             return 0, self.parent[queue] >= 0
         amount -= max(0, self.local[queue][key] - self.usage[queue][key])
@@ -259,7 +260,7 @@ class QuotaTree:
     # --- fair sharing -----------------------------------------------------------------------------------
 
     def share(self, node: int) -> DominantShare:
-        """What is borrowed, of what its parent can lend, by weight (`dominantResourceShare`)."""
+        """Return the borrowed share of what the parent can lend, by weight (`dominantResourceShare`)."""
         above = self.parent[node]
         if above < 0:
             return DominantShare((0, 0.0), ())

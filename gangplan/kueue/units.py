@@ -1,7 +1,7 @@
-"""Amounts as Kueue counts them: thousandths of a core for cpu, whole units (bytes, devices) of all else.
+"""Amounts as Kueue counts them: thousandths of a core for cpu, whole units (bytes, devices) otherwise.
 
-Source: pkg/resources/{requests,amount,resource_formatter}.go of Kueue v0.19.2. v0.18.2 saturates at 2^63-1
-only thousandths of a core, v0.15.2 nothing; up to v0.18.2 the texts are in requests.go.
+Source: pkg/resources/{requests,amount,resource_formatter}.go of Kueue v0.19.2. v0.18.2 saturates only
+thousandths of a core at 2^63-1, v0.15.2 nothing; up to v0.18.2 the texts are in requests.go.
 """
 
 from __future__ import annotations
@@ -18,27 +18,25 @@ PODS = "pods"
 
 
 def rounded(resource: str, nano: int) -> int:
-    """A quantity as written, in billionths, as Kueue counts it: rounded up, at most 2^63-1
-    (`ResourceValue`).
-    """
+    """Convert billionths to the number that Kueue counts: rounded up, at most 2^63-1 (`ResourceValue`)."""
     quantity = Quantity(nano)
     value = quantity.milli() if resource == CPU else quantity.value()
     return max(-MOST_INT64, min(value, MOST_INT64))
 
 
 def counted(resource: str, exact: Fraction) -> int:
-    """An exact amount of cores, bytes or devices as Kueue counts it (`ResourceValue`)."""
+    """Convert cores, bytes or devices to the number that Kueue counts (`ResourceValue`)."""
     nano = exact * NANO
     return rounded(resource, -(-nano.numerator // nano.denominator))
 
 
 def exact(resource: str, value: int) -> Fraction:
-    """What Kueue counts as cores, bytes or devices (the opposite of `ResourceValue`)."""
+    """Convert a number that Kueue counts to cores, bytes or devices (the inverse of `ResourceValue`)."""
     return Fraction(value, 1000 if resource == CPU else 1)
 
 
 def shown(resource: str, value: int) -> str:
-    """The text of an amount in Kueue's messages (`AmountQuantityString`, resource_formatter.go)."""
+    """Format an amount as in Kueue's messages (`AmountQuantityString`, resource_formatter.go)."""
     if value >= MOST_INT64:
         return "unlimited"
     if resource == CPU:
@@ -47,6 +45,6 @@ def shown(resource: str, value: int) -> str:
 
 
 def format_of(resource: str) -> Format:
-    """The family of suffixes that amounts of a resource are written with (resource_formatter.go)."""
+    """Return the family of suffixes for amounts of a resource (resource_formatter.go)."""
     is_bytes = resource in BINARY or resource.startswith("hugepages-")
     return Format.BINARY_SI if is_bytes else Format.DECIMAL_SI

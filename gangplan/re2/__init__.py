@@ -1,4 +1,4 @@
-"""RE2's regular expressions as Go's `regexp` reads them: those of CEL and of kustomize's patch targets.
+"""RE2 regular expressions as Go's `regexp` reads them, for CEL and for kustomize's patch targets.
 
 `compiled(pattern)` searches as Go's package does, in time linear in the text.
 """

@@ -16,7 +16,7 @@ _SPACE: Ranges = [(0x09, 0x0A), (0x0C, 0x0D), (0x20, 0x20)]
 _WORD: Ranges = [(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)]
 _UPPER, _LOWER = (0x41, 0x5A), (0x61, 0x7A)
 
-# `\d` and its kin; the capitals are what is left over.
+# `\d` and similar classes; the capital letters are their complements.
 PERL: dict[str, Ranges] = {"d": _DIGIT, "s": _SPACE, "w": _WORD}
 POSIX: dict[str, Ranges] = {
     "alnum": [(0x30, 0x39), _UPPER, _LOWER],
@@ -37,7 +37,7 @@ POSIX: dict[str, Ranges] = {
 _CATEGORIES = """
 C Cc Cf Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl Zp Zs
 """
-# The scripts of Unicode 15. Python has no table of them: such a pattern compiles, and can't be evaluated.
+# The scripts of Unicode 15. Python has no table of them, so such a pattern is valid but cannot be evaluated.
 _SCRIPTS = """
 Adlam Ahom Anatolian_Hieroglyphs Arabic Armenian Avestan Balinese Bamum Bassa_Vah Batak Bengali Bhaiksuki
 Bopomofo Brahmi Braille Buginese Buhid Canadian_Aboriginal Carian Caucasian_Albanian Chakma Cham Cherokee
@@ -58,25 +58,25 @@ Tifinagh Tirhuta Toto Ugaritic Vai Vithkuqi Wancho Warang_Citi Yezidi Yi Zanabaz
 
 
 def is_category(name: str) -> bool:
-    """Whether a name is one that `category` knows."""
+    """Return whether `category` knows a name."""
     return name in _CATEGORIES.split() or name == "Any"
 
 
 def is_script(name: str) -> bool:
-    """Whether a name is a script of Unicode."""
+    """Return whether a name is a Unicode script."""
     return name in _SCRIPTS.split()
 
 
 @lru_cache(maxsize=32)
 def category(name: str) -> tuple[tuple[int, int], ...]:
-    """The code points of a general category such as `Lu` or `L`."""
+    """Return the code points of a general category such as `Lu` or `L`."""
     if name == "Any":
         return ((0, LAST),)
     found: Ranges = []
     start = -1
     for code in range(LAST + 2):
         inside = code <= LAST and unicodedata.category(chr(code)).startswith(name)
-        # Unassigned code points belong to no category of Go.
+        # In Go, unassigned code points belong to no category.
         inside = inside and unicodedata.category(chr(code)) != "Cn"
         if inside and start < 0:
             start = code
@@ -87,7 +87,7 @@ def category(name: str) -> tuple[tuple[int, int], ...]:
 
 
 def inverted(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """All other code points."""
+    """Return all other code points."""
     left: Ranges = []
     at = 0
     for low, high in sorted(ranges):
@@ -100,7 +100,7 @@ def inverted(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def class_of(ranges: Iterable[tuple[int, int]]) -> str:
-    """A class as Python's `re` reads it. An empty one matches nothing."""
+    """Return a class in the syntax of Python's `re`. An empty one matches nothing."""
     parts = [_letter(low) if low == high else f"{_letter(low)}-{_letter(high)}" for low, high in ranges]
     return f"[{''.join(parts)}]" if parts else r"[^\x00-\U0010ffff]"
 

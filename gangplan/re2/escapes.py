@@ -9,16 +9,16 @@ _CONTROLS = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 class PatternError(ValueError):
-    """Go would refuse the pattern, in these words."""
+    """Go would refuse the pattern; the message is Go's."""
 
 
 def fail(code: str, expression: str) -> PatternError:
-    """Go's error of a pattern."""
+    """Return Go's error for an invalid pattern."""
     return PatternError(f"error parsing regexp: {code}: `{expression}`")
 
 
 def read_counts(text: str, at: int) -> tuple[int, int, int] | None:
-    """The bounds in braces (-1: none) and where they end; None where the brace is a letter."""
+    """Read the bounds in braces (-1: no upper bound) and their end; None if the brace is a literal."""
     low, at = _number(text, at + 1)
     high = low
     if low is not None and text[at : at + 1] == ",":
@@ -39,7 +39,7 @@ def _number(text: str, at: int) -> tuple[int | None, int]:
 
 
 def read_escape(pattern: str, start: int) -> tuple[str, int]:
-    """The letter that an escape stands for, and where it ends."""
+    """Read the character of an escape and its end. Raises `PatternError`."""
     at = start + 1
     if at >= len(pattern):
         raise fail("trailing backslash at end of expression", "")

@@ -1,4 +1,4 @@
-"""The groups of a pattern that are still open while it is read."""
+"""The groups of a pattern that are open while it is read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Flags:
 
 @dataclass(slots=True)
 class OpenGroup:
-    """A group that is still open: its alternatives, each a list of (element, count of repetitions in it)."""
+    """An open group: its alternatives, each a list of (element, number of repetitions in it)."""
 
     flags: Flags
     alternatives: list[list[tuple[Node, int]]] = field(default_factory=lambda: [[]])
@@ -28,7 +28,7 @@ class OpenGroup:
         return self.alternatives[-1]
 
     def node(self) -> Node:
-        """What has been read of it."""
+        """Return the node of what has been read so far."""
         series = tuple(Series(tuple(node for node, _ in items)) for items in self.alternatives)
         return Choice(series) if len(series) > 1 else series[0]
 

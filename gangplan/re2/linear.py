@@ -1,8 +1,8 @@
-"""A matcher that reads every character of the text once, however the pattern is built.
+"""A matcher that reads every character of the text once, regardless of the pattern.
 
-All ways through the pattern are walked side by side, the preferred one first (Pike's machine: Rob Pike's
-`sam`, and Go 1.24 `regexp/exec.go`), so that the match is the one that Go reports: the leftmost, and of those
-the one that a backtracking matcher would come to first.
+It follows all paths through the pattern in parallel, the preferred one first (Pike's machine: Rob Pike's
+`sam`, and Go 1.24 `regexp/exec.go`). So the match is the one that Go reports: the leftmost, and among those
+the one that a backtracking matcher would find first.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from gangplan.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A match: the text between two places."""
+    """A match: the text between two positions."""
 
     text: str
     start: int
     end: int
 
     def span(self) -> tuple[int, int]:
-        """Where it starts and where it ends."""
+        """Return the start and the end of the match."""
         return self.start, self.end
 
     def group(self) -> str:
-        """The text that matched."""
+        """Return the text that matched."""
         return self.text[self.start : self.end]
 
 
 class _Accepts(dict[str, bool]):
-    """Whether a character is one of a class, found out once."""
+    """A cache of whether a class contains a character."""
 
     def __init__(self, pattern: str) -> None:
         self.fullmatch = re.compile(pattern).fullmatch
@@ -46,19 +46,19 @@ _Holds = Callable[[str, int], "re.Match[str] | None"]
 
 
 class Machine:
-    """A pattern as steps. A search looks at each step once at most for each character of the text."""
+    """A pattern as steps. A search visits each step at most once for each character of the text."""
 
     def __init__(self, node: Node) -> None:
-        # What step i waits for: a character of a class, or (in `holds`) a place in the text.
+        # What step i needs: a character of a class, or (in `holds`) a position in the text.
         self.accepts: dict[int, _Accepts] = {}
         self.holds: dict[int, _Holds] = {}
-        # Where step i leads, the preferred way first.
+        # The steps after step i, the preferred one first.
         self.leads: list[tuple[int, ...]] = []
         self.classes: dict[str, _Accepts] = {}
         self.final = self._step()
         self.first = self._node(node, self.final)
 
-    # From the pattern to steps; each is built in front of the step that follows it.
+    # From the pattern to steps, built backwards: each step needs the one after it.
 
     def _step(self, *leads: int) -> int:
         self.leads.append(leads)
@@ -95,7 +95,7 @@ class Machine:
         return step
 
     def _loop(self, node: Repeat, then: int) -> int:
-        """x* as it is, or x+ where once is asked for. An x that can be empty is (x+)?, as in Go."""
+        """Build x*, or x+ if at least one is required. For an x that can be empty, x* is (x+)?, as in Go."""
         fork = self._step()
         body = self._node(node.item, fork)
         self.leads[fork] = (then, body) if node.lazy else (body, then)
@@ -117,10 +117,10 @@ class Machine:
                 stack += self.leads[step]
         return False
 
-    # The walk
+    # Search
 
     def search(self, text: str, start: int = 0) -> Span | None:
-        """The first match at `start` or behind it."""
+        """Return the first match at or after `start`, or None."""
         found: Span | None = None
         threads: dict[int, int] = {}
         for at in range(start, len(text) + 1):
@@ -132,7 +132,7 @@ class Machine:
             ahead: dict[int, int] = {}
             for step, began in threads.items():
                 if step == self.final:
-                    # Those behind it are less preferred.
+                    # All later threads are less preferred.
                     found = Span(text, began, at)
                     break
                 if character and step in self.accepts and self.accepts[step][character]:
@@ -141,7 +141,7 @@ class Machine:
         return found
 
     def _enter(self, threads: dict[int, int], step: int, began: int, text: str, at: int) -> None:
-        """Adds the steps that a way comes to without reading on, in order of preference."""
+        """Add the steps that are reachable without reading a character, in order of preference."""
         stack = [step]
         while stack:
             step = stack.pop()

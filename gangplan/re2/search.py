@@ -1,4 +1,4 @@
-"""Searches for a pattern: by Python's `re` while that is sure to be quick, else by the linear matcher."""
+"""Searches for a pattern, with Python's `re` if that is certainly fast, else with the linear matcher."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gangplan.re2.linear import Machine, Span
 from gangplan.re2.syntax import read
 from gangplan.re2.tree import Node, work, written
 
-# So many ways through a pattern Python's `re` may try, in some milliseconds.
+# How many paths through a pattern Python's `re` may try; this takes some milliseconds.
 _WAYS = 1_000_000
 
 
 class TextMatch(Protocol):
-    """What was found."""
+    """A match, of `re` or of the linear matcher."""
 
     def span(self) -> tuple[int, int]: ...
 
@@ -24,13 +24,13 @@ class TextMatch(Protocol):
 
 
 class Search(Protocol):
-    """The first match in the text, at `start` or behind it."""
+    """A function that returns the first match in the text at or after `start`."""
 
     def __call__(self, text: str, start: int = 0, /) -> TextMatch | None: ...
 
 
 class UnknownScriptError(Exception):
-    """The pattern is right, and asks for a script of Unicode; Python has no table of them."""
+    """The pattern is valid but uses a Unicode script, and Python has no table of scripts."""
 
     def __init__(self, script: str) -> None:
         super().__init__(f"the pattern asks for the script {script}, which can't be looked up offline")
@@ -38,7 +38,7 @@ class UnknownScriptError(Exception):
 
 @lru_cache(maxsize=512)
 def compiled(pattern: str) -> Search:
-    """The search for a pattern. Raises `PatternError` in Go's words, and `UnknownScriptError`."""
+    """Compile a pattern to a search. Raises `PatternError` in Go's words, and `UnknownScriptError`."""
     try:
         node, script = read(pattern)
         if script:
@@ -51,8 +51,8 @@ def compiled(pattern: str) -> Search:
 def _search(node: Node) -> Search:
     quick = re.compile(written(node)).search
     ways = work(node)
-    # From every place of the text once more; the longest text with which that is no more than _WAYS. Where a
-    # repetition's body can be cut in several ways, Go and Python part also in what they find.
+    # The longest text for which `re` tries at most _WAYS paths, starting at every position. If the body of a
+    # repetition matches in several ways, Go and Python may also find different matches.
     longest = (_WAYS / ways.branches) ** (1 / (ways.degree + 1)) if ways.branches < _WAYS else -1
     machine: list[Machine] = []
 

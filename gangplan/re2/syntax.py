@@ -1,7 +1,7 @@
 """Reads RE2 patterns as Go 1.24 does (`regexp/syntax`).
 
-What RE2 lacks (look-around, back references) is refused, in Go's words; what Python reads differently (`$`,
-`\\d`, `\\b`, `{,2}`, flags in the middle) is spelled out.
+Syntax that RE2 lacks (look-around, back references) is refused in Go's words; syntax that Python reads
+differently (`$`, `\\d`, `\\b`, `{,2}`, flags in the middle) is written out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _MOST = 1000
 
 
 def read(pattern: str) -> tuple[Node, str]:
-    """The pattern as a tree, and the script of Unicode it asks for. Raises `PatternError` where Go does."""
+    """Parse a pattern to a tree and the Unicode script it uses, or "".
+
+    Raises `PatternError` where Go does.
+    """
     reader = _Reader(pattern)
     return reader.read(), reader.script
 
@@ -50,10 +53,10 @@ class _Reader:
             raise fail("missing closing )", self.pattern)
         return self.groups[0].node()
 
-    # What a pattern is made of
+    # Elements
 
     def _one(self, last_repeat: int) -> bool:
-        """Reads one element; whether it was a repetition."""
+        """Read one element and return whether it was a repetition."""
         letter = self.pattern[self.at]
         if letter in "*+?":
             low, high = {"*": (0, -1), "+": (1, -1), "?": (0, 1)}[letter]
@@ -130,7 +133,7 @@ class _Reader:
         self._set_flags(rest)
 
     def _set_flags(self, rest: str) -> None:
-        """`(?i)` and `(?i-s:`."""
+        """Read flags such as `(?i)` and `(?i-s:`."""
         names = {"i": "fold", "m": "multi_line", "s": "dot_all", "U": "lazy"}
         flags, value, seen = self.flags, True, False
         for size, letter in enumerate(rest[2:], start=3):
@@ -207,7 +210,7 @@ class _Reader:
         return Letter(f"(?i:{text})" if self.flags.fold else text)
 
     def _class_escape(self) -> Ranges | None:
-        """`\\d`, `\\pL` and their kin; None where something else is written."""
+        """Read a class such as `\\d` or `\\pL`; return None for anything else."""
         letter = self.pattern[self.at + 1 : self.at + 2]
         if not letter or letter not in "dDsSwWpP" or self.pattern[self.at] != "\\":
             return None

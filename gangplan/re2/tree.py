@@ -1,4 +1,4 @@
-"""What a pattern is made of, once it is read; and how much work it can make for a matcher that backtracks."""
+"""The syntax tree of a pattern, and the work that it can cause in a backtracking matcher."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from gangplan.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """One character. `text` is a pattern of Python's `re` for it, as it is in all nodes that carry text."""
+    """One character. In all nodes, `text` is a pattern in the syntax of Python's `re`."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A place between two characters: the start of the text, the edge of a word."""
+    """A position between two characters, such as the start of the text or a word boundary."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One after the other."""
+    """Nodes that match one after another."""
 
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The first that leads to a match."""
+    """Alternatives: the first one that leads to a match."""
 
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """`low` to `high` times (-1: any number); as few as will do where it is lazy, else as many."""
+    """A node `low` to `high` times (-1: any number), as few as possible if it is lazy, else as many."""
 
     item: Node
     low: int
@@ -49,7 +49,7 @@ Node = Letter | Anchor | Series | Choice | Repeat
 
 
 def written(node: Node) -> str:
-    """The pattern as Python's `re` reads it."""
+    """Format a node in the syntax of Python's `re`."""
     if isinstance(node, Letter | Anchor):
         return node.text
     if isinstance(node, Series):
@@ -67,14 +67,14 @@ def _counts(node: Repeat) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """At most `branches` x (length of the text) ** `degree` ways to try, from one place in the text."""
+    """An upper bound of the paths to try from one position: `branches` x (length of the text) ** `degree`."""
 
     branches: float = 1
     degree: float = 0
 
 
 def work(node: Node) -> Work:
-    """How many ways through the pattern a matcher that backtracks may have to try."""
+    """Return how many paths through the pattern a backtracking matcher may have to try."""
     if isinstance(node, Letter | Anchor):
         return Work()
     if isinstance(node, Series | Choice):
@@ -96,5 +96,5 @@ def _work_again(item: Work, node: Repeat) -> Work:
         return Work(item.branches + (node.low == 0), item.degree)
     if item == Work():
         return Work() if node.low == node.high else Work(1, 1)
-    # What can be cut in several ways, several times: (a+)+ cuts aaaa in 2 ** 3 ways.
+    # A body with several matches, repeated: (a+)+ splits aaaa in 2 ** 3 ways.
     return Work(inf, inf)

@@ -1,7 +1,7 @@
-"""The queue played through time: who is admitted when, who gives way, how much is used.
+"""A simulation of the queues over time: which runs are admitted or preempted when, and the utilisation.
 
-A discrete-event simulation of Kueue's scheduler (docs/simulation.md) over runs with given durations.
-Topology and nodes are left out: quota alone decides here.
+It is a discrete-event simulation of Kueue's scheduler (docs/simulation.md) for runs with given durations. It
+ignores topology and nodes: only quota decides.
 """
 
 from __future__ import annotations
@@ -18,5 +18,5 @@ __all__ = ["Event", "Simulation", "order", "run_of", "simulate"]
 
 
 def order(world: World, runs: Iterable[Workload]) -> list[Event]:
-    """Everything that happens to runs on a cluster, in order: admitted, preempted, finished."""
+    """Return the events of runs on a cluster in order: admitted, preempted, finished."""
     return simulate(setup_of(world), runs).events

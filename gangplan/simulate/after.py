@@ -1,4 +1,4 @@
-"""When runs arrive that come after others: a simulation is told so before it begins."""
+"""Arrival times of runs that come after others, computed before a simulation begins."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 
 def offsets(after: Mapping[str, Sequence[str]], lasts: Mapping[str, float]) -> dict[str, float]:
-    """How much later each run arrives, in seconds: once those before it are complete, had they never waited.
+    """Return how much later each run arrives, in seconds: when all runs before it end, if none of them waits.
 
-    `after` names the runs that each one comes after, `lasts` says how long runs take. Runs that are not there
-    take no time.
+    `after` has the runs that each run comes after, `lasts` the duration of each run. Unknown runs take no
+    time.
     """
     found: dict[str, float] = {}
 

@@ -1,4 +1,4 @@
-"""How long runs take and when they come: two small files, and what stands in for them."""
+"""Durations and arrivals of runs: two small files, and defaults without them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gangplan.errors import UserError
 from gangplan.model.duration import DurationError, parse_duration
 from gangplan.source import ManifestError, load_objects
 
-# A run without a stated duration takes half of its timeout: timeouts are set with room to spare.
+# A run without a stated duration takes half of its timeout, because timeouts are generous.
 PART_OF_TIMEOUT = 0.5
 DURATIONS_HELP = "Write lines such as: nlp/pretrain: 6h, or cv/*: 90m"
 ARRIVALS_HELP = "Write lines such as: nlp/pretrain: [0m, 6h], or cv/*: {every: 2h, times: 12}"
 
 
 def read_lines(path: Path, help: str) -> Mapping[str, Any]:
-    """A file of `team/job: value` lines (YAML), `*` standing for any text. Raises UserError."""
+    """Read a YAML file of `team/job: value` lines, in which `*` matches any text. Raises UserError."""
     try:
         documents = list(load_objects(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, ManifestError) as error:
@@ -30,7 +30,7 @@ def read_lines(path: Path, help: str) -> Mapping[str, Any]:
 
 
 def check_used(lines: Mapping[str, Any], names: Sequence[str], path: Path) -> None:
-    """Every line must speak of some job. Raises UserError."""
+    """Check that every line matches some job. Raises UserError."""
     for pattern in lines:
         if not any(fnmatchcase(name, str(pattern)) for name in names):
             raise UserError(
@@ -39,29 +39,29 @@ def check_used(lines: Mapping[str, Any], names: Sequence[str], path: Path) -> No
 
 
 def line_for(lines: Mapping[str, Any], name: str) -> Any:
-    """The value for a job: of its own line, else of the first pattern that fits; None where there is none."""
+    """Return the value for a job: of its own line, else of the first matching pattern, else None."""
     if name in lines:
         return lines[name]
     return next((value for pattern, value in lines.items() if fnmatchcase(name, str(pattern))), None)
 
 
 def sweep_line(lines: Mapping[str, Any] | None, name: str, sweep: str) -> str:
-    """What to look a trial up by: its own name, or that of its sweep where only that has a line."""
+    """Return the name to look a trial up by: its own, or its sweep's if only the sweep has a line."""
     return sweep if lines and sweep in lines and name not in lines else name
 
 
 def duration_of(lines: Mapping[str, Any], name: str, timeout: float) -> float:
-    """How long a job runs, in seconds."""
+    """Return how long a job runs, in seconds."""
     value = line_for(lines, name)
     return timeout * PART_OF_TIMEOUT if value is None else float(_seconds(value, name, DURATIONS_HELP))
 
 
 def arrivals_of(lines: Mapping[str, Any] | None, name: str, seed: int) -> Iterator[float]:
-    """When a job is submitted, in seconds from the start; once at the start where nothing is said.
+    """Yield when a job is submitted, in seconds from the start; without a file once at the start.
 
-    With a file, jobs that it does not name do not come. `{every: 2h, times: 12}` draws the gaps between
-    arrivals (exponential, mean `every`) with a generator of the job's own, so that jobs do not disturb each
-    other.
+    Jobs without a line in the file are not submitted. `{every: 2h, times: 12}` draws the gaps between
+    arrivals (exponential, mean `every`) from a random generator per job, so that jobs do not affect each
+    other. Raises UserError.
     """
     value = 0 if lines is None else line_for(lines, name)
     if value is None:

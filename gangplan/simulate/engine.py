@@ -1,8 +1,8 @@
-"""Events in order of time: runs arrive, are admitted, give way, finish.
+"""The simulation engine: runs arrive, are admitted, are preempted and finish, in order of time.
 
-Between two events the scheduler runs until it finds nothing more to do. What is simplified: a preempted run
-gives its quota back at once (Kueue waits until its pods are gone). When quota comes free, the heads of strict
-queues are looked at first: Kueue tries them all the time, and tells blocked runs a second later
+Between two events the scheduler runs until it finds nothing more to do. As a simplification, a preempted run
+releases its quota at once (Kueue waits until its pods are gone). When quota is released, the heads of strict
+queues are tried first: Kueue tries them all the time, and requeues blocked runs a second later
 (pkg/cache/queue/inadmissible_workloads.go, v0.18.2 and v0.19.2: requeueBatchPeriod).
 """
 
@@ -20,15 +20,15 @@ from gangplan.kueue.pending import Pending
 from gangplan.kueue.state import Asking, Holding, Plan, State, plan_of, shape_of
 from gangplan.records import dataclass
 
-# How often a run may lose its place at one moment. Beyond, runs take each other's place for ever: a real
-# queue does that too, only slower.
+# How often a run may be preempted at one moment. Beyond this, runs preempt each other forever; so they do in
+# a real queue, only more slowly.
 MOST_TURNS = 20
 FINISH, ARRIVE = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened to a run."""
+    """An event of a run; `time` is in seconds."""
 
     time: float
     what: Literal["admitted", "preempted", "finished"]
@@ -39,19 +39,19 @@ class Simulation:
     """A simulation in progress."""
 
     def __init__(self, setup: Setup, runs: Iterable[Workload]) -> None:
-        """Nothing has happened yet. Every run must name a queue of the setup."""
+        """Prepare a simulation. Every run must name a queue of the setup."""
         self.state = State(setup)
         self.pending = [Pending(queue.is_strict) for queue in setup.queues]
         self.events: list[Event] = []
-        self.lost: dict[str, float] = {}  # run -> seconds of work that were done in vain
+        self.lost: dict[str, float] = {}  # run -> seconds of lost work
         self.endless: set[str] = set()
         self._numbers = {queue.name: number for number, queue in enumerate(setup.queues)}
         self._future: list[tuple[float, int, int, Asking | Holding]] = []
         self._admissions = 0
-        self._freed = set[int]()  # queues of runs that gave quota back, of which waiting runs have not heard
+        self._freed = set[int]()  # queues that released quota since blocked runs were last retried
         groups = [group for queue in setup.queues for group in queue.groups]
-        # A search for flavors that was interrupted goes on in the next cycle, so a few without news are no
-        # end.
+        # An interrupted search for flavors continues in the next cycle, so a few cycles without changes are
+        # not the end.
         self._patience = 2 + max((len(group.flavors) for group in groups), default=0)
         self._plans: dict[tuple[int, tuple[object, ...]], Plan] = {}
         for number, run in enumerate(runs):
@@ -65,17 +65,17 @@ class Simulation:
         return Asking(run, queue, number, run.duration, shape, self._plans[queue, shape])
 
     def submit(self, run: Workload, number: int) -> None:
-        """A run comes now; `settle` lets the scheduler look at it."""
+        """Add a run to its queue now; `settle` lets the scheduler try it."""
         asking = self._asking(run, number)
         self.pending[asking.queue].push(asking)
 
     def run(self) -> None:
-        """Until nothing is to come."""
+        """Run all steps until no event is left."""
         while self._future:
             self.step()
 
     def step(self) -> float:
-        """Everything of the next moment at which something happens; that moment."""
+        """Process all events of the next moment and return its time."""
         now = self._future[0][0]
         while self._future and self._future[0][0] == now:
             _, _, _, what = heappop(self._future)
@@ -87,13 +87,13 @@ class Simulation:
         return now
 
     def finish(self, holding: Holding, now: float) -> None:
-        """A run is done."""
+        """Finish a run and release its quota."""
         self.state.release(holding)
         self._freed.add(holding.queue)
         self.events.append(Event(now, "finished", holding.run.name))
 
     def settle(self, now: float) -> None:
-        """Cycles until one changes nothing, or until the same runs only take each other's place."""
+        """Run cycles until nothing changes or the same runs only preempt each other."""
         idle, freed = 0, self._freed
         gone: Counter[str] = Counter()
         while True:
@@ -135,13 +135,13 @@ class Simulation:
         self.events.append(Event(now, "preempted", run.name))
 
     def _retry(self, queue: int) -> None:
-        """Quota came free: whoever waits in the same tree of cohorts is tried again."""
+        """Retry all waiting runs in the same tree of cohorts after quota was released."""
         tree = self.state.tree
         for other in tree.queues_below(tree.root(queue)):
             self.pending[other].retry()
 
     def waiting(self) -> list[Workload]:
-        """The runs that still wait, queue by queue."""
+        """Return the runs that still wait, by queue."""
         return [asking.run for pending in self.pending for asking in pending.all()]
 
 

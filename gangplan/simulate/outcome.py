@@ -1,4 +1,4 @@
-"""What a simulation amounts to: waits, preemptions, utilisation, per team and in all."""
+"""The outcome of a simulation: waits, preemptions and utilisation, per team and in total."""
 
 from __future__ import annotations
 
@@ -14,32 +14,33 @@ BUCKETS = 60
 
 @dataclass(slots=True)
 class Tally:
-    """Some runs: counts, and times in seconds. `first` is the earliest arrival, `last` the latest end."""
+    """Statistics of some runs; times in seconds. `first` is the earliest arrival, `last` the latest end."""
 
     runs: int = 0
     admissions: int = 0
     preemptions: int = 0
     waits: list[float] = field(default_factory=list)  # from arrival to the first admission
-    lost: float = 0.0  # work done in vain
+    lost: float = 0.0  # lost work
     first: float = 0.0
     last: float = 0.0
     unfinished: int = 0
 
     @property
     def makespan(self) -> float:
-        """From the first arrival to the last end."""
+        """The time from the first arrival to the last end."""
         return max(0.0, self.last - self.first)
 
     @property
     def mean_wait(self) -> float:
-        """The mean of the waits of those that were admitted."""
+        """The mean wait of the runs that were admitted."""
         return sum(self.waits) / len(self.waits) if self.waits else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class SimulationOutcome:
-    """A whole simulation. `used` is the mean utilisation of each part of the time, 0 to 1, `mean` of all of
-    it.
+    """The outcome of a simulation.
+
+    `used` is the mean utilisation in each bucket of the time, 0 to 1; `mean` is that of the whole time.
     """
 
     total: Tally
@@ -55,7 +56,7 @@ class SimulationOutcome:
 
 
 def measured_in(setup: Setup) -> tuple[str, int]:
-    """The resource that utilisation is measured in, and all there is of it: GPUs (or the like), else CPU."""
+    """Return the resource in which utilisation is measured, GPUs (or similar), else CPU, and its quota."""
     amounts: dict[str, int] = {}
     for one in (*setup.queues, *setup.cohorts):
         for (_, resource), amount in one.nominal.items():
@@ -70,7 +71,7 @@ def measured_in(setup: Setup) -> tuple[str, int]:
 
 
 def outcome_of(engine: Simulation, runs: Sequence[Workload], resource: str = "") -> SimulationOutcome:
-    """Read a finished simulation."""
+    """Compute the outcome of a finished simulation."""
     chosen, capacity = measured_in(engine.state.setup)
     if resource:
         chosen = resource
@@ -125,7 +126,7 @@ def _sum(tallies: Sequence[Tally]) -> Tally:
 def _utilisation(
     steps: Sequence[tuple[float, int]], total: Tally, capacity: int
 ) -> tuple[tuple[float, ...], float, float]:
-    """The share of the capacity that is in use: per bucket of the makespan, over all of it, and at most."""
+    """Return the utilisation of the capacity: per bucket of the makespan, on average, and at the peak."""
     if not capacity or not total.makespan:
         return (), 0.0, 0.0
     width = total.makespan / BUCKETS

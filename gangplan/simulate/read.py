@@ -1,4 +1,4 @@
-"""Runs as the simulation sees them, from their built objects."""
+"""Reads runs from their built objects for the simulation."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def run_of(
     arrival: float = 0.0,
     team: str = "",
 ) -> Workload | None:
-    """A run as its built objects ask for quota; None where Kueue does not queue it or can never admit it.
+    """Return the workload of a run; None if Kueue does not queue it or can never admit it.
 
-    A strict queue keeps everything behind a run that can never be admitted waiting: that run comes too, and
-    `is_hopeless`.
+    In a strict queue, a run that can never be admitted keeps all later ones waiting. Such a run is returned
+    too, with `is_hopeless`.
     """
     found = job_of(bodies)
     verdict = judge(world, bodies)
@@ -61,10 +61,10 @@ def run_of(
 
 
 def _blocks(world: World, verdict: Verdict) -> bool:
-    """Whether a run that is never admitted stays the head of its queue.
+    """Return whether a run that is never admitted stays the head of its queue.
 
-    In a strict queue every run does that Kueue tried, unless its namespace is not the queue's
-    (pkg/cache/queue/cluster_queue.go RequeueIfNotPresent, v0.15.2 to v0.19.2); an inactive queue tries none.
+    In a strict queue every tried run does, unless the queue does not select its namespace
+    (pkg/cache/queue/cluster_queue.go RequeueIfNotPresent, v0.15.2 to v0.19.2). An inactive queue tries none.
     """
     queue = next(
         (body for body in world.of_kind("ClusterQueue") if body["metadata"]["name"] == verdict.queue), {}
@@ -79,7 +79,7 @@ def _together(count: int, each: Mapping[str, Fraction]) -> dict[str, int]:
 
 
 def _flavors(world: World, spec: Body) -> frozenset[str]:
-    """The flavors whose nodes the pods may go to, as Kueue matches them."""
+    """Return the flavors whose nodes the pods may use, as Kueue matches them."""
     fitting = set()
     for body in world.of_kind("ResourceFlavor"):
         flavor = flavor_of(body)

@@ -1,4 +1,4 @@
-"""What Kueue will do with a run, computed from the built objects alone (docs/admission.md)."""
+"""What Kueue will do with a run, computed only from the built objects (docs/admission.md)."""
 
 from gangplan.validate.kueue.model import Outcome, PodSet, Shortage, Usage, Verdict
 from gangplan.validate.kueue.solver import judge, verdict_of

@@ -1,4 +1,4 @@
-"""Topology annotations of a pod template: what they ask for, and what Kueue's webhooks refuse.
+"""Topology annotations of a pod template: the request they make, and the errors of Kueue's webhooks.
 
 Source: Kueue v0.19.2 pkg/controller/jobframework/{tas,tas_validation}.go.
 """
@@ -28,7 +28,7 @@ MOST_LAYERS = 3
 
 @dataclass(frozen=True, slots=True)
 class TopologyRequest:
-    """What a pod set asks of the topology. `layers` are (level, pods that stay together), widest first."""
+    """The topology request of a pod set. `layers` are (level, pods that stay together), widest first."""
 
     required: str = ""
     preferred: str = ""
@@ -38,11 +38,11 @@ class TopologyRequest:
 
     @property
     def is_explicit(self) -> bool:
-        """Whether anything is asked for."""
+        """Whether anything is requested."""
         return bool(self.required or self.preferred or self.layers) or self.unconstrained is not None
 
     def level(self, levels: Sequence[str]) -> str:
-        """The level that pods are placed at; "" where none is named."""
+        """Return the level at which pods are placed, or "" if none is named."""
         if self.required or self.preferred:
             return self.required or self.preferred
         if self.layers:
@@ -50,13 +50,13 @@ class TopologyRequest:
         return levels[-1] if self.unconstrained else ""
 
     def levels_in(self, levels: Sequence[str]) -> bool:
-        """Whether a topology has every level that is asked for."""
+        """Return whether a topology has every requested level."""
         wanted = [self.level(levels), *(label for label, _ in self.layers)]
         return all(level in levels for level in wanted)
 
 
 def topology_request(annotations: Mapping[str, str], kueue: KueueLine) -> TopologyRequest | None:
-    """The request of a pod template without problems; None where it asks for nothing."""
+    """Parse the request of a valid pod template; return None if it requests nothing."""
     required, preferred = annotations.get(REQUIRED, ""), annotations.get(PREFERRED, "")
     free = None
     if not required and not preferred and UNCONSTRAINED in annotations:
@@ -72,7 +72,7 @@ def topology_request(annotations: Mapping[str, str], kueue: KueueLine) -> Topolo
 
 
 def problems(pods: PodSet, kueue: KueueLine) -> Iterator[str]:
-    """What the webhook refuses of the annotations of a pod set, in its words."""
+    """Yield the webhook's errors about the annotations of a pod set, in its words."""
     notes = pods.annotations
     at = f"job[{pods.name}].annotations"
     if sum(key in notes for key in (REQUIRED, PREFERRED, UNCONSTRAINED)) > 1:
@@ -145,7 +145,10 @@ def _layers(at: str, notes: Mapping[str, str], count: int, kueue: KueueLine) -> 
 
 
 def group_problems(pods: Sequence[PodSet]) -> Iterator[str]:
-    """Groups that are not a pair with one pod on a side; JobSet's webhook refuses them, the search cannot."""
+    """Yield errors about groups that are not two pod sets, one of them with a single pod.
+
+    JobSet's webhook refuses such groups; the topology search does not support them.
+    """
     groups: dict[str, list[PodSet]] = {}
     for one in pods:
         if GROUP in one.annotations:

@@ -1,4 +1,4 @@
-"""What is found for the pod sets of a workload: flavors, reasons, and the one reason of the whole.
+"""The results for the pod sets of a workload: flavors, reasons, and the reason of the whole workload.
 
 Source: Kueue v0.19.2 pkg/scheduler/flavorassigner/{flavorassigner,flavor_assigner_attempts}.go.
 """
@@ -31,7 +31,7 @@ FIT, NO_FIT = Mode.FIT, Mode.NO_FIT
 
 @dataclass(slots=True)
 class Wanted:
-    """A pod set with what quota counts of one pod, and what its node must have: `placed`."""
+    """A pod set with the requests of one pod: `each` for quota, `placed` for its node."""
 
     pods: PodSet
     each: Amounts
@@ -39,7 +39,7 @@ class Wanted:
     placed: Amounts
 
     def total(self, covers_pods: bool) -> Amounts:
-        """What all pods ask for; the pods themselves where the queue counts them."""
+        """Return the requests of all pods, including the pods themselves if the queue counts them."""
         out = {name: amount * self.pods.count for name, amount in self.each.items()}
         if covers_pods:
             out[PODS] = self.pods.count
@@ -48,19 +48,19 @@ class Wanted:
 
 @dataclass(slots=True)
 class PodSetChoice:
-    """What was found for one pod set: resource -> (flavor, fits now), and why not."""
+    """The result for one pod set: resource -> (flavor, mode), and the reasons why it does not fit."""
 
     wanted: Wanted
     flavors: dict[str, tuple[str, Mode]] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
     attempts: dict[str, tuple[Mode, str]] = field(default_factory=dict)  # flavor -> (mode, reason)
-    tried: dict[str, int] = field(default_factory=dict)  # resource -> last flavor tried; -1 where all were
+    tried: dict[str, int] = field(default_factory=dict)  # resource -> last flavor tried; -1 if all were
     error: str = ""
     places: dict[tuple[str, ...], int] = field(default_factory=dict)  # topology domain -> pods
 
     @property
     def mode(self) -> Mode:
-        """The worst of the flavors."""
+        """The worst mode of the flavors."""
         if not self.reasons and not self.error:
             return FIT
         return min((mode for _, mode in self.flavors.values()), default=NO_FIT) if not self.error else NO_FIT
@@ -68,21 +68,21 @@ class PodSetChoice:
 
 @dataclass(slots=True)
 class WorkloadAssignment:
-    """All pod sets so far: what they ask of each flavor, and what does not fit even an empty cluster."""
+    """All pod sets so far: their usage of each flavor, and what does not fit even an empty cluster."""
 
     chosen: list[PodSetChoice] = field(default_factory=list)
     usage: dict[Key, int] = field(default_factory=dict)
     shortages: list[Shortage] = field(default_factory=list)
-    mismatches: dict[str, str] = field(default_factory=dict)  # flavor -> why it does not take the pods
-    is_cut: bool = False  # pod sets after a failed one were not looked at
+    mismatches: dict[str, str] = field(default_factory=dict)  # flavor -> why the pods cannot use it
+    is_cut: bool = False  # pod sets after a failed one were skipped
 
     @property
     def mode(self) -> Mode:
-        """The worst of the pod sets."""
+        """The worst mode of the pod sets."""
         return min((one.mode for one in self.chosen), default=NO_FIT)
 
     def message(self) -> str:
-        """The condition's message."""
+        """Return the condition's message."""
         said = []
         for one in self.chosen:
             if one.error:
@@ -94,18 +94,18 @@ class WorkloadAssignment:
 
 
 def attempt(found: PodSetChoice, flavor: str, mode: Mode, why: str) -> None:
-    """Note a flavor that was tried; the worst of several times counts."""
+    """Record a flavor that was tried, with the worst mode and reason of several tries."""
     known = found.attempts.get(flavor)
     found.attempts[flavor] = (min(known[0], mode), worse(known[1], why)) if known else (mode, why)
 
 
 def worse(one: str, other: str) -> str:
-    """The graver of two reasons."""
+    """Return the more severe of two reasons."""
     return one if SEVERITY[one] >= SEVERITY[other] else other
 
 
 def grouped(wanted: Sequence[Wanted]) -> list[list[tuple[int, Wanted]]]:
-    """Pod sets with one group name go together."""
+    """Group the pod sets by group name, with their indices."""
     groups: dict[str, list[tuple[int, Wanted]]] = {}
     for at, one in enumerate(wanted):
         group = one.topology.group if one.topology else ""
@@ -114,9 +114,9 @@ def grouped(wanted: Sequence[Wanted]) -> list[list[tuple[int, Wanted]]]:
 
 
 def no_fit_reason(queue: StandingQueue, assignment: WorkloadAssignment) -> str:
-    """The one reason of a workload that fits nowhere (resolveNoFitReason, v0.19.2).
+    """Return the reason of a workload that fits nowhere (resolveNoFitReason, v0.19.2).
 
-    Where Kueue comes to none it is `Misconfigured` for an error, else `NoMatchingFlavor`.
+    Where Kueue has none, return `Misconfigured` for an error, else `NoMatchingFlavor`.
     """
     overall = ""
     for one in assignment.chosen:

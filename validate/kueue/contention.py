@@ -1,7 +1,7 @@
-"""Runs that stand in each other's way: who can be thrown out and lose its work, and who holds what up.
+"""Contention of runs: which run can be preempted and lose its work, and which ones block others.
 
-One run alone can be judged where it certainly borrows or ranks last; what needs all runs of a cluster
-starts from `demand_of`, a small summary of each, and ends in `collisions`.
+A run that certainly borrows or has the lowest priority is judged by itself. Checks of all runs of a cluster
+start from `demand_of`, a small summary of each run, and are in `validate/collisions.py`.
 """
 
 from __future__ import annotations
@@ -40,9 +40,7 @@ HELP = "Add checkpoint: {to: CLAIM} and load CHECKPOINT_DIR when the program sta
 
 
 def can_resume(bodies: Sequence[Body]) -> bool:
-    """Whether a run that starts again goes on from a checkpoint: some container is told where, and to do
-    so.
-    """
+    """Return whether a restarted run resumes: a container gets CHECKPOINT_DIR and CHECKPOINT_RESUME=true."""
     for body in bodies:
         for _, template in templates_of(body):
             for container in (template.get("spec") or {}).get("containers") or ():
@@ -53,7 +51,7 @@ def can_resume(bodies: Sequence[Body]) -> bool:
 
 
 def priority_of(world: World, request: RunRequest) -> int:
-    """The priority of a run in its queue: that of its WorkloadPriorityClass, else of its pods' class, else 0.
+    """Return the priority of a run: from its WorkloadPriorityClass, else its pods' PriorityClass, else 0.
 
     Source: Kueue v0.19.2 pkg/util/priority, pkg/controller/jobframework/reconciler.go.
     """
@@ -70,9 +68,7 @@ def priority_of(world: World, request: RunRequest) -> int:
 
 
 def prove_resumable(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
-    """A run without checkpoint that others may throw out: it borrows by itself, or it ranks below all
-    others.
-    """
+    """Report a run without a checkpoint that may be preempted, as it borrows or has the lowest priority."""
     found = job_of(run.bodies)
     if found is None or can_resume(run.bodies):
         return
@@ -84,7 +80,7 @@ def prove_resumable(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]
     if owner:
         yield found[0], _taken_back(verdict, owner)
         return
-    # A team's default is no choice of the run's: what is stated once for all runs is not told at each.
+    # A team's default is not the run's choice, so it is not reported for each run.
     origin = run.unit.job.origins.get("priority")
     above = _above(world, verdict.queue, mine) if origin and origin.layer == "spec" else ""
     if above:
@@ -92,7 +88,7 @@ def prove_resumable(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]
 
 
 def _taken_back(verdict: Verdict, owner: str) -> Problem:
-    """What the run borrows goes back to `owner`."""
+    """Return the problem that `owner` may take back what the run borrows."""
     (flavor, resource), amount = max(verdict.borrowed.items(), key=lambda item: (_is_device(item[0]), item))
     return Problem(
         ("spec", "trainer"),
@@ -105,7 +101,7 @@ def _taken_back(verdict: Verdict, owner: str) -> Problem:
 
 
 def _outranked(above: str) -> Problem:
-    """Runs of its own queue with these priorities go first."""
+    """Return the problem that runs of the same queue with these priorities preempt the run."""
     return Problem(
         ("metadata", "labels", PRIORITY),
         f"runs with priority {above} in the same queue preempt this one, which then starts from scratch:"
@@ -122,13 +118,13 @@ def _preemption(world: World, queue: str) -> PreemptionRules:
 
 
 def _values(world: World) -> list[tuple[int, str]]:
-    """The priorities of runs, lowest first; for `World.once`."""
+    """List the priorities of runs, lowest first; for `World.once`."""
     classes = world.of_kind("WorkloadPriorityClass")
     return sorted((int(body["value"]), body["metadata"]["name"]) for body in classes)
 
 
 def _owner(world: World, verdict: Verdict, mine: int) -> str:
-    """Queues that own what the run borrows and may take it back; "" when there is none."""
+    """Name the queues that own what the run borrows and may take it back; "" without any."""
     if not verdict.borrowed:
         return ""
     values = world.once(_values)
@@ -142,7 +138,7 @@ def _owner(world: World, verdict: Verdict, mine: int) -> str:
 
 
 def _above(world: World, queue: str, mine: int) -> str:
-    """The classes above the lowest one, if the run is of that and its queue preempts by priority."""
+    """List the higher priority classes if the run has the lowest one and its queue preempts by priority."""
     if _preemption(world, queue).within == NEVER:
         return ""
     values = world.once(_values)
@@ -160,11 +156,11 @@ def _is_device(key: Key) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RunDemand:
-    """What one run wants: `count` pods of `each` on nodes of `groups`; its queue, rank and quota.
+    """The demand of a run: `count` pods that request `each` on nodes of `groups`; queue, priority and quota.
 
-    `is_gang`: something starts all its pods together, or none. `usage` is its quota on an idle cluster,
-    `most` the most that its queue can have of the same; `gives_way`: runs of its queue preempt by priority;
-    `borrows`: it takes more than its queue owns even when that is idle.
+    `is_gang`: its pods start all together or not at all. `usage` is its quota on an idle cluster, `most` is
+    the most of the same that its queue can have. `gives_way`: runs of its queue preempt by priority.
+    `borrows`: it uses more than its queue owns even if the queue is idle.
     """
 
     count: int
@@ -180,7 +176,7 @@ class RunDemand:
     most: Mapping[Key, Fraction] | None = None
 
     def __reduce__(self) -> tuple[Callable[..., RunDemand], tuple[Any, ...]]:
-        """Whoever gets the demands of many runs from workers holds equal amounts once."""
+        """Pickle the demand so that a process that receives many demands shares equal amounts."""
         amounts = (None if own is None else tuple(own.items()) for own in (self.each, self.usage, self.most))
         plain = (self.count, self.groups, self.is_gang, self.queue, self.priority)
         return _met_again, (*amounts, *plain, self.resumes, self.gives_way, self.borrows)
@@ -198,12 +194,12 @@ def _amounts(items: _Items) -> Mapping[Any, Fraction]:
 
 
 def demand_of(world: World, bodies: Sequence[Body]) -> RunDemand | None:
-    """The summary of a run; None where there are no pods or it can never run."""
+    """Summarise the demand of a run; return None if it has no pods or can never run."""
     return demand_for(world, request_of(world, bodies), can_resume(bodies))
 
 
 class _Demands:
-    """What was answered, by request, and by pods and place; for `World.once`."""
+    """Cached demands, by request, and by pods and place; for `World.once`."""
 
     def __init__(self, _: World) -> None:
         self.of_runs: Memo[RunDemand | None] = Memo()
@@ -211,13 +207,13 @@ class _Demands:
 
 
 def demand_for(world: World, request: RunRequest, resumes: bool) -> RunDemand | None:
-    """The summary of a run that asks for this; equal requests get one answer, and one object."""
+    """Summarise the demand of a request; equal requests share one object."""
     key = request.key and request.key + bytes([resumes])
     return world.once(_Demands).of_runs.answer(key, lambda: _in_place(world, request, resumes))
 
 
 def _in_place(world: World, request: RunRequest, resumes: bool) -> RunDemand | None:
-    """The same, of another queue of the same kind where one was asked before."""
+    """Summarise the demand, reusing the answer for an equivalent queue."""
     place = place_of(world, request)
     if place is None:
         return summed_up(world, request, resumes)
@@ -228,12 +224,12 @@ def _in_place(world: World, request: RunRequest, resumes: bool) -> RunDemand | N
 
 
 def summed_up(world: World, request: RunRequest, resumes: bool) -> RunDemand | None:
-    """The same without looking at earlier answers."""
+    """Summarise the demand without the cache."""
     verdict = idle_verdict(world, request)
     if request.job is None or verdict.outcome == "never":
         return None
     pods = {one.name: one for one in request.pod_sets()}
-    # What nodes must have, which is not what quota counts where the manager is told to count otherwise.
+    # What nodes must have; quota may count differently if Kueue's manager is configured so.
     plain = verdict.requests if world.manager.counts_as_written else {}
     requests = plain or _requests(world, request)
     if not requests:
@@ -260,7 +256,7 @@ def summed_up(world: World, request: RunRequest, resumes: bool) -> RunDemand | N
 
 
 def _requests(world: World, request: RunRequest) -> Mapping[str, tuple[int, Mapping[str, Fraction]]]:
-    """Pods and what one of them asks for, where there is no Kueue to count it."""
+    """Return the number of pods and the requests of one pod by pod set, without Kueue's settings."""
     standing, job = read(world), request.job or {"metadata": {}}
     ranges = standing.ranges(job["metadata"].get("namespace") or "")
     return {

@@ -1,4 +1,4 @@
-"""How many pods of a shape fit into each topology domain.
+"""Counts of the pods of one shape that fit into each topology domain.
 
 Source: Kueue v0.19.2 pkg/cache/scheduler/tas_flavor_snapshot.go (fillInCounts, fillLeafCounts,
 fillInCountsHelper), scheduling_simulator_default.go, pkg/resources/requests.go (CountInWithLimitingResource).
@@ -19,12 +19,12 @@ from gangplan.validate.kueue.matching import untolerated
 from gangplan.validate.kueue.model import Amounts
 
 ANY = 2**31 - 1
-Taken = dict[tuple[str, ...], Amounts]  # leaf -> what pod sets placed before hold
+Taken = dict[tuple[str, ...], Amounts]  # leaf -> what earlier pod sets use
 
 
 @dataclass(slots=True)
 class PlacedShape:
-    """Pods to place, all alike, and perhaps one leader pod beside them."""
+    """Equal pods to place, optionally with one leader pod."""
 
     spec: Body
     tolerations: tuple[Body, ...]
@@ -34,13 +34,13 @@ class PlacedShape:
 
 @dataclass(slots=True)
 class Excluded:
-    """Why nodes were left out."""
+    """The number of nodes, and the reasons why some were excluded."""
 
     nodes: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
 
     def text(self) -> str:
-        """The end of a message; "" where no node was left out."""
+        """Return the end of a message, or "" if no node was excluded."""
         if not self.reasons:
             return ""
         listed = ", ".join(sorted(f"{reason}: {count}" for reason, count in self.reasons.items()))
@@ -57,17 +57,17 @@ class Slices:
 
 
 def leaf_key(tree: TopologyTree, leaf: TopologyDomain) -> tuple[str, ...]:
-    """What is taken is booked by host name where leaves are nodes: two flavors may share a node."""
+    """Return the key of a leaf in `Taken`: the host name for nodes, since two flavors may share one."""
     return leaf.values[-1:] if tree.is_by_node else leaf.values
 
 
 def with_pod(each: Amounts) -> Amounts:
-    """The requests of one pod, itself counted."""
+    """Add the pod itself to its requests."""
     return {**each, PODS: each.get(PODS, 0) + 1}
 
 
 def fill(tree: TopologyTree, shape: PlacedShape, slices: Slices, taken: Taken) -> Excluded:
-    """Set the counts of every domain."""
+    """Set the counts of every domain and return why nodes were excluded."""
     stats = Excluded(len(tree.leaves))
     verdicts: dict[int, str] = {}
     counts: dict[int, tuple[int, str]] = {}
@@ -88,7 +88,7 @@ def fill(tree: TopologyTree, shape: PlacedShape, slices: Slices, taken: Taken) -
 
 
 def _looks_at(spec: Body) -> set[str]:
-    """Labels (and fields) that the pod's selector and affinity speak of."""
+    """Return the labels and fields that the pod's selector and affinity use."""
     keys = set(spec.get("nodeSelector") or {})
     for term in required_terms(spec) or ():
         for entry in [*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ())]:
@@ -97,7 +97,7 @@ def _looks_at(spec: Body) -> set[str]:
 
 
 def _unfit(leaf: TopologyDomain, shape: PlacedShape) -> str:
-    """Why a node takes none of the pods, or nothing."""
+    """Return why a node takes none of the pods, or ""."""
     group = leaf.group
     taints = (
         [{"key": one.key, "value": one.value, "effect": one.effect} for one in group.taints] if group else []
@@ -123,7 +123,7 @@ def _fill_leaf(
     *,
     shared: bool,
 ) -> None:
-    """Counts of a leaf. Nodes of a group that hold nothing yet are counted once (`shared`)."""
+    """Set the counts of a leaf; with `shared`, unused nodes of one group are counted once."""
     free = leaf.capacity
     if held:
         free = {name: amount - held.get(name, 0) for name, amount in leaf.capacity.items()}
@@ -144,7 +144,7 @@ def _fill_leaf(
 
 
 def count_in(each: Amounts, free: Mapping[str, int]) -> tuple[int, str]:
-    """How often a request fits, and the resource that ends first (the first by name among equals)."""
+    """Return how often a request fits, and the limiting resource (the first by name among equals)."""
     best: tuple[int, str] | None = None
     for name, wanted in each.items():
         count = ANY if wanted == 0 else max(0, min(_quotient(free.get(name, 0), wanted), ANY))
@@ -154,7 +154,7 @@ def count_in(each: Amounts, free: Mapping[str, int]) -> tuple[int, str]:
 
 
 def _quotient(amount: int, divisor: int) -> int:
-    """Division that rounds towards zero, as Go's."""
+    """Divide and round towards zero, as Go does."""
     return amount // divisor if amount >= 0 else -(-amount // divisor)
 
 
@@ -183,12 +183,12 @@ def _gather(domain: TopologyDomain, slices: Slices, level: int, *, needs_leader:
 
 
 def add_taken(tree: TopologyTree, taken: Taken, leaf: TopologyDomain, each: Amounts, pods: int) -> None:
-    """Book pods on a leaf."""
+    """Record pods as placed on a leaf."""
     held = taken.setdefault(leaf_key(tree, leaf), {})
     for name, amount in each.items():
         held[name] = held.get(name, 0) + amount * pods
 
 
 def total(domains: Sequence[TopologyDomain]) -> int:
-    """Pods that fit into several domains."""
+    """Return the number of pods that fit into several domains."""
     return sum(domain.pods for domain in domains)

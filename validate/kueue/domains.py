@@ -1,4 +1,4 @@
-"""Flavors, topologies and nodes: the tree of topology domains of each flavor.
+"""Flavors with topologies and nodes: the tree of topology domains of each flavor.
 
 Source: Kueue v0.19.2 pkg/cache/scheduler/tas_topology_tree.go, tas_nodes_cache.go; v0.15.2 builds the same.
 """
@@ -14,16 +14,16 @@ from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.kueue.model import Amounts
 from gangplan.validate.world import HOSTNAME, NodeGroup
 
-# The kubelet's default (KubeletConfiguration.maxPods, Kubernetes v1.34), where a node group says nothing.
+# The kubelet's default (KubeletConfiguration.maxPods, Kubernetes v1.34), if a node group does not set it.
 MOST_PODS = 110
 
 
 @dataclass(slots=True)
 class TopologyDomain:
-    """A topology domain: its place (values of the levels down to it), what it holds, what fits into it.
+    """A topology domain: its path (values of the levels down to it), its capacity, and how much fits.
 
-    A leaf has `group` (nodes of one shape) and `capacity`. The counts are of the last search: pods and slices
-    that fit, with and without a leader pod beside them, and leaders that fit (0 or 1).
+    A leaf has `group` (nodes of one shape) and `capacity`. The counts are from the last search: pods and
+    slices that fit, with (`_led`) and without a leader pod, and leaders that fit (0 or 1).
     """
 
     values: tuple[str, ...]
@@ -40,7 +40,7 @@ class TopologyDomain:
 
 @dataclass(frozen=True, slots=True)
 class TopologyTree:
-    """The domains of a flavor by level, widest first."""
+    """The topology domains of a flavor by level, widest first."""
 
     topology: str
     levels: tuple[str, ...]
@@ -48,7 +48,7 @@ class TopologyTree:
 
     @property
     def is_by_node(self) -> bool:
-        """Whether the leaves are nodes: only then Kueue looks at taints and labels of nodes."""
+        """Whether the leaves are nodes; only then does Kueue look at taints and labels of nodes."""
         return self.levels[-1] == HOSTNAME
 
     @property
@@ -59,7 +59,7 @@ class TopologyTree:
 
 @dataclass(frozen=True, slots=True)
 class StandingFlavor:
-    """A ResourceFlavor; `topology` is the name that it gives, "" for none."""
+    """A ResourceFlavor; `topology` is the name of its Topology, or ""."""
 
     name: str
     labels: Mapping[str, str]
@@ -69,7 +69,7 @@ class StandingFlavor:
 
 
 def flavor_of(body: Body) -> StandingFlavor:
-    """A ResourceFlavor as the solver reads it."""
+    """Read a ResourceFlavor for the solver."""
     spec = body.get("spec") or {}
     taints, tolerations = tuple(spec.get("nodeTaints") or ()), tuple(spec.get("tolerations") or ())
     return StandingFlavor(
@@ -82,7 +82,7 @@ def flavor_of(body: Body) -> StandingFlavor:
 
 
 class Flavors:
-    """The flavors of a cluster, and the trees of those with a topology, each built when first asked for."""
+    """The flavors of a cluster, and the topology trees of some, built on first use."""
 
     def __init__(
         self, flavors: Sequence[Body], topologies: Sequence[Body], nodes: Sequence[NodeGroup]
@@ -103,11 +103,11 @@ class Flavors:
         return self._flavors[name]
 
     def topology_name(self, name: str) -> str:
-        """The topology that a flavor names; "" where it names none or does not exist."""
+        """Return the topology of a flavor, or "" if it has none or does not exist."""
         return self._flavors[name].topology if name in self._flavors else ""
 
     def tree(self, name: str) -> TopologyTree | None:
-        """The domains of a flavor; None where it has no topology or the topology does not exist."""
+        """Return the domains of a flavor, or None if it has no topology or the topology does not exist."""
         topology = self.topology_name(name)
         levels = self._levels.get(topology)
         if levels is None:
@@ -118,7 +118,7 @@ class Flavors:
 
 
 def node_labels(group: NodeGroup) -> Iterator[dict[str, str]]:
-    """The labels of each node of a group. Domains are counted through (`pool-0`, `pool-1`, ...).
+    """Yield the labels of each node of a group, with numbered domains (`pool-0`, `pool-1`, ...).
 
     A level of unknown size is one domain for the whole group.
     """

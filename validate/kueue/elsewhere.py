@@ -1,4 +1,4 @@
-"""Pods that are planned on one pool and admitted on another: the wrong nodes and the wrong quota are used."""
+"""Checks for pods that are planned on one pool but admitted on another, with the wrong nodes and quota."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _ARE = {"launcher": "the launcher is", "worker": "workers are"}
 
 
 def elsewhere(job: Job, verdict: Verdict) -> Iterator[Problem]:
-    """One warning for the first pod set that Kueue puts on another flavor than that of its planned pool.
+    """Report the first pod set to which Kueue assigns another flavor than that of its planned pool.
 
-    Kueue tries the flavors of a queue in their order and takes the first with room whose node labels the
-    pods do not contradict (pkg/scheduler/flavorassigner, v0.15 to v0.19). Pods of a pool without labels
-    contradict none.
+    Kueue tries the flavors of a queue in order and takes the first one with room whose node labels do not
+    conflict with the pods (pkg/scheduler/flavorassigner, v0.15 to v0.19). Pods of a pool without labels
+    conflict with none.
     """
     for name, of in verdict.assignment.items():
         is_launcher = name == "launcher" and not job.launcher_runs_ranks
@@ -41,5 +41,5 @@ def elsewhere(job: Job, verdict: Verdict) -> Iterator[Problem]:
 
 
 def _is_of(flavor: str, pool: str) -> bool:
-    """Whether a flavor is a pool's: named after it, with a hash where it is placed by topology."""
+    """Return whether a flavor belongs to a pool: named after it, with a hash if it has a topology."""
     return flavor == pool or re.fullmatch(re.escape(pool) + "-[0-9a-f]{6}", flavor) is not None

@@ -1,8 +1,8 @@
-"""The choice of a flavor for every resource of every pod set.
+"""The assignment of a flavor to every resource of every pod set.
 
 Source: Kueue v0.19.2 pkg/scheduler/flavorassigner/{flavorassigner,flavor_assigner_attempts,
-tas_flavorassigner}.go, read beside v0.15.2 and v0.18.2. What a usage snapshot cannot say is who holds the
-quota, so preemption is not simulated: a flavor that does not fit now is one without candidates.
+tas_flavorassigner}.go, compared with v0.15.2 and v0.18.2. A usage snapshot does not show which workloads hold
+the quota, so preemption is not simulated: a flavor that does not fit now has no candidates.
 """
 
 from __future__ import annotations
@@ -39,8 +39,11 @@ from gangplan.validate.kueue.standing import KueueWorld, StandingQueue
 
 @dataclass(slots=True)
 class Assigner:
-    """One workload in one queue. `start` is where the last attempt stopped (pod set -> resource -> index);
-    `only` is the flavor of a variant (ConcurrentAdmission)."""
+    """The flavor assigner of one workload in one queue.
+
+    `start` is where the last attempt stopped (pod set -> resource -> index); `only` is the flavor of a
+    variant (ConcurrentAdmission).
+    """
 
     standing: KueueWorld
     queue: StandingQueue
@@ -50,7 +53,7 @@ class Assigner:
     only: str = ""
 
     def assign(self, wanted: Sequence[Wanted]) -> WorkloadAssignment:
-        """A flavor for everything, or why not; stops at the first group of pod sets without one."""
+        """Assign flavors, or record why not; stop at the first group of pod sets without one."""
         out = WorkloadAssignment()
         covers_pods = self.queue.quotas.group_of(PODS) is not None
         for members in grouped(wanted):
@@ -72,8 +75,8 @@ class Assigner:
             if failed:
                 out.is_cut = True
                 if len(out.chosen) < len(wanted) and out.mode == FIT:
-                    # Zeros of what the queue does not cover: Kueue forgets the other pod sets, and its own
-                    # webhook refuses the admission.
+                    # It requests zero of resources that the queue does not cover: Kueue drops the other pod
+                    # sets, and its own webhook refuses the admission.
                     out.chosen[-1].error = "nothing that it asks for is covered by the ClusterQueue"
                 break
         return out
@@ -121,7 +124,7 @@ class Assigner:
         found: PodSetChoice,
         first: str,
     ) -> tuple[dict[str, tuple[str, Mode]], list[str]]:
-        """Flavors of one resource group in their order, until one will do."""
+        """Try the flavors of one resource group in order until one fits well enough."""
         mine = {name: amount for name, amount in requests.items() if name in group.resources}
         reasons: list[str] = []
         best: dict[str, tuple[str, Mode]] = {}
@@ -159,7 +162,7 @@ class Assigner:
         return best, [] if best_suits[0] == FIT else reasons
 
     def _in_order(self, requests: Amounts) -> list[str]:
-        """The order in which Kueue asks: by hash from 0.19 (slice_requests.go), before at random."""
+        """Sort resources as Kueue assigns them: by hash since 0.19 (slice_requests.go), before at random."""
         return sorted(requests, key=fnv) if self.kueue.orders_by_hash else sorted(requests)
 
     def _begin(self, at: int, resource: str) -> int:
@@ -167,7 +170,7 @@ class Assigner:
         return known[resource] + 1 if resource in known else 0
 
     def _mismatch(self, name: str, members: Iterable[tuple[int, Wanted]], group: ResourceGroup) -> str:
-        """Why the pods cannot go to a flavor; "" where they can."""
+        """Return why the pods cannot use a flavor, or ""."""
         if name not in self.standing.flavors:
             return f"flavor {name} not found"
         flavor = self.standing.flavors[name]
@@ -218,7 +221,10 @@ class Assigner:
         out: WorkloadAssignment,
         shortages: list[Shortage],
     ) -> tuple[dict[str, tuple[str, Mode]], Suits, list[str], str]:
-        """Each resource of a group in one flavor: modes, (worst mode, borrowing), reasons."""
+        """Check each resource of a group in one flavor.
+
+        Return the modes, (worst mode, borrowing), the messages and the worst reason.
+        """
         modes: dict[str, tuple[str, Mode]] = {}
         worst, borrowed, said, why = FIT, 0, [], ""
         quotas, tree = self.queue.quotas, self.tree
@@ -248,7 +254,7 @@ class Assigner:
 
 @lru_cache(maxsize=256)
 def fnv(name: str) -> int:
-    """The 64-bit FNV-1a hash of a text."""
+    """Return the 64-bit FNV-1a hash of a text."""
     value = 0xCBF29CE484222325
     for byte in name.encode():
         value = (value ^ byte) * 0x100000001B3 % 2**64

@@ -1,4 +1,4 @@
-"""The ClusterQueues and Cohorts of a cluster read out of built objects, for `gangplan.kueue`."""
+"""Reads ClusterQueues and Cohorts from built objects for `gangplan.kueue`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from gangplan.validate.world import World
 
 
 def members(bodies: Sequence[Body]) -> list[Member]:
-    """Every queue and cohort among objects that fit their schemas; amounts as written, in billionths."""
+    """Read every queue and cohort among objects that fit their schemas; amounts as written, in billionths."""
     return [_member(body, _written) for body in bodies if body["kind"] in ("ClusterQueue", "Cohort")]
 
 
 def setup_of(world: World) -> Setup:
-    """The queues and cohorts of a cluster as they are built, amounts as Kueue counts them."""
+    """Read the queues and cohorts of a cluster, with amounts as Kueue counts them."""
     bodies = (*world.of_kind("ClusterQueue"), *world.of_kind("Cohort"))
     counted = cache(rounded)  # most teams have the same amounts
     found = [_member(body, counted) for body in bodies]
@@ -35,23 +35,23 @@ def setup_of(world: World) -> Setup:
 
 
 def line_of(world: World) -> KueueLine | None:
-    """What the cluster's Kueue does; None where it has none."""
+    """Return the behaviour of the cluster's version of Kueue, or None without Kueue."""
     return None if world.versions.kueue is None else kueue_line(world.versions.kueue)
 
 
 def apart(found: Iterable[Member]) -> tuple[tuple[ClusterQueue, ...], tuple[Member, ...]]:
-    """The queues, and the cohorts."""
+    """Split members into queues and cohorts."""
     both = list(found)
     queues = tuple(one for one in both if isinstance(one, ClusterQueue))
     return queues, tuple(one for one in both if not isinstance(one, ClusterQueue))
 
 
 def parents_of(found: Iterable[Member]) -> dict[str, str]:
-    """Cohort -> the cohort above it, or ""."""
+    """Map each cohort to its parent, or ""."""
     return {one.name: one.parent for one in apart(found)[1]}
 
 
-# What an amount of a resource, in billionths, is for a reader.
+# Converts an amount of a resource from billionths to the unit of the reader.
 _Counted = Callable[[str, int], int]
 
 

@@ -1,4 +1,4 @@
-"""The nouns of the admission solver: a verdict, a pod set."""
+"""The types of the admission solver: verdict, shortage, pod set."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gangplan.records import dataclass
 from gangplan.validate.apiserver.forms import Body
 
 Outcome = Literal["admit", "queue", "never"]
-# What is in use: ClusterQueue -> flavor -> resource -> cores, bytes or devices.
+# Quota in use: ClusterQueue -> flavor -> resource -> cores, bytes or devices.
 Usage = Mapping[str, Mapping[str, Mapping[str, Fraction]]]
 Amounts = dict[str, int]  # resource -> thousandths of a core, or whole bytes and devices
 
@@ -24,13 +24,13 @@ TOPOLOGY = "TopologyPlacementFailed"
 MISCONFIGURED = "Misconfigured"
 SUSPENDED = "Suspended"
 WAITING = "WaitingForQuota"
-# No condition: there is no Workload, because an API server or webhook refuses it or Kueue cannot make it.
+# Not a condition: no Workload exists because an API server or webhook refuses it or Kueue cannot create it.
 NO_WORKLOAD = "NoWorkload"
 
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """Too much of one resource: what all pod sets so far ask of a flavor, and the most the queue can get."""
+    """A resource that is short: the requests of all pod sets so far, and the most that the queue can get."""
 
     podset: str
     resource: str
@@ -41,16 +41,16 @@ class Shortage:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What Kueue says of a run.
+    """Kueue's verdict about a run.
 
-    `reason` and `message` are those of the Workload's condition QuotaReserved (reason "" when it is admitted;
-    `NoWorkload` with the words of the API server where no Workload comes to be). `assignment` is pod set ->
-    resource -> flavor; `requests` is pod set -> (pods, amounts of one pod in cores, bytes and devices);
-    `queue` is the ClusterQueue; `borrowed` is (flavor, resource) -> what is beyond the queue's own quota.
-    `placement` is pod set -> topology domain (values of its levels, widest first) -> pods.
-    Kueue tries the flavors that are left after each failure, so its condition tells of the last attempt;
-    `cause` and `cause_message` are of the attempt that came furthest, and so are `failed` (the pod set),
-    `shortages` and `mismatches` (flavor -> why it does not take the pods).
+    `reason` and `message` are those of the Workload's condition QuotaReserved (reason "" if it is admitted;
+    `NoWorkload` with the API server's message if no Workload is created). `assignment` is pod set -> resource
+    -> flavor; `requests` is pod set -> (pods, amounts of one pod in cores, bytes and devices); `queue` is the
+    ClusterQueue; `borrowed` is (flavor, resource) -> the amount beyond the queue's own quota. `placement` is
+    pod set -> topology domain (values of its levels, widest first) -> pods. Kueue tries the remaining flavors
+    after each failure, so its condition describes the last attempt; `cause` and `cause_message` describe the
+    attempt that got furthest, and so do `failed` (the pod set), `shortages` and `mismatches` (flavor -> why
+    the pods cannot use it).
     """
 
     outcome: Outcome
@@ -66,11 +66,11 @@ class Verdict:
     shortages: tuple[Shortage, ...] = ()
     mismatches: Mapping[str, str] = field(default_factory=dict)
     failed: str = ""
-    about: str = ""  # kind of the object that is to blame, where it is not the run
+    about: str = ""  # kind of the object that is the cause, if it is not the run
 
     @property
     def usage(self) -> dict[Key, Fraction]:
-        """What it takes of each flavor and resource: cores, bytes, devices, and pods where they count."""
+        """Its usage of each flavor and resource: cores, bytes, devices, and pods if they count."""
         total: dict[Key, Fraction] = {}
         for podset, flavors in self.assignment.items():
             count, each = self.requests[podset]
@@ -81,7 +81,7 @@ class Verdict:
 
 
 def left_over(verdict: Verdict) -> dict[str, int]:
-    """Pods of each pod set that Kueue admits without a place in the topology: what no whole slice holds."""
+    """Return the pods per pod set that Kueue admits but does not place, as they do not fill a slice."""
     found = {}
     for name, places in verdict.placement.items():
         rest = verdict.requests[name][0] - sum(places.values())
@@ -92,7 +92,7 @@ def left_over(verdict: Verdict) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class PodSet:
-    """Pods of one shape: how many, their pod template, and the index of the object that it stands in."""
+    """Equal pods: their number, their pod template, and the index of the object with the template."""
 
     name: str
     count: int
@@ -116,7 +116,7 @@ class NeverError(Exception):
     """The run can never be admitted."""
 
     def __init__(self, reason: str, message: str, about: str = "", detail: str = "") -> None:
-        """`about` is the kind of the object to blame, `detail` what Kueue says elsewhere."""
+        """`about` is the kind of the object that is the cause, `detail` is what Kueue reports elsewhere."""
         super().__init__(message)
         self.detail = detail
         self.reason = reason

@@ -1,9 +1,9 @@
-"""Where a run queues, without names: teams with equal shares differ in nothing else that decides about a run.
+"""Queues without their names, so that runs in equivalent queues share one verdict.
 
-Most runs ask for what other runs ask for, but each team has a namespace and a queue of its own. What Kueue
-answers in an active queue that takes the run is a function of the pod sets and of what a `Place` has as its
-`kind`: bounds of the namespace, quotas, limits and rules of the queue, its place in the tree of cohorts.
-Where anything of the namespace or the queue is amiss there is no `Place`: each run is answered by itself.
+Most runs request the same as others, but each team has its own namespace and queue. In an active queue that
+takes the run, Kueue's verdict depends only on the pod sets and the `kind` of the `Place`: the bounds of the
+namespace, the quotas, limits and rules of the queue, and its position in the tree of cohorts. If anything is
+wrong with the namespace or the queue there is no `Place`, and each run is judged by itself.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from gangplan.validate.world import World
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An active queue that takes a run, and everything but names that its answer depends on."""
+    """An active queue that takes a run; `kind` is equal for queues with equal verdicts."""
 
     queue: str
     kind: bytes
 
 
 class _Places:
-    """The places of a world; for `World.once`."""
+    """The cached places of a world; for `World.once`."""
 
     def __init__(self, _: World) -> None:
         self.of_jobs: Memo[Place | None] = Memo()
@@ -39,7 +39,7 @@ class _Places:
 
 
 def place_of(world: World, request: RunRequest) -> Place | None:
-    """The place of a run; None where something of it is amiss, or cannot be told."""
+    """Return the place of a run, or None if its queue or namespace is invalid or the request has no key."""
     job, kueue = request.job, line_of(world)
     if job is None or kueue is None or request.pods_key is None:
         return None
@@ -69,10 +69,10 @@ def _place(world: World, job: Body, kueue: KueueLine) -> Place | None:
 
 
 def _kind(standing: KueueWorld, queue: StandingQueue) -> bytes | None:
-    """All of a queue but its name.
+    """Return a key of everything about a queue except its name.
 
-    On an idle cluster other members of its tree count by their quotas alone, which are in the numbers of the
-    cohorts above; queues below the same cohort have these in common.
+    On an idle cluster only the quotas of other members of its tree matter. They are included in the numbers
+    of the cohorts above, which queues of the same cohort share.
     """
     tree, own = standing.idle, queue.quotas
     at = tree.numbers[queue.name]

@@ -1,4 +1,4 @@
-"""Topology placement of all pod sets of a workload, once every resource has its flavor.
+"""Topology placement of all pod sets of a workload after flavors were assigned.
 
 Source: Kueue v0.19.2 tas_flavorassigner.go (WorkloadsTopologyRequests, podSetTopologyRequest, onlyTASFlavor),
 clusterqueue_snapshot.go (FindTopologyAssignmentsForWorkload).
@@ -21,7 +21,7 @@ from gangplan.validate.kueue.topology import MissingError, TopologySearch, place
 def place_all(
     standing: KueueWorld, queue: StandingQueue, kueue: KueueLine, assignment: WorkloadAssignment
 ) -> None:
-    """Place every pod set that topology matters to; what does not fit is noted in the assignment."""
+    """Place every pod set that needs topology placement; record what does not fit in the assignment."""
     by_flavor: dict[str, list[PodSetChoice]] = {}
     for one in assignment.chosen:
         if one.wanted.pods.count and (_explicit(one) or queue.is_topology_only):
@@ -35,16 +35,16 @@ def place_all(
         tree = standing.flavors.tree(flavor)
         if tree is None:
             continue
-        # Two flavors may share nodes: what one takes, the other does not have.
+        # Two flavors may share nodes, so both book their pods in one place.
         taken = shared if tree.is_by_node and kueue.shares_nodes else {}
         tolerations = standing.flavors[flavor].tolerations
         for members in _groups(by_flavor[flavor]):
             if not _place_group(tree, members, tolerations, taken, flavor):
-                return  # Kueue tells of one failure
+                return  # Kueue reports only one failure
     for one in assignment.chosen:
         if one.places and not one.wanted.placed:
-            # Placed, and refused when the place is looked at once more: of nothing, none fits (`CountIn` in
-            # pkg/resources, `Fits` in tas_flavor_snapshot.go, v0.15.2 to v0.19.2).
+            # Kueue places it and then refuses the place on its second look, as `CountIn` returns 0 for no
+            # requests (pkg/resources; `Fits` in tas_flavor_snapshot.go, v0.15.2 to v0.19.2).
             one.error = "it asks for no resource, and no domain of a topology has room for such pods"
 
 
@@ -53,7 +53,7 @@ def _explicit(one: PodSetChoice) -> bool:
 
 
 def _only_flavor(standing: KueueWorld, queue: StandingQueue, kueue: KueueLine, one: PodSetChoice) -> str:
-    """The one flavor with topology that the pod set got; an error is noted where that is not one."""
+    """Return the only flavor with a topology that a pod set got; otherwise record an error and return ""."""
     has = standing.flavors.topology_name
     names = [flavor for group in queue.quotas.groups for flavor in group.flavors]
     if not any(has(name) for name in names):
@@ -93,7 +93,7 @@ def _place_group(
     taken: Taken,
     flavor: str,
 ) -> bool:
-    """A pod set, or a leader pod with its workers (the bigger one): whether they fit."""
+    """Place a pod set, or a leader pod with its workers (the larger pod set), and return whether they fit."""
     workers, leader = members[0], None
     if len(members) > 1:
         leader = members[1]
@@ -150,7 +150,7 @@ def _search(tree: TopologyTree, one: PodSetChoice, has_leader: bool) -> Topology
 
 
 def _inner(tree: TopologyTree, layers: Sequence[tuple[str, int]], level: int) -> dict[int, int]:
-    """Sizes of smaller slices by level (buildSliceSizeAtLevel)."""
+    """Return the sizes of smaller slices by level (buildSliceSizeAtLevel)."""
     sizes: dict[int, int] = {}
     previous = layers[0][1] if layers else 1
     for label, size in layers[1:]:

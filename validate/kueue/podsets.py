@@ -1,4 +1,4 @@
-"""The pod sets of a run: its pods, as Kueue counts them with its own copy of Trainer."""
+"""The pod sets of a run, as Kueue counts its pods with its own copy of Trainer."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from gangplan.validate.world import World
 
 
 def pod_sets(bodies: Sequence[Body], world: World) -> list[PodSet]:
-    """The pod sets of the run among `bodies`, in the order of Kueue's Workload.
+    """Return the pod sets of the run among `bodies`, in the order of Kueue's Workload.
 
-    Raises `NeverError` where the runtime does not exist (then the TrainJob itself is refused).
+    Raises `NeverError` if the runtime does not exist (then the TrainJob itself is refused).
     """
     return sets_of(expanded(bodies, world))
 
 
 def expanded(bodies: Sequence[Body], world: World) -> list[ExpandedPods]:
-    """The pods of the run. Raises `NeverError` where the runtime does not exist."""
+    """Expand the run into pods. Raises `NeverError` if the runtime does not exist."""
     try:
         return expand(world, bodies)
     except MissingRuntimeError as missing:
@@ -27,12 +27,12 @@ def expanded(bodies: Sequence[Body], world: World) -> list[ExpandedPods]:
 
 
 def sets_of(pods: Iterable[ExpandedPods]) -> list[PodSet]:
-    """Pods as Kueue counts them."""
+    """Convert expanded pods into Kueue's pod sets."""
     return [PodSet(one.name.lower(), one.queued, one.template, one.index) for one in pods]
 
 
 def with_replicas(job: Body, workers: int) -> Body:
-    """An MPIJob with another number of workers, the launcher counted where it is one of them."""
+    """Return an MPIJob with another number of workers, including the launcher if it is one."""
     specs = job["spec"]["mpiReplicaSpecs"]
     if not specs.get("Worker"):
         return job

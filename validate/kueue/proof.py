@@ -1,4 +1,4 @@
-"""The proof: a run that Kueue would never admit is an error at the field of the spec that is to blame."""
+"""The proof of admission: reports a run that Kueue would never admit at the field that causes it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from gangplan.validate.world import BuiltRun, World, asked_by
 
 
 def admission(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
-    """A run that is never admitted, or that passes by the queue of a cluster that has Kueue."""
+    """Report a run that is never admitted, or that bypasses the queues of a cluster with Kueue."""
     found = job_of(run.bodies)
     if found is None or line_of(world) is None:
         return
@@ -54,11 +54,11 @@ def admission(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
         return
     if _is_told(world, verdict):
         return
-    # A resource that no flavor of the queue has is short of nothing that could be counted.
+    # No shortage can be counted for a resource that no flavor of the queue has.
     if verdict.cause not in (EXCEEDS, NO_MATCHING_FLAVOR, TOPOLOGY) or (
         verdict.cause == EXCEEDS and not verdict.shortages
     ):
-        from gangplan.validate.kueue.refused import refused  # few runs are
+        from gangplan.validate.kueue.refused import refused  # few runs are refused
 
         yield refused(world, run, found[0], verdict)
         return
@@ -81,7 +81,7 @@ def admission(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
 
 
 def _sliced(world: World, run: BuiltRun, name: str, count: int, rest: int) -> Problem:
-    """Pods beyond the last whole slice: Kueue admits the run and never lets them go to a node."""
+    """Return the problem of pods beyond the last whole slice: Kueue admits them but never ungates them."""
     one = next(each for each in pod_sets(run.bodies, world) if each.name == name)
     size = int(one.annotations.get(SIZE) or 0)
     slices = f"slices of {size} pods ({SIZE})" if size else "slices"
@@ -104,7 +104,7 @@ def _unqueued(world: World, job: Body) -> Problem:
 
 
 def _is_told(world: World, verdict: Verdict) -> bool:
-    """Whether the queue, or what it refers to, has a finding of its own: then its runs do not repeat it."""
+    """Return whether the queue or an object it refers to has its own finding, which runs do not repeat."""
     if verdict.about != "ClusterQueue" or not verdict.queue:
         return False
     standing = read(world)
@@ -116,14 +116,14 @@ def _is_told(world: World, verdict: Verdict) -> bool:
 
 
 def _index(world: World) -> queues.Index:
-    """For `World.once`."""
+    """Build the index; for `World.once`."""
     return queues.Index(world.standing, world.manager.external_checks)
 
 
 def aimed(world: World, bodies: Sequence[Body], verdict: Verdict) -> Verdict:
-    """The verdict as far as it is about the flavors that the pods name by a label, where they name one.
+    """Restrict a verdict to the flavors that the pods select by a label, if they select any.
 
-    A flavor without labels takes any pod as far as Kueue sees, and has nothing to do with what was meant.
+    Kueue assigns a flavor without labels to any pod, but such a flavor was not meant.
     """
     pods = next((one for one in pod_sets(bodies, world) if one.name == verdict.failed), None)
     selector = (pods.spec.get("nodeSelector") or {}) if pods else {}
@@ -141,7 +141,7 @@ def aimed(world: World, bodies: Sequence[Body], verdict: Verdict) -> Verdict:
 
 
 def _sentence(world: World, run: BuiltRun, verdict: Verdict) -> str:
-    """What is wrong, in the words of the founding documents where it is about quota."""
+    """Return the message; about quota it uses the wording of the founding documents."""
     if verdict.cause == TOPOLOGY:
         return "No place in the cluster's topology is large enough."
     if verdict.cause == NO_MATCHING_FLAVOR:
@@ -164,7 +164,7 @@ def _sentence(world: World, run: BuiltRun, verdict: Verdict) -> str:
 
 
 def _quote(verdict: Verdict) -> str:
-    """Kueue's own words: of the flavor and resource that the message is about, where that is one of many."""
+    """Quote Kueue's message, only the part about the flavor and resource in question if there are several."""
     words = verdict.cause_message.rstrip(".")
     if not verdict.shortages:
         return words
@@ -178,9 +178,9 @@ def _quote(verdict: Verdict) -> str:
 
 
 def _where(world: World, run: BuiltRun, verdict: Verdict, short: Shortage) -> str:
-    """Which pool the quota is of, and what others that workers fit would give: empty where there is none.
+    """Name the pool of the quota and what other pools for workers provide; empty without others.
 
-    Kueue takes all resources of a pod set from one flavor, so quotas of two pools never add up for one run.
+    Kueue takes all resources of a pod set from one flavor, so a run cannot combine the quotas of two pools.
     """
     standing = read(world)
     others = {
@@ -204,18 +204,18 @@ def _where(world: World, run: BuiltRun, verdict: Verdict, short: Shortage) -> st
 
 
 def pool_name(flavor: str) -> str:
-    """The pool of a flavor: one with a topology carries a hash behind the pool's name."""
+    """Return the pool of a flavor; a flavor with a topology has a hash after the pool's name."""
     return re.sub(r"-[0-9a-f]{6}$", "", flavor)
 
 
 def is_gpu(resource: str) -> bool:
-    """Whether a resource is GPUs, or slices of one."""
+    """Return whether a resource is GPUs or slices of a GPU."""
     name = resource.partition("/")[2]
     return name == "gpu" or name.startswith(("mig-", "gpu."))
 
 
 def _worst(shortages: Sequence[Shortage]) -> Shortage:
-    """GPUs before cores before memory, in the flavor that has the most of it."""
+    """Return the worst shortage: GPUs before cores before memory, in the flavor that has most of it."""
 
     def rank(one: Shortage) -> tuple[int, Fraction]:
         order = 0 if is_gpu(one.resource) else 1 if one.resource == CPU else 2
@@ -225,7 +225,7 @@ def _worst(shortages: Sequence[Shortage]) -> Shortage:
 
 
 def _most_workers(world: World, run: BuiltRun, verdict: Verdict) -> tuple[str, int]:
-    """The field to blame and the largest number of workers that is admitted; 0 where there is none."""
+    """Return the field that is the cause and the largest number of workers that is admitted, or 0."""
     low, high = 0, run.unit.layout.workers
     while high - low > 1:
         middle = (low + high) // 2
@@ -242,7 +242,7 @@ def _most_workers(world: World, run: BuiltRun, verdict: Verdict) -> tuple[str, i
 
 
 def with_workers(bodies: Sequence[Body], workers: int) -> list[Body]:
-    """The run with another number of workers."""
+    """Return the run with another number of workers."""
     return [_RESIZED[body["kind"]](body, workers) if body["kind"] in _RESIZED else body for body in bodies]
 
 
@@ -280,6 +280,6 @@ def _smallest_change(world: World, run: BuiltRun, verdict: Verdict, most: int) -
 
 
 def _count_at(job: Body) -> tuple[str, ...]:
-    """Where the number of workers stands."""
+    """Return the path of the number of workers."""
     made = BY_KIND.get(job["kind"])
     return made.workers if made else ("spec",)

@@ -1,6 +1,6 @@
-"""ClusterQueues, flavors, cohorts and LocalQueues: what Kueue refuses, and what it accepts and never admits.
+"""Checks of ClusterQueues, flavors, cohorts and LocalQueues that Kueue refuses or that never admit a run.
 
-The generator makes none of these mistakes; a patch of the cluster's overlay can.
+The generator makes none of these mistakes, but a patch of the cluster's overlay can.
 """
 
 from __future__ import annotations
@@ -15,24 +15,27 @@ from gangplan.validate.problems import Problem
 
 
 def alone(body: Body) -> Found:
-    """What is wrong with a ClusterQueue, Cohort or ResourceFlavor whatever else is on the cluster."""
+    """Check a ClusterQueue, Cohort or ResourceFlavor without the other objects of the cluster."""
     if body["kind"] in ("ClusterQueue", "Cohort"):
         yield from _groups(body)
     if body["kind"] == "ClusterQueue":
         yield from _selector(body)
     if body["kind"] == "ResourceFlavor":
         if not body.get("spec"):
-            # Applied over a spec with fields it becomes null, which the API server refuses (seen with v0.19.2).
+            # Applied over a spec with fields it becomes null, which the API server refuses (seen with
+            # v0.19.2).
             yield _said(("spec",), "Kueue refuses an empty spec; name a label of the nodes")
         yield from _taints(body)
 
 
 class Index:
-    """Everything on a cluster, by kind and name; namespaced objects by kind, namespace and name too."""
+    """The objects of a cluster by kind and name, and the ClusterQueues of each namespace."""
 
     def __init__(self, bodies: Sequence[Body], external: Collection[str] = ()) -> None:
-        """Read the objects once: a cluster of five hundred teams has thousands. `external` are admission
-        checks that somebody else creates."""
+        """Read the objects once, as a cluster of five hundred teams has thousands.
+
+        `external` are admission checks that are created outside gangplan.
+        """
         self.external = external
         self.kinds: dict[str, dict[str, Body]] = {}
         self.queues_of: dict[str, set[str]] = {}
@@ -45,12 +48,12 @@ class Index:
         self.parents = parents_of(self.members)
 
     def names(self, kind: str) -> dict[str, Body]:
-        """The cluster-scoped objects of a kind by name."""
+        """Return the cluster-scoped objects of a kind by name."""
         return self.kinds.get(kind, {})
 
 
 def problems(body: Body, others: Index) -> list[Problem]:
-    """Where one object of the platform or a team does not meet the others; `others` is all on the cluster."""
+    """Check an object of the platform or a team against all objects of the cluster (`others`)."""
     kind = body["kind"]
     if kind == "ClusterQueue":
         return [*_references(body, others), *_labels(body, others)]
@@ -66,7 +69,7 @@ def problems(body: Body, others: Index) -> list[Problem]:
 
 
 def _groups(body: Body) -> Found:
-    """Webhook rules of resource groups (clusterqueue_webhook.go, Kueue v0.19.2)."""
+    """Check resource groups by the webhook's rules (clusterqueue_webhook.go, Kueue v0.19.2)."""
     resources: set[str] = set()
     flavors: set[str] = set()
     for index, group in enumerate((body.get("spec") or {}).get("resourceGroups") or ()):
@@ -144,7 +147,7 @@ def _selector(body: Body) -> Found:
 
 
 def _labels(body: Body, others: Index) -> Found:
-    """Flavors of two groups with one label key and two values: pods get either, at random."""
+    """Check for one label key with two values in flavors of two groups: pods get either, at random."""
     known = others.names("ResourceFlavor")
     seen: dict[tuple[str, int], str] = {}
     for index, group in enumerate(body["spec"].get("resourceGroups") or ()):

@@ -1,4 +1,4 @@
-"""What never becomes a Workload that Kueue could admit: refused jobs, and queues that take nothing.
+"""Refusals before admission: jobs that never become a Workload, and queues that admit nothing.
 
 Sources: Kueue v0.19.2 pkg/controller/jobframework/{validation,reconciler,defaults}.go,
 pkg/webhooks/workload_webhook.go, pkg/controller/core/workload_controller.go (getQueueBlocker),
@@ -31,7 +31,7 @@ HINT = (
 
 
 def queue_name(job: Body, standing: KueueWorld) -> str:
-    """The LocalQueue of a job: of its label, else `default` where the namespace has one; "" for none."""
+    """Return the LocalQueue of a job: from its label, else `default` if the namespace has one, else ""."""
     labels = job["metadata"].get("labels") or {}
     if QUEUE in labels:
         return str(labels[QUEUE])
@@ -40,7 +40,7 @@ def queue_name(job: Body, standing: KueueWorld) -> str:
 
 
 def check_job(job: Body, pods: Sequence[PodSet], standing: KueueWorld, kueue: KueueLine) -> None:
-    """Raise `NeverError` for what the webhooks refuse, and for what Kueue cannot make a Workload of."""
+    """Raise `NeverError` if the webhooks refuse the job or Kueue cannot create its Workload."""
     namespace = job["metadata"].get("namespace") or ""
     labels = job["metadata"].get("labels") or {}
     said = [*_label_problems(labels), *_elastic(job, kueue)]
@@ -58,7 +58,7 @@ def check_job(job: Body, pods: Sequence[PodSet], standing: KueueWorld, kueue: Ku
 
 
 def is_amiss(job: Body, standing: KueueWorld, kueue: KueueLine) -> bool:
-    """Whether `check_job` refuses the job whatever its pods are."""
+    """Return whether `check_job` refuses the job regardless of its pods."""
     namespace, labels = job["metadata"].get("namespace") or "", job["metadata"].get("labels") or {}
     name = labels.get(PRIORITY)
     return (
@@ -136,7 +136,7 @@ def _check_priority(labels: Body, pods: Sequence[PodSet], standing: KueueWorld) 
 
 
 def _object_quota(standing: KueueWorld, namespace: str) -> Iterable[str]:
-    """A ResourceQuota that leaves room for no Workload at all (its dry run is refused as well)."""
+    """Yield the error of a ResourceQuota that allows no Workload at all (its dry run is refused as well)."""
     key = "count/workloads.kueue.x-k8s.io"
     for body in standing.within("ResourceQuota", namespace):
         hard = body["spec"].get("hard") or {}
@@ -146,7 +146,7 @@ def _object_quota(standing: KueueWorld, namespace: str) -> Iterable[str]:
 
 
 def queue_of(job: Body, local: str, standing: KueueWorld) -> StandingQueue:
-    """The ClusterQueue behind a LocalQueue, active or not. Raises `NeverError` where there is none."""
+    """Return the ClusterQueue of a LocalQueue, active or not. Raises `NeverError` if it does not exist."""
     namespace = job["metadata"].get("namespace") or ""
     body = standing.find("LocalQueue", local, namespace)
     if body is None:
@@ -162,7 +162,7 @@ def queue_of(job: Body, local: str, standing: KueueWorld) -> StandingQueue:
 
 
 def check_namespace(job: Body, queue: StandingQueue, standing: KueueWorld, kueue: KueueLine) -> None:
-    """Raise `NeverError` where the queue does not take runs of the namespace."""
+    """Raise `NeverError` if the queue does not take runs of the namespace."""
     name = job["metadata"].get("namespace") or ""
     body = standing.find("Namespace", name)
     given = (body["metadata"].get("labels") or {}) if body else {}

@@ -1,4 +1,4 @@
-"""A run that Kueue refuses before it looks at quota, as a problem: what is to blame, and what helps."""
+"""Problems of runs that Kueue refuses before it looks at quota, with the cause and a fix."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gangplan.validate.kueue.standing import read
 from gangplan.validate.problems import Problem
 from gangplan.validate.world import BuiltRun, World, templates_of
 
-# The object that is to blame -> the field of the spec, and the place in the TrainJob, that name it.
+# The object that is the cause -> the field of the spec and the path in the TrainJob that name it.
 BLAMED: dict[str, tuple[str, tuple[str | int, ...]]] = {
     "LocalQueue": ("queue", ("metadata", "labels", QUEUE)),
     "ClusterQueue": ("queue", ("metadata", "labels", QUEUE)),
@@ -24,7 +24,7 @@ _CONTAINERS = ("initContainers", "containers")
 
 
 def refused(world: World, run: BuiltRun, index: int, verdict: Verdict) -> tuple[int, Problem]:
-    """The refusal of a run whose TrainJob or MPIJob is at an index."""
+    """Return the problem of a refused run whose TrainJob or MPIJob is at `index`."""
     field, path = BLAMED.get(verdict.about, (_named(world, run, verdict.cause_message), ()))
     why, help = verdict.cause_message, _help_of(verdict)
     if verdict.cause == MISCONFIGURED and not verdict.about and (found := _out_of_range(world, run)):
@@ -35,7 +35,7 @@ def refused(world: World, run: BuiltRun, index: int, verdict: Verdict) -> tuple[
 
 
 def _out_of_range(world: World, run: BuiltRun) -> tuple[Body, str, str] | None:
-    """The first container that a LimitRange spoils: what the two say, and what to write."""
+    """Return the first container that breaks a LimitRange, with what is wrong and how to fix it."""
     containers = [
         one
         for pods in pod_sets(run.bodies, world)
@@ -52,7 +52,7 @@ def _out_of_range(world: World, run: BuiltRun) -> tuple[Body, str, str] | None:
 
 
 def _ranges(world: World, namespace: str) -> list[tuple[str, Body]]:
-    """What each LimitRange of a namespace says of containers: of their defaults the first of a resource."""
+    """Return the container items of a namespace's LimitRanges, with only the first default per resource."""
     bodies = sorted(read(world).within("LimitRange", namespace), key=lambda one: str(one["metadata"]["name"]))
     found: list[tuple[str, Body]] = []
     for body in bodies:
@@ -65,7 +65,7 @@ def _ranges(world: World, namespace: str) -> list[tuple[str, Body]]:
 
 
 def _without_limit(container: Body, name: str, item: Body) -> tuple[str, str] | None:
-    """A request above the limit that the container gets because it states none."""
+    """Check for a request above the default limit of a container that states no limit."""
     resources = container.get("resources") or {}
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     short = {
@@ -87,7 +87,7 @@ def _without_limit(container: Body, name: str, item: Body) -> tuple[str, str] | 
 
 
 def _beyond(container: Body, name: str, item: Body) -> tuple[str, str] | None:
-    """A request or limit that is larger or smaller than the LimitRange allows."""
+    """Check for a request or limit beyond the bounds of a LimitRange."""
     for field, values in (container.get("resources") or {}).items():
         for resource, value in values.items() if field in ("requests", "limits") else ():
             for bound, words, sign in (("max", "at most", 1), ("min", "at least", -1)):
@@ -100,7 +100,7 @@ def _beyond(container: Body, name: str, item: Body) -> tuple[str, str] | None:
 
 
 def _place_of(run: BuiltRun, container: Body) -> tuple[int, Path] | None:
-    """Where a container stands in the run's objects; None where its resources are put there by Trainer."""
+    """Return the place of a container's resources in the run's objects; None if Trainer sets them."""
     for index, body in enumerate(run.bodies):
         for at, template in templates_of(body):
             for kind in _CONTAINERS:
@@ -111,7 +111,7 @@ def _place_of(run: BuiltRun, container: Body) -> tuple[int, Path] | None:
 
 
 def _named(world: World, run: BuiltRun, message: str) -> str:
-    """The field of the spec behind the pods and the resource that Kueue's message names; empty for none."""
+    """Return the field of the spec for the pods and resource in Kueue's message, or ""."""
     match = re.search(r'podSets\[([0-9]+)\].*\["?(cpu|memory)"?\]', message)
     sets = pod_sets(run.bodies, world)
     if match is None or int(match[1]) >= len(sets):

@@ -1,7 +1,7 @@
-"""What Kueue and kube-scheduler read of a run, and nothing else: runs that ask for the same get one answer.
+"""The part of a run that Kueue and kube-scheduler read, so that runs with equal requests share one verdict.
 
-Images, commands, variables and names decide neither quota nor nodes, and they are what most runs differ in.
-The solvers get a `RunRequest`, in which they are not there, so that what they answer cannot depend on them.
+Images, commands, variables and names affect neither quota nor nodes, but most runs differ only in them. The
+solvers get a `RunRequest`, which leaves them out, so that a verdict cannot depend on them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LABELS = (
 ANNOTATIONS = ("kueue.x-k8s.io/elastic-job",)
 # The annotations of pods that Kueue reads, and those by which GKE adds a container (scheduler/pods.py).
 OF_PODS = ("kueue.x-k8s.io/", "gke-gcsfuse/")
-# Fields of a pod. Of its affinity and spread constraints only what is required keeps it from a node.
+# Fields of a pod. Only required affinity and spread constraints keep it from a node.
 POD = (
     *("nodeSelector", "tolerations", "overhead", "resources", "runtimeClassName", "priorityClassName"),
     *("schedulerName", "hostNetwork"),
@@ -37,12 +37,13 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """The job that Kueue queues and its pod sets, as far as they are read; `job` is None where there is none.
+    """The job that Kueue queues and its pod sets, reduced to what solvers read; without a job, `job` is None.
 
     `waits` is (stage, phase) of each pod set by `dependsOn` (see `PodShape`); `is_gang`: the runtime has a
     policy that starts all pods together; `refused` is why there are no pod sets (fields of a `NeverError`).
-    `names_matter`: pods have constraints on other pods, which look at labels with the run's name.
-    `key` is equal where all of this is, `pods_key` where all but the job is; None where it cannot be told.
+    `names_matter`: pods have constraints on other pods, which use labels with the run's name. `key` is equal
+    for equal requests, `pods_key` for requests that are equal except for the job; None if it cannot be
+    computed.
     """
 
     job: Body | None
@@ -55,14 +56,14 @@ class RunRequest:
     pods_key: bytes | None = None
 
     def pod_sets(self) -> tuple[PodSet, ...]:
-        """The pod sets. Raises `NeverError` where the runtime does not exist."""
+        """Return the pod sets. Raises `NeverError` if the runtime does not exist."""
         if self.refused is not None:
             raise NeverError(*self.refused)
         return self.pods
 
 
 def request_of(world: World, bodies: Sequence[Body]) -> RunRequest:
-    """What the run among `bodies` asks for."""
+    """Return the request of the run among `bodies`."""
     whole = whole_request(world, bodies)
     if whole.job is None:
         return whole
@@ -94,7 +95,7 @@ def request_of(world: World, bodies: Sequence[Body]) -> RunRequest:
 
 
 def whole_request(world: World, bodies: Sequence[Body]) -> RunRequest:
-    """The same with everything that stands in the objects, and without a key: what tests compare with."""
+    """Return the request with unreduced objects and without a key; tests compare with it."""
     found = job_of(bodies)
     if found is None:
         return RunRequest(None)
@@ -112,7 +113,7 @@ def _some(all_of_it: Mapping[str, Any], names: Sequence[str]) -> Body:
 
 
 def _template(template: Body) -> Body:
-    """A pod template without what decides neither quota nor nodes."""
+    """Reduce a pod template to what affects quota or nodes."""
     spec, metadata = template.get("spec") or {}, template.get("metadata") or {}
     kept = _some(spec, POD)
     for kind in ("initContainers", "containers"):
@@ -127,7 +128,7 @@ def _template(template: Body) -> Body:
         }
         if "podAffinity" in affinity or "podAntiAffinity" in affinity:
             out["labels"] = metadata.get("labels") or {}
-    # Volumes that are made for a pod alone, of what its node has.
+    # Volumes that are created for one pod from storage of its node.
     if local := [
         {"ephemeral": one["ephemeral"]} for one in spec.get("volumes") or () if one.get("ephemeral")
     ]:

@@ -1,8 +1,8 @@
-"""What one pod asks for, as Kueue counts it, and what Kueue refuses of it before it looks at quota.
+"""The requests of one pod as Kueue counts them, and the errors that Kueue finds before it looks at quota.
 
 Sources: Kueue v0.19.2 pkg/workload/resources.go (AdjustResources, ValidateResources, ValidateLimitRange),
 pkg/util/limitrange; k8s.io/component-helpers v0.36.2 resource/helpers.go (PodRequests); Kubernetes v1.34
-pkg/apis/core/v1/defaults.go (defaults of a LimitRange). v0.15.2 is the same but for pod-level resources.
+pkg/apis/core/v1/defaults.go (defaults of a LimitRange). v0.15.2 is the same except for pod-level resources.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ POD_LEVEL = ("cpu", "memory")
 
 
 def adjusted(spec: Body, ranges: Ranges, overheads: Mapping[str, Body]) -> Body:
-    """The pod's spec with overhead, LimitRange defaults and limits as missing requests.
+    """Add overhead, LimitRange defaults and, for missing requests, the limits to a pod's spec.
 
     `overheads` is the overhead of each RuntimeClass.
     """
@@ -47,18 +47,18 @@ def _filled(resources: Body, item: Body) -> Body:
 
 
 def requests_of(spec: Body) -> Amounts:
-    """The requests of one pod of an adjusted spec."""
+    """Return the requests of one pod of an adjusted spec."""
     return {name: max(0, rounded(name, nano)) for name, nano in _pod_requests(spec).items()}
 
 
 def counted_requests(spec: Body, manager: ManagerSettings, kueue: KueueLine) -> Amounts:
-    """The same as quota counts them, by the settings of Kueue's manager."""
+    """Return the requests that count against quota, by the settings of Kueue's manager."""
     found = counted_for(_pod_requests(spec), manager, kueue)
     return {name: max(0, rounded(name, nano)) for name, nano in found.items()}
 
 
 def _pod_requests(spec: Body) -> Nanos:
-    """Containers together, or the hungriest moment of the init containers, and the overhead."""
+    """Return the sum of the containers, or the peak of the init containers if larger, plus the overhead."""
     total: Nanos = {}
     for container in spec["containers"]:
         _add(total, _nanos(container["resources"]["requests"]))
@@ -96,7 +96,7 @@ def _keep(total: Nanos, other: Nanos, choose: Callable[[int, int], int]) -> None
 
 
 class Ranges:
-    """The LimitRanges of a namespace as one: the tightest bounds, the first defaults."""
+    """The LimitRanges of a namespace, merged: the tightest bounds and the first defaults."""
 
     def __init__(self, bodies: Sequence[Body]) -> None:
         """Read the LimitRanges in the order of their names, as the API server lists them."""
@@ -114,22 +114,22 @@ class Ranges:
             known[field] = {**(item.get(field) or {}), **known.get(field, {})}
 
     def of(self, kind: str) -> Body:
-        """The item of a type (Container, Pod), or an empty one."""
+        """Return the item of a type (Container, Pod), or an empty one."""
         return self.items.get(kind, {})
 
     def above(self, kind: str, amounts: Nanos) -> list[str]:
-        """Resources beyond the maximum."""
+        """Return the resources above the maximum."""
         most = self.of(kind).get("max") or {}
         return _greater(amounts, most)
 
     def below(self, kind: str, amounts: Nanos) -> list[str]:
-        """Resources under the minimum; a resource that is not asked for is not compared."""
+        """Return the resources below the minimum; resources without a request are not compared."""
         least = self.of(kind).get("min") or {}
         return _greater(least, amounts)
 
 
 def defaulted(item: Body) -> Body:
-    """A LimitRange item as the API server stores it."""
+    """Add the API server's defaults to a LimitRange item."""
     if item["type"] != "Container":
         return item
     default = {**(item.get("max") or {}), **(item.get("default") or {})}
@@ -138,7 +138,7 @@ def defaulted(item: Body) -> Body:
 
 
 def _greater(one: Nanos, other: Nanos) -> list[str]:
-    """Names in both where the first is greater, compared as Kueue counts them."""
+    """Return the names in both for which the first is greater, compared as Kueue counts them."""
     return sorted(
         name
         for name, nano in one.items()
@@ -147,7 +147,7 @@ def _greater(one: Nanos, other: Nanos) -> list[str]:
 
 
 def check(pod_sets: Iterable[PodSet], ranges: Ranges) -> None:
-    """Raise `NeverError` for requests above limits, else for what is out of the LimitRanges' bounds."""
+    """Raise `NeverError` for requests above limits, else for amounts out of the bounds of the LimitRanges."""
     pods = list(pod_sets)
     _refuse("resources validation failed", [said for at, one in enumerate(pods) for said in _over(at, one)])
     bounds = [said for at, one in enumerate(pods) for said in _bounds(at, one, ranges)]
@@ -198,6 +198,6 @@ def _bounds(at: int, pods: PodSet, ranges: Ranges) -> Iterable[str]:
 
 
 def _invalid(path: str, names: list[str], words: str) -> str:
-    """As field.Invalid prints a list of texts."""
+    """Format a list of names as field.Invalid does."""
     listed = ",".join(f'"{name}"' for name in names)
     return f"{path}: Invalid value: [{listed}]: {words}"

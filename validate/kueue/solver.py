@@ -1,4 +1,4 @@
-"""A run on a cluster in, Kueue's verdict out."""
+"""The admission solver: computes Kueue's verdict about a run on a cluster."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from gangplan.validate.world import BuiltRun, World
 
 
 class _Verdicts:
-    """What was answered on an idle cluster, by request, and by pods and place; for `World.once`."""
+    """Cached verdicts for an idle cluster, by request, and by pods and place; for `World.once`."""
 
     def __init__(self, _: World) -> None:
         self.of_runs: Memo[Verdict] = Memo()
@@ -43,40 +43,40 @@ class _Verdicts:
 
 
 def verdict_of(world: World, run: BuiltRun) -> Verdict:
-    """What `judge` says of a run on an idle cluster."""
+    """Return the verdict about a built run on an idle cluster."""
     return idle_verdict(world, run.once(request_of, world))
 
 
 def idle_verdict(world: World, request: RunRequest) -> Verdict:
-    """What `decide` says on an idle cluster; requests that are equal get one answer."""
+    """Return the verdict about a request on an idle cluster; equal requests share one verdict."""
     return world.once(_Verdicts).of_runs.answer(request.key, lambda: _in_place(world, request))
 
 
 def _in_place(world: World, request: RunRequest) -> Verdict:
-    """The same, of another queue of the same kind where one was asked before."""
+    """Return the verdict, reusing the one for an equivalent queue."""
     place = place_of(world, request)
     if place is None:
         return decide(world, request)
     key = key_of(request.pods_key, place.kind)
     verdict = world.once(_Verdicts).of_places.answer(key, lambda: decide(world, request))
-    is_other = verdict.queue not in ("", place.queue)  # "": pods that no queue is asked for
+    is_other = verdict.queue not in ("", place.queue)  # "": refused before a queue was found
     return replace(verdict, queue=place.queue) if is_other else verdict
 
 
 def judge(world: World, bodies: Sequence[Body], usage: Usage | None = None) -> Verdict:
-    """What Kueue makes of the run among `bodies` (a TrainJob and its runtime, a JobSet or a Job).
+    """Return Kueue's verdict about the run among `bodies` (a TrainJob and its runtime, a JobSet or a Job).
 
-    Without `usage` on an idle cluster: admitted at once, or never. With it (ClusterQueue -> flavor ->
-    resource -> cores, bytes or devices in use): admitted now, waiting, or never. Topology is judged as if
-    nodes were free, and nobody is preempted. A cluster without Kueue, and a job without a queue, are
-    `admit` with an empty `queue`: nothing holds the run back. Bodies must fit their schemas.
+    Without `usage` the cluster is idle: the run is admitted at once or never. With it (ClusterQueue -> flavor
+    -> resource -> cores, bytes or devices in use) the run is admitted now, waits, or is never admitted.
+    Topology is judged as if nodes were free, and nothing is preempted. Without Kueue or without a queue, the
+    verdict is `admit` with an empty `queue`: nothing holds the run back. Bodies must fit their schemas.
     """
     request = request_of(world, bodies)
     return idle_verdict(world, request) if usage is None else decide(world, request, usage)
 
 
 def decide(world: World, request: RunRequest, usage: Usage | None = None) -> Verdict:
-    """The same for what a run asks for, without looking at earlier answers."""
+    """Compute the verdict about a request without the cache."""
     job, kueue = request.job, line_of(world)
     if job is None or kueue is None:
         return Verdict("admit")
@@ -111,7 +111,7 @@ def decide(world: World, request: RunRequest, usage: Usage | None = None) -> Ver
 
 
 def _wanted(pods: Sequence[PodSet], job: Body, standing: KueueWorld, kueue: KueueLine) -> list[Wanted]:
-    """Pod sets with the requests that Kueue counts."""
+    """Return the pod sets with the requests that Kueue counts."""
     ranges, manager = standing.ranges(job["metadata"].get("namespace") or ""), standing.manager
     found = []
     for one in pods:
@@ -135,7 +135,7 @@ def _shown_requests(wanted: Sequence[Wanted]) -> dict[str, tuple[int, Mapping[st
 
 @dataclass(frozen=True, slots=True)
 class QueuedWorkload:
-    """A workload that stands in an active queue."""
+    """A workload in an active queue."""
 
     standing: KueueWorld
     queue: StandingQueue
@@ -143,11 +143,11 @@ class QueuedWorkload:
     wanted: Sequence[Wanted]
 
     def attempts(self, tree: QuotaTree) -> list[WorkloadAssignment]:
-        """The attempts that Kueue makes, the one that fits last.
+        """Return the attempts that Kueue makes; the last one fits if any does.
 
-        With ConcurrentAdmission each flavor has a workload of its own, whose pods all go there
-        (pkg/controller/concurrentadmission, Kueue v0.18.2 and v0.19.2). Which of those that fit is admitted
-        first is left to chance; here it is the preferred one.
+        With ConcurrentAdmission each flavor has its own workload, whose pods all go there
+        (pkg/controller/concurrentadmission, Kueue v0.18.2 and v0.19.2). Which fitting one is admitted first
+        is random; here it is the preferred one.
         """
         if not self.queue.is_concurrent:
             return self._one_by_one(tree)
@@ -159,7 +159,7 @@ class QueuedWorkload:
         return made
 
     def _one_by_one(self, tree: QuotaTree, only: str = "") -> list[WorkloadAssignment]:
-        """While flavors are left, Kueue tries on with the next."""
+        """Return the attempts of one workload; Kueue continues with the next flavor while any is left."""
         start: tuple[Mapping[str, int], ...] = ()
         seen = set()
         made: list[WorkloadAssignment] = []

@@ -1,7 +1,7 @@
-"""What stands on a cluster as Kueue's cache sees it: queues with their state, flavors, topologies.
+"""The objects of a cluster as Kueue's cache sees them: queues with their state, flavors, topologies.
 
-Source: Kueue v0.19.2 pkg/cache/scheduler/clusterqueue.go (updateQueueStatus, inactiveReason); the conditions
-are those of v0.15.2 and v0.18.2 as well. Read once per world.
+Source: Kueue v0.19.2 pkg/cache/scheduler/clusterqueue.go (updateQueueStatus, inactiveReason); v0.15.2 and
+v0.18.2 have the same conditions. Read once per world.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 
 @dataclass(frozen=True, slots=True)
 class StandingQueue:
-    """A ClusterQueue: its quotas and rules; `inactive` says why it takes nothing; in `delayed` flavors nodes
-    are made first.
+    """A ClusterQueue with its quotas and rules.
+
+    `inactive` is why it admits nothing; `delayed` are flavors whose nodes are provisioned on demand.
     """
 
     name: str
@@ -39,10 +40,10 @@ class StandingQueue:
 
 
 class KueueWorld:
-    """A world, read for the solver."""
+    """The objects of a world, indexed for the solver."""
 
     def __init__(self, world: World) -> None:
-        """Read everything but the runs. Objects are of the forms that their schemas allow."""
+        """Read everything except the runs. Objects must fit their schemas."""
         self._index, self.manager = world.once(Index), world.manager
         self.setup = setup_of(world)
         self.idle = QuotaTree(self.setup.queues, self.setup.cohorts)
@@ -58,15 +59,15 @@ class KueueWorld:
         self._queues: dict[str, StandingQueue] = {}
 
     def all(self, kind: str) -> list[Body]:
-        """The objects of a kind."""
+        """Return the objects of a kind."""
         return list(self._index.of(kind).every)
 
     def find(self, kind: str, name: str, namespace: str = "") -> Body | None:
-        """One object by name."""
+        """Return an object by name, or None."""
         return self._index.of(kind).places.get((name, namespace or None))
 
     def queue(self, name: str) -> StandingQueue | None:
-        """A ClusterQueue by its name."""
+        """Return a ClusterQueue by name, or None."""
         body, quotas = self.find("ClusterQueue", name), self.quotas.get(name)
         if body is None or quotas is None:
             return None
@@ -75,7 +76,7 @@ class KueueWorld:
         return self._queues[name]
 
     def around(self, queue: str) -> list[Body]:
-        """A ClusterQueue with its flavors, checks and the cohorts above it."""
+        """Return a ClusterQueue with its flavors, its admission checks and the cohorts above it."""
         standing = self.queue(queue)
         if standing is None:
             return []
@@ -87,21 +88,21 @@ class KueueWorld:
         return [standing.body, *(one for one in found if one is not None)]
 
     def others_of(self, name: str) -> list[kueue.ClusterQueue]:
-        """The other queues of a queue's tree of cohorts: as many as there are teams."""
+        """Return the other queues of a queue's tree of cohorts; there are as many as teams."""
         tree, number = self.idle, self.idle.numbers[name]
         below = sorted(tree.queues_below(tree.root(number)))
         return [self.setup.queues[one] for one in below if one != number]
 
     def within(self, kind: str, namespace: str) -> Sequence[Body]:
-        """The objects of a namespace: LimitRanges or ResourceQuotas."""
+        """Return the objects of a kind in a namespace: LimitRanges or ResourceQuotas."""
         return self._index.of(kind).homes.get(namespace or None, ())
 
     def owners(self, queue: str, keys: frozenset[kueue.Key], can_be_outranked: bool) -> KeysView[str]:
-        """The queues of a queue's tree of cohorts, itself among them, that own any of these flavors and
-        resources and may take it back from others.
+        """Return the queues in a queue's tree of cohorts that may reclaim any of these flavors and resources.
 
-        `can_be_outranked`: some run may have a higher priority than the borrower. A tree has as many members
-        as teams, and nearly every run borrows: the list is made once for all runs that borrow the same.
+        The queue itself may be among them. `can_be_outranked`: some run may have a higher priority than the
+        borrower. A tree has as many members as teams and nearly every run borrows, so the list is built once
+        for all runs that borrow the same.
         """
         root = self.idle.root(self.idle.numbers[queue])
         known = self._owners.get((root, keys, can_be_outranked))
@@ -116,7 +117,7 @@ class KueueWorld:
         return known
 
     def ranges(self, namespace: str) -> Ranges:
-        """The LimitRanges of a namespace."""
+        """Return the LimitRanges of a namespace."""
         if namespace not in self._ranges:
             self._ranges[namespace] = Ranges(self.within("LimitRange", namespace))
         return self._ranges[namespace]
@@ -142,11 +143,11 @@ class KueueWorld:
         )
 
     def _elsewhere(self, check: str) -> str:
-        """The controller of a check that somebody else creates; "" for one that nobody does."""
+        """Return a placeholder controller for a check that is created outside gangplan, or ""."""
         return "(external)" if check in self.manager.external_checks else ""
 
     def _delayed(self, spec: Body, names: Sequence[str], controllers: Mapping[str, str]) -> list[str]:
-        """Flavors for which nodes are made first."""
+        """Return the flavors whose nodes are provisioned on demand."""
         return [
             flavor
             for check in _checks(spec)
@@ -157,7 +158,7 @@ class KueueWorld:
     def _inactive(
         self, spec: Body, parent: str, flavors: Sequence[str], controllers: Mapping[str, str]
     ) -> str:
-        """Why the queue takes nothing, in the words of its condition Active; "" where it is active."""
+        """Return why the queue admits nothing, in the words of its condition Active; "" if it is active."""
         said = []
         if (spec.get("stopPolicy") or "None") != "None":
             said.append("is stopped")
@@ -186,7 +187,7 @@ class KueueWorld:
         return "the cohorts above it form a cycle" if in_cycle(self._cohorts, parent) else ""
 
     def _is_idle(self, check: str) -> bool:
-        """Whether a check of Kueue's own lacks its parameters."""
+        """Return whether one of Kueue's own checks lacks its parameters."""
         body = self.find("AdmissionCheck", check)
         if body is None or body["spec"]["controllerName"] not in (PROVISIONING, MULTIKUEUE):
             return False
@@ -229,5 +230,5 @@ def _checks(spec: Body) -> list[Body]:
 
 
 def read(world: World) -> KueueWorld:
-    """The world as Kueue sees it, read once."""
+    """Return the world as Kueue sees it, read once."""
     return world.once(KueueWorld)

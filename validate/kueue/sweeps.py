@@ -1,10 +1,9 @@
-"""The promise of a sweep: Kueue never admits more of its trials at once than `maxConcurrent`.
+"""The proof that Kueue never admits more trials of a sweep at once than `maxConcurrent`.
 
-Every trial takes the same of each resource from the flavors of its queue, whichever these are. Of a flavor
-the queue never holds more than `potentialAvailable` (resource_node.go, v0.15.2 to v0.19.2), whatever
-others use.
-So there are at most as many trials as the sum over its flavors holds, of the scarcest resource. Trials of
-several sizes are judged one by one: the smallest has the most room.
+Every trial requests the same of each resource, in any flavor of its queue. The queue never holds more of a
+flavor than `potentialAvailable` (resource_node.go, v0.15.2 to v0.19.2), regardless of other queues. So the
+sum over the flavors of the scarcest resource bounds the number of trials. Trials of several sizes are judged
+one by one; the smallest has the largest bound.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from gangplan.validate.problems import Problem
 from gangplan.validate.world import BuiltRun, World
 
 FIELD = "maxConcurrent"
-# Pod sets that hold their quota until the run ends: it ends with them (templates/runtime.yaml.j2; of an
-# MPIJob, launcher and worker).
+# Pod sets that hold their quota until the run ends, because it ends with them (templates/runtime.yaml.j2; for
+# an MPIJob, launcher and worker).
 LASTING = ("launcher", "node", "worker")
 QUEUE = ("metadata", "labels", "kueue.x-k8s.io/queue-name")
 
@@ -38,7 +37,7 @@ def _at_once(number: int) -> str:
 
 
 def held_back(world: World, run: BuiltRun, verdict: Verdict) -> Iterator[Problem]:
-    """What is wrong with a trial that would be admitted: too many beside it, or fewer than asked for."""
+    """Report that Kueue would admit more trials at once than maxConcurrent, or fewer than requested."""
     trial = run.unit.job.trial
     if trial is None:
         return
@@ -75,10 +74,10 @@ def held_back(world: World, run: BuiltRun, verdict: Verdict) -> Iterator[Problem
 
 
 def most_at_once(world: World, verdict: Verdict) -> int | None:
-    """The most runs like this one that its queue ever holds; None where nothing bounds them.
+    """Return the most runs like this one that its queue ever holds, or None without a bound.
 
-    Pods that end before their run leave their quota to others: when one more run comes, the others hold at
-    least what lasts until they end.
+    Pods that end before their run free their quota. When another run is admitted, each of the others still
+    holds at least the quota of its lasting pods.
     """
     standing = read(world)
     queue = standing.quotas[verdict.queue]
@@ -101,8 +100,7 @@ def most_at_once(world: World, verdict: Verdict) -> int | None:
 
 
 def at_once(world: World, verdict: Verdict) -> tuple[int, Key]:
-    """How many runs like this one an idle cluster admits with the flavors that this one gets, and what is
-    the first to run out."""
+    """Return how many runs like this one an idle cluster admits in its flavors, and what runs out first."""
     standing = read(world)
     fits = {
         key: int(exact(key[1], standing.idle.most(verdict.queue, key)) // amount)

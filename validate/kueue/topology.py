@@ -1,9 +1,9 @@
-"""The search for topology domains of one pod set, as Kueue's scheduler does it.
+"""The search for topology domains of one pod set, as in Kueue's scheduler.
 
 Source: Kueue v0.19.2 pkg/cache/scheduler/tas_flavor_snapshot.go (findTopologyAssignment,
-findLevelWithFitDomains, updateCountsToMinimumGeneric, consumeWithLeadersGeneric), read beside v0.15.2 and
-v0.18.2, which differ only in how a leader pod chooses among domains. Feature gates at their defaults: no
-balanced placement, preferred node affinity not looked at, least free capacity first where unconstrained
+findLevelWithFitDomains, updateCountsToMinimumGeneric, consumeWithLeadersGeneric), compared with v0.15.2 and
+v0.18.2, which differ only in the choice of domains for a leader pod. Feature gates have their defaults: no
+balanced placement, preferred node affinity is ignored, least free capacity first for unconstrained requests
 (TASProfileMixed, since 0.15).
 """
 
@@ -18,7 +18,7 @@ from gangplan.validate.kueue.domains import TopologyDomain, TopologyTree
 
 @dataclass(frozen=True, slots=True)
 class TopologySearch:
-    """What is looked for: `count` pods at `level` (required, or else the narrowest that does), in slices."""
+    """A search for `count` pods in slices at `level`, which is required or just the first to be tried."""
 
     count: int
     level: int
@@ -30,7 +30,7 @@ class TopologySearch:
 
 
 class MissingError(Exception):
-    """The pods do not fit; `message` is Kueue's."""
+    """The pods do not fit; `message` is Kueue's message."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -40,7 +40,10 @@ class MissingError(Exception):
 def place(
     tree: TopologyTree, search: TopologySearch, shape: PlacedShape, taken: Taken
 ) -> list[tuple[TopologyDomain, int, int]]:
-    """Leaves with their (pods, leader pods), booked in `taken`. Raises `MissingError`."""
+    """Return (leaf, pods, leader pods) and record them in `taken`.
+
+    Raises `MissingError` if they do not fit.
+    """
     stats = fill(tree, shape, search.slices, taken)
     level, found = _level(tree, search, search.level, stats)
     found = _least(found, search, search.count, search.leaders, search.slices.size, in_slices=True)
@@ -62,7 +65,7 @@ def place(
 
 
 def _below(domain: TopologyDomain, search: TopologySearch, size: int) -> list[TopologyDomain]:
-    """The pods of a domain spread over the domains below it."""
+    """Spread the pods of a domain over the domains below it."""
     below = _sorted(domain.children, search)
     if size > 1:
         for one in below:
@@ -83,7 +86,7 @@ def _sorted_led(domains: Iterable[TopologyDomain], search: TopologySearch) -> li
 def _level(
     tree: TopologyTree, search: TopologySearch, level: int, stats: Excluded
 ) -> tuple[int, list[TopologyDomain]]:
-    """The level at which the pods fit, and the domains there."""
+    """Return the level at which the pods fit, and the domains there."""
     if not tree.by_level[level]:
         raise MissingError(f"no topology domains at level: {tree.levels[level]}")
     domains = _sorted_led(tree.by_level[level], search)
@@ -116,7 +119,7 @@ def _several(
     count: int,
     stats: Excluded,
 ) -> list[TopologyDomain]:
-    """Domains together, the leaders' first."""
+    """Return several domains that fit the pods together, those of the leaders first."""
     domains = _leader_first(domains, search.count, search.leaders, search.slices.size, in_slices=True)
     results: list[TopologyDomain] = []
     left, leaders, at = count, search.leaders, 0
@@ -144,7 +147,7 @@ def _several(
 
 
 def _best(domains: Sequence[TopologyDomain], needed: int, leaders: int, *, in_slices: bool) -> TopologyDomain:
-    """The domain with the least room that is enough; the first where none is."""
+    """Return the domain with the least sufficient room, or the first if no domain has enough."""
     best, room = domains[0], 0
     for one in domains:
         if one.leaders < leaders:
@@ -161,7 +164,7 @@ def _best(domains: Sequence[TopologyDomain], needed: int, leaders: int, *, in_sl
 def _leader_first(
     domains: list[TopologyDomain], count: int, leaders: int, size: int, *, in_slices: bool
 ) -> list[TopologyDomain]:
-    """The first domain that takes the leaders without making the rest too small comes first (0.19)."""
+    """Move the first domain that takes the leaders and leaves room for the rest to the front (0.19)."""
     if not leaders or len(domains) < 2:
         return domains
     needed = count // size if in_slices else count
@@ -182,7 +185,7 @@ def _least(
     *,
     in_slices: bool,
 ) -> list[TopologyDomain]:
-    """The fewest domains, each with the pods that it takes set in its counts."""
+    """Return the fewest domains that suffice, with their counts set to what each takes."""
     domains = _leader_first(domains, count, leaders, size, in_slices=in_slices)
     result: list[TopologyDomain] = []
     left = count // size if in_slices else count

@@ -1,16 +1,16 @@
-"""A verdict of the admission solver in one line."""
+"""Formats a verdict of the admission solver in one line."""
 
 from __future__ import annotations
 
 from gangplan.model.amounts import say
 from gangplan.validate.kueue.model import Verdict
 
-# In the name of the queue of a sweep (resolve/sweeps.py); those of teams have no dot.
+# Part of the name of a sweep's queue (resolve/sweeps.py); names of team queues have no dot.
 SWEEP = ".sweep-"
 
 
 def admission_words(verdict: Verdict | None) -> str:
-    """`admitted at once when idle (...)`, `never: ...`; what is borrowed beside the team's own quota."""
+    """Format a verdict: `admitted at once when idle (...)` or `never: ...`, with what the run borrows."""
     if verdict is None:
         return "not judged: the objects are invalid"
     if verdict.outcome == "never":

@@ -1,13 +1,14 @@
-"""The plan is a promise: what the built objects of a run start is what was planned, whatever patched them.
+"""Checks that the built objects of a run start what was planned, even after patches.
 
-Judged by reading the built objects as Trainer, JobSet, the MPI operator and the kubelet do, against the
-`Unit`; never against what the generator wrote, so that its mistakes show too. Only texts that nobody can read
-as a plan (the launch script, the SSH server's command line) are compared with the generated ones.
+The checks read the built objects as Trainer, JobSet, the MPI operator and the kubelet do and compare them
+with the `Unit`, never with the generator's output, so that they also find the generator's mistakes. Only
+texts that cannot be read as a plan (the launch script, the SSH server's command line) are compared with the
+generated ones.
 
-What a site may do stays possible: volumes, sidecars, more environment, tolerations, node selectors, affinity,
+A site may still change volumes, sidecars, additional environment, tolerations, node selectors, affinity,
 runtime classes that exist, pull policies and secrets, host aliases, mirrors of the same image, larger
-resources, other annotations and labels. Other proofs judge what these do (admission, fit, network,
-pod security).
+resources, other annotations and labels. Other proofs judge the effects of these (admission, fit, network, pod
+security).
 
 Sources: Kubeflow Trainer v2.1 to v2.3 (pkg/runtime/framework/plugins/{mpi,torch,jobset,plainml}), JobSet
 v0.10 to v0.12 (pkg/controllers), mpi-operator v0.7 and v0.8 (pkg/controller), the Job controller and kubelet
@@ -49,7 +50,7 @@ Check = Callable[[Laid], Iterator[tuple[int, Problem]]]
 
 
 def _elastic(laid: Laid) -> Iterator[tuple[int, Problem]]:
-    """The promises of elastic runs, which few are."""
+    """Check elastic runs; imported on demand because few runs are elastic."""
     if laid.unit.job.elastic is None:
         return
     from gangplan.validate.promise.elastic import going_on
@@ -58,7 +59,7 @@ def _elastic(laid: Laid) -> Iterator[tuple[int, Problem]]:
 
 
 def _preflight(laid: Laid) -> Iterator[tuple[int, Problem]]:
-    """The promise of a preflight, which few runs have."""
+    """Check the preflight; imported on demand because few runs have one."""
     if not laid.unit.job.image.preflight:
         return
     from gangplan.validate.promise.preflight import looked
@@ -67,7 +68,7 @@ def _preflight(laid: Laid) -> Iterator[tuple[int, Problem]]:
 
 
 def _unset(laid: Laid) -> Iterator[tuple[int, Problem]]:
-    """Variables that read labels of pods, which few runs have."""
+    """Check variables that read pod labels; imported on demand because few runs have any."""
     if not any(one.field.startswith("metadata.labels") for one in laid.unit.job.env):
         return
     from gangplan.validate.promise.unset import unset
@@ -125,7 +126,7 @@ CHECKS: tuple[Check, ...] = (
     others.given,
 )
 
-# Those of them that read what Trainer and JobSet alone do; others take their place for other backends.
+# Checks that depend on the behaviour of Trainer and JobSet; other backends replace them.
 OF_TRAINER: frozenset[Check] = frozenset(
     {
         *(counts.pods, counts.slots, order.start, order.success, order.restarts, failures.judged),
@@ -136,17 +137,17 @@ OF_TRAINER: frozenset[Check] = frozenset(
 
 
 def _of_operator() -> tuple[Check, ...]:
-    from gangplan.validate.promise import mpijob  # few runs are
+    from gangplan.validate.promise import mpijob  # few runs are MPIJobs
 
     return mpijob.CHECKS
 
 
-# What is judged in their place, by the name of the backend.
+# The checks that replace them, by the name of the backend.
 INSTEAD: Mapping[str, Callable[[], tuple[Check, ...]]] = {MPIJOB.name: _of_operator}
 
 
 def kept(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
-    """What the objects of a run make of the plan otherwise than was planned."""
+    """Yield each difference between the built objects of a run and its plan, with the index of the object."""
     laid = laid_of(world, run)
     if laid is None:
         return

@@ -1,6 +1,6 @@
-"""What runs before and beside the program: each container of the spec, in its order, as it was planned.
+"""Checks of the setup containers and sidecars of a spec: each one as planned, in the order of the spec.
 
-More of them, more variables and more resources are the site's to add; other proofs judge what these do.
+A site may add containers, variables and resources; other proofs judge their effects.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Found = Iterator[tuple[int, Problem]]
 
 
 def beside(laid: Laid) -> Found:
-    """The setup and the sidecars of each role."""
+    """Check the setup containers and sidecars of each role."""
     for role in laid.present:
         planned = laid.unit.job.containers_of(LAUNCHER if role.name == LAUNCHER else "worker")
         if not planned:
@@ -71,7 +71,7 @@ def _container(laid: Laid, role: LaidRole, at: Path, box: Body, one: PodContaine
 
 
 def _variables(laid: Laid, at: Path, box: Body, one: PodContainer, title: str, kind: str) -> Found:
-    """Values are never printed: they may hold anything."""
+    """Check the planned variables; values are never printed because they may contain anything."""
     built = {variable["name"]: variable for variable in box.get("env") or ()}
     for wanted in container_env(laid.unit.job, one):
         found = built.get(wanted.name)
@@ -93,6 +93,6 @@ def _amounts(laid: Laid, at: Path, box: Body, one: PodContainer, title: str) -> 
 
 
 def is_same_image(built: str, planned: str) -> bool:
-    """A mirror of the same digest is the same image."""
+    """Return whether two references name the same image: equal, or with the same digest (a mirror)."""
     mine, theirs = DIGEST.search(planned), DIGEST.search(built)
     return built == planned or bool(mine and theirs and mine[1] == theirs[1])

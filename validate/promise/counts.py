@@ -1,4 +1,4 @@
-"""How many pods and ranks there are, of which image and with which devices."""
+"""Checks of the numbers of pods and ranks, their image and their devices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DIGEST = re.compile(r"@(sha256:[0-9a-f]{64})$")
 
 
 def pods(laid: Laid) -> Found:
-    """Each role is there, with as many pods as planned, and the program's container in it."""
+    """Check that each role exists, with the planned number of pods and the program's container."""
     layout = laid.unit.layout
     wanted = {WORKER: layout.node_pods}
     if laid.uses_mpi:
@@ -34,7 +34,7 @@ def pods(laid: Laid) -> Found:
             message = f"{role.title} would have no container '{CONTAINER}', which runs the program"
             help = f"Keep the name '{CONTAINER}': Trainer puts command, keys and hosts into it."
             yield laid.runtime, broken((*role.pod, "containers"), message, help)
-        is_told = not laid.uses_mpi and step_of(role.entry) != "trainer"  # as missing variables
+        is_told = not laid.uses_mpi and step_of(role.entry) != "trainer"  # reported as missing variables
         if role.pods != planned and not is_told:
             yield _other_count(laid, role, planned)
 
@@ -48,7 +48,7 @@ def _no_role(laid: Laid, name: str) -> Problem:
 
 
 def _other_count(laid: Laid, role: LaidRole, planned: int) -> tuple[int, Problem]:
-    """Blamed on what multiplies these pods: replicas, the runtime's nodes, or those of the TrainJob."""
+    """Report a wrong number of pods at its cause: replicas, or the nodes of the runtime or TrainJob."""
     what = "launcher" if role.name == LAUNCHER else "worker pod"
     message = f"the run would have {counted(role.pods, what)}; the plan has {planned}"
     help = f"If you want that, write workers: {role.pods} in the spec; the plan, quota and ranks follow it."
@@ -75,7 +75,7 @@ def _multiplier(laid: Laid, role: LaidRole) -> Place:
 
 
 def slots(laid: Laid) -> Found:
-    """Ranks per worker, as Trainer writes them into the hostfile and into PET_NPROC_PER_NODE."""
+    """Check the ranks per worker, as Trainer writes them into the hostfile and PET_NPROC_PER_NODE."""
     planned, mpi = laid.unit.layout.slots, laid.policy.get("mpi")
     stated = laid.trainer.get("numProcPerNode")
     at: Place = (laid.train_job, ("spec", "trainer", "numProcPerNode"))
@@ -87,7 +87,7 @@ def slots(laid: Laid) -> Found:
         yield laid.runtime, broken(("spec", "mlPolicy", policy), message, "Keep the policy as it is.")
         return
     if policy not in ("mpi", "torch"):
-        return  # every worker starts the command once, whatever is stated
+        return  # every worker starts the command once, regardless of the stated number
     worker = laid.roles.get(WORKER)
     if stated is None and mpi is not None:
         stated = mpi.get("numProcPerNode", 1)
@@ -106,7 +106,10 @@ def slots(laid: Laid) -> Found:
 
 
 def _gpus(role: LaidRole) -> int:
-    """What Trainer counts as GPUs: the first resource with gpu in its name (plugins, v2.1 to v2.3)."""
+    """Return the number of GPUs as Trainer counts it.
+
+    Trainer takes the first resource with gpu in its name (plugins, v2.1 to v2.3).
+    """
     resources = (role.container or {}).get("resources") or {}
     for side in ("requests", "limits"):
         for name, amount in (resources.get(side) or {}).items():
@@ -116,7 +119,7 @@ def _gpus(role: LaidRole) -> int:
 
 
 def _runs_ranks(laid: Laid, mpi: Any) -> Found:
-    """Whether the launcher is a host of ranks; with one worker the counts of pods do not tell."""
+    """Check whether the launcher runs ranks; with one worker the numbers of pods do not show it."""
     planned = laid.unit.job.launcher_runs_ranks
     built = bool((mpi or {}).get("runLauncherAsNode"))
     if laid.uses_mpi and built != planned:
@@ -127,7 +130,10 @@ def _runs_ranks(laid: Laid, mpi: Any) -> Found:
 
 
 def _injected(laid: Laid) -> Found:
-    """torch workers learn of each other by variables that only the job with this label gets."""
+    """Check that torch workers get the variables by which they find each other.
+
+    Trainer sets them only in the job with the label `ANCESTOR`, and only if spec.trainer exists.
+    """
     role = laid.roles.get(WORKER)
     if laid.uses_mpi or role is None:
         return
@@ -141,7 +147,7 @@ def _injected(laid: Laid) -> Found:
 
 
 def images(laid: Laid) -> Found:
-    """The program runs from the planned image in every role; a mirror of the same digest is that image."""
+    """Check that every role runs the planned image, or a mirror with the same digest."""
     planned = laid.unit.job.image.reference
     for role in laid.present:
         built = str((role.container or {}).get("image", ""))
@@ -160,7 +166,10 @@ def images(laid: Laid) -> Found:
 
 
 def devices(laid: Laid) -> Found:
-    """Workers have the devices, cores and memory of the plan; more is judged by quota and nodes."""
+    """Check that workers have at least the planned devices, cores and memory.
+
+    Quotas and nodes limit how much more they may have.
+    """
     role = laid.roles.get(WORKER)
     if role is None or role.container is None:
         return

@@ -1,4 +1,4 @@
-"""Elastic runs: a lost worker is made again beside the others, and the first worker's end is the run's."""
+"""Checks of elastic runs: a lost worker is replaced while others run; the run ends with the first one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Found = Iterator[tuple[int, Problem]]
 
 
 def going_on(laid: Laid) -> Found:
-    """What the Job of an elastic run's workers does when one is lost, and when the first has ended."""
+    """Check what the Job of an elastic run's workers does when one is lost and when the first one ends."""
     role = laid.roles.get(WORKER)
     if laid.unit.job.elastic is None or role is None:
         return

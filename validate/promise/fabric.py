@@ -1,7 +1,7 @@
-"""What the fabric of a pool gives to pods: all of it is there, and of the node no more than it says.
+"""Checks that pods get everything that the fabric of their pool gives, and no more access to the node.
 
-What a namespace refuses of it is pod security's to tell; this is about patches that take parts away, or point
-them elsewhere, in a namespace that admits the node's folders and network.
+Pod Security judges what a namespace refuses. These checks find patches that remove or redirect parts of the
+fabric in a namespace that admits the node's folders and network.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Found = Iterator[tuple[int, Problem]]
 
 
 def given(laid: Laid) -> Found:
-    """What each role gets by its fabric."""
+    """Check that each role gets what its fabric gives."""
     for role in laid.present:
         access = laid.unit.job.access_of(LAUNCHER if role.name == LAUNCHER else "worker")
         if access.name and role.container is not None:
@@ -55,7 +55,7 @@ def _annotations(laid: Laid, role: LaidRole, access: FabricAccess) -> Found:
 
 
 def _volumes(laid: Laid, role: LaidRole, access: FabricAccess) -> Found:
-    """A folder of the node under a name of the fabric is the one that it states."""
+    """Check that each hostPath volume of the fabric has the path that the fabric states."""
     built = volumes_of(role)
     for one in access.volumes:
         found = (built.get(one.name) or {}).get("hostPath") or {}
@@ -68,7 +68,7 @@ def _volumes(laid: Laid, role: LaidRole, access: FabricAccess) -> Found:
 def _mounts(
     laid: Laid, role: LaidRole, at: Path, box: Body, planned: Sequence[FabricMount], access: FabricAccess
 ) -> Found:
-    """The folders of a container: each where it was planned, and no other of the node open for writing."""
+    """Check that a container has the planned mounts, and no unplanned writable folder of the node."""
     built = {place(one): one for one in box.get("volumeMounts") or ()}
     title = f"container '{box['name']}' of {role.title}"
     for one in planned:

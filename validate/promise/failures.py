@@ -1,4 +1,4 @@
-"""What becomes of a run when a pod of it fails: its rules, read as the Job controller and JobSet read them.
+"""Checks of what happens when a pod fails: reads the rules as the Job controller and JobSet do.
 
 Sources: Kubernetes v1.34 (pkg/controller/job/pod_failure_policy.go), JobSet v0.12 (failure_policy.go).
 """
@@ -18,16 +18,16 @@ from gangplan.validate.promise.words import broken, weakened
 
 Found = Iterator[tuple[int, Problem]]
 ENDLESS, FAIL, RESTART = "RestartJobSetAndIgnoreMaxRestarts", "FailJobSet", "RestartJobSet"
-# Reasons of a failed Job that say that the program failed, not that its node went away.
+# Reasons of a failed Job that blame the program and not the loss of a node.
 OWN_FAILURES = ("BackoffLimitExceeded", "DeadlineExceeded")
 POLICY, BACKOFF = "PodFailurePolicy", "BackoffLimitExceeded"
 DISRUPTED = "DisruptionTarget"
 RULES: Path = (*JOBSET, "failurePolicy", "rules")
-TERMINATED = 143  # what a pod ends with that is told to end
+TERMINATED = 143  # the exit code after SIGTERM
 
 
 class Failure(NamedTuple):
-    """How a Job failed: what its condition says, and by which of its rules, if by one."""
+    """The failure of a Job: the reason and message of its condition, and the index of the matching rule."""
 
     reason: str
     message: str
@@ -35,10 +35,14 @@ class Failure(NamedTuple):
 
 
 def judged(laid: Laid) -> Found:
-    """What the platform ends uses up no retry; what no try can cure is not tried; a failure is, so often."""
+    """Check how failures are handled.
+
+    Disruptions by the platform use up no retry, permanent failures are not retried, and other failures are
+    retried as planned.
+    """
     policy = laid.jobset.get("failurePolicy")
     if not laid.unit.job.retries or not policy or any(is_endless(rule) for rule in policy.get("rules") or ()):
-        return  # order.restarts tells of a policy that is missing, or one too many, or without end
+        return  # order.py reports a policy that is missing, superfluous or endless
     launcher = laid.roles.get(LAUNCHER)
     if laid.uses_mpi and launcher is not None:
         yield from _final(laid, launcher)
@@ -50,13 +54,13 @@ def judged(laid: Laid) -> Found:
 
 
 def is_endless(rule: Body) -> bool:
-    """Whether a rule of a JobSet starts a program again for ever that fails as programs do."""
+    """Return whether a rule of a JobSet restarts a program forever after the program's own failures."""
     reasons = rule.get("onJobFailureReasons") or OWN_FAILURES
     return rule.get("action") == ENDLESS and any(reason in OWN_FAILURES for reason in reasons)
 
 
 def _failed(laid: Laid, role: LaidRole) -> Found:
-    """A program that fails, with any code that rules name, is not started for ever, and is started again."""
+    """Check that a program that fails is retried, but not forever, with any exit code that the rules name."""
     codes = laid.unit.job.exit_codes
     tried = next(code for code in (*codes.retry, *range(1, 256)) if not codes.is_final(code))
     yield from _ended(laid, role)
@@ -79,7 +83,7 @@ def _failed(laid: Laid, role: LaidRole) -> Found:
 
 
 def _ended(laid: Laid, role: LaidRole) -> Found:
-    """Codes that the spec calls final end the run, in the pods that end with the program's."""
+    """Check that the spec's final exit codes end the run, in pods that exit with the program's code."""
     codes = laid.unit.job.exit_codes
     if not codes.is_set or (laid.uses_mpi and role.name != LAUNCHER):
         return
@@ -98,7 +102,7 @@ def _ended(laid: Laid, role: LaidRole) -> Found:
 
 
 def _disrupted(laid: Laid, role: LaidRole) -> Found:
-    """A pod that a drain, a reclaimed node or a preemption takes away."""
+    """Check a pod that is removed by a drain, a reclaimed node or a preemption: it uses up no retry."""
     failure = failed(role, TERMINATED, is_disrupted=True)
     action, at = taken(laid, role, failure)
     if action == ENDLESS:
@@ -113,7 +117,7 @@ def _disrupted(laid: Laid, role: LaidRole) -> Found:
 
 
 def _final(laid: Laid, role: LaidRole) -> Found:
-    """A launch that fails as it always will."""
+    """Check that a launch that can never succeed is not retried."""
     looks = PREFLIGHT_EXITS.values() if laid.unit.job.image.preflight else ()
     for code in (*FINAL_CODES, *(one.code for one in looks if one.is_final)):
         failure = failed(role, code)
@@ -132,14 +136,14 @@ def _final(laid: Laid, role: LaidRole) -> Found:
 
 
 def _codes(role: LaidRole) -> set[int]:
-    """Exit codes that the Job's rules name, and usual ones."""
+    """Return the exit codes that the Job's rules name, and common ones."""
     rules = (role.job.get("podFailurePolicy") or {}).get("rules") or ()
     named = {int(code) for rule in rules for code in (rule.get("onExitCodes") or {}).get("values") or ()}
     return named | {1, 137, 255}
 
 
 def failed(role: LaidRole, code: int, *, is_disrupted: bool = False) -> Failure:
-    """How the Job of a role fails when a pod of it ends with this code."""
+    """Return how the Job of a role fails when one of its pods exits with this code."""
     rules = (role.job.get("podFailurePolicy") or {}).get("rules") or ()
     for index, rule in enumerate(rules):
         if "onExitCodes" in rule:
@@ -154,7 +158,7 @@ def failed(role: LaidRole, code: int, *, is_disrupted: bool = False) -> Failure:
         if is_met and rule.get("action") == "FailJob":
             return Failure(POLICY, f"{message} at index {index}", index)
         if is_met:
-            break  # told elsewhere, or the usual way
+            break  # Count has the usual effect; another check reports Ignore
     return Failure(BACKOFF, "Job has reached the specified backoff limit", None)
 
 
@@ -165,7 +169,7 @@ def _is_met(wanted: Body, code: int) -> bool:
 
 
 def taken(laid: Laid, role: LaidRole, failure: Failure) -> tuple[str, Path]:
-    """What JobSet does about a failed Job, and where that stands."""
+    """Return the action that JobSet takes for a failed Job, and the path of the rule that decides it."""
     for index, rule in enumerate((laid.jobset.get("failurePolicy") or {}).get("rules") or ()):
         reasons, targets = rule.get("onJobFailureReasons"), rule.get("targetReplicatedJobs")
         if reasons and failure.reason not in reasons:
@@ -179,7 +183,7 @@ def taken(laid: Laid, role: LaidRole, failure: Failure) -> tuple[str, Path]:
 
 
 def _is_found(pattern: str, message: str) -> bool:
-    """As Go finds it; JobSet passes over what is no pattern."""
+    """Return whether Go finds the pattern; JobSet ignores invalid patterns."""
     try:
         return compiled(pattern)(message) is not None
     except (PatternError, UnknownScriptError):
@@ -187,6 +191,6 @@ def _is_found(pattern: str, message: str) -> bool:
 
 
 def is_for_disruptions(rule: Body) -> bool:
-    """Whether a rule is about pods that were taken away, and about no others."""
+    """Return whether a rule applies only to pods with the condition DisruptionTarget."""
     conditions = rule.get("onPodConditions") or ()
     return bool(conditions) and all(one.get("type") == DISRUPTED for one in conditions)

@@ -1,4 +1,4 @@
-"""Files beside the spec: their ConfigMap comes with the run, and holds the bytes of the plan."""
+"""Checks of the files of a run: their ConfigMap comes with it and holds the planned bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KIND = "ConfigMap"
 
 
 def given(laid: Laid) -> Found:
-    """Every file, with its bytes, in an object that nobody changes under the run."""
+    """Check that every file is in the ConfigMap, with its bytes, and that the ConfigMap is immutable."""
     planned = laid.unit.job.files
     if not planned:
         return

@@ -1,7 +1,7 @@
-"""The names by which the pods of a run find each other, and the keys by which they let each other in.
+"""Checks of the host names by which the pods of a run find each other, and of their SSH keys and ports.
 
-Names are `<run>-<job>-0-<i>.<run>`, found through the search domains of the namespace (JobSet v0.10 to v0.12,
-pkg/controllers; Trainer's hostfile). Keys are mounted by Trainer at sshAuthMountPath.
+Names are `<run>-<job>-0-<i>.<run>`, resolved through the search domains of the namespace (JobSet v0.10 to
+v0.12, pkg/controllers; Trainer's hostfile). Keys are mounted by Trainer at sshAuthMountPath.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Found = Iterator[tuple[int, Problem]]
 
 
 def names(laid: Laid) -> Found:
-    """Every pod has the name that hostfile and master address have, and can look the others up."""
+    """Check that every pod has the name in the hostfile or master address, and can resolve the others."""
     network = laid.jobset.get("network") or {}
     if network.get("enableDNSHostnames") is False:
         message = (
@@ -44,7 +44,7 @@ def names(laid: Laid) -> Found:
 
 
 def _lookup(laid: Laid, role: LaidRole) -> Found:
-    """How pods of a role resolve names."""
+    """Check that pods of a role can resolve the names of the others."""
     spec, policy = role.spec, role.spec.get("dnsPolicy", "ClusterFirst")
     searches = (spec.get("dnsConfig") or {}).get("searches") or ()
     is_lost = policy == "Default" or (policy == "ClusterFirst" and spec.get("hostNetwork"))
@@ -65,7 +65,7 @@ def _lookup(laid: Laid, role: LaidRole) -> Found:
 
 
 def keys(laid: Laid) -> Found:
-    """The SSH keys are where the image's server and client look for them."""
+    """Check that the SSH keys are where the image's server and client look for them."""
     mpi = laid.policy.get("mpi")
     if not laid.uses_mpi or mpi is None:
         return
@@ -78,7 +78,7 @@ def keys(laid: Laid) -> Found:
 
 
 def ports(laid: Laid) -> Found:
-    """The port that a worker names is the one that its SSH server listens on."""
+    """Check that the container port `ssh` is the one that the SSH server listens on."""
     port = laid.unit.job.image.ssh.port
     for role in laid.present:
         for index, one in enumerate((role.container or {}).get("ports") or ()):

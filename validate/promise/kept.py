@@ -1,7 +1,7 @@
-"""Pods that stay after a failure: they are started again in place, as often as that takes, and not for ever.
+"""Checks of runs that are kept for debugging: each failed pod is restarted in place, but not forever.
 
 Source: Kubernetes v1.34, pkg/controller/job/job_controller.go, pastBackoffLimitOnFailure: a Job whose pods
-restart their containers has failed as soon as all restarts of its running pods come to backoffLimit.
+restart their containers fails as soon as the restarts of its running pods add up to backoffLimit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gangplan.validate.promise.words import broken, weakened
 
 
 def kept(laid: Laid, role: LaidRole) -> Iterator[tuple[int, Problem]]:
-    """Each pod of a role may fail once and stays; when the time is up, the Job fails."""
+    """Check that each pod of a role may fail once and is kept; the Job fails when the time is up."""
     assert laid.unit.job.debug is not None
     until = laid.unit.job.debug.until
     restart = role.spec.get("restartPolicy", "OnFailure")  # JobSet's default

@@ -1,4 +1,4 @@
-"""Names, labels and placement: what queues, policies, monitoring and bills know the run and its pods by."""
+"""Checks of labels and placement, by which queues, policies, monitoring and bills identify a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NETWORKS = "k8s.v1.cni.cncf.io/networks"
 
 
 def labels(laid: Laid) -> Found:
-    """The labels that say whose run it is, on its objects and on its pods."""
+    """Check the labels that identify the run, on its objects and on its pods."""
     unit = laid.unit
     wanted = {
         "app.kubernetes.io/managed-by": "gangplan",
@@ -41,7 +41,7 @@ def labels(laid: Laid) -> Found:
 
 
 def _identity(laid: Laid, at: Path, built: dict[str, str], title: str) -> Found:
-    """Without the label the cloud's webhook leaves the pods alone."""
+    """Check the labels of the cloud identity; without them the cloud's webhook ignores the pods."""
     for key, value in laid.unit.job.identity.pod_labels if laid.unit.job.identity else ():
         if built.get(key) != value:
             message = f"{title} would have no identity in the cloud: label {key} is not '{value}'"
@@ -59,12 +59,12 @@ def _differing(
 
 
 def queue(laid: Laid) -> Found:
-    """The queue, the priority, the account and the scheduler that the run was judged with."""
+    """Check the queue, priority, service account and scheduler of the run."""
     job = laid.unit.job
     built = laid.run.bodies[laid.train_job]["metadata"].get("labels") or {}
     at: Path = ("metadata", "labels")
     if job.queue and job.platform.gang == "kueue":
-        if built.get(QUEUE) not in (job.queue, None):  # one without a queue is told as not-queued
+        if built.get(QUEUE) not in (job.queue, None):  # a run without a queue is reported as not-queued
             message = f"the run would wait in queue '{built[QUEUE]}'; the plan has '{job.queue}'"
             help = f"Write queue: {built[QUEUE]} for team {job.team} in cluster.yaml."
             yield laid.train_job, broken((*at, QUEUE), message, help)
@@ -92,7 +92,7 @@ def _account(laid: Laid, role: LaidRole) -> Found:
 
 
 def _scheduler(laid: Laid, role: LaidRole) -> Found:
-    """Only the scheduler that made the pod group starts its pods together."""
+    """Check the scheduler; only the one that owns the pod group starts its pods together."""
     gang = laid.unit.job.platform.gang
     if not laid.unit.job.platform.has_pod_group:
         return
@@ -108,7 +108,7 @@ def _scheduler(laid: Laid, role: LaidRole) -> Found:
 
 
 def placement(laid: Laid) -> Found:
-    """The topology and the second network that the spec asks for."""
+    """Check the topology, the anti-affinity and the additional networks that the plan has."""
     job = laid.unit.job
     role = laid.roles.get(WORKER)
     if role is None:
@@ -132,7 +132,10 @@ def placement(laid: Laid) -> Found:
 
 
 def _neighbours(laid: Laid, role: LaidRole) -> Found:
-    """Jobs that workers share no node with; those that they only prefer are the site's to change."""
+    """Check that the workers share no node with the jobs in placement.apart.
+
+    A site may change anti-affinity that is only preferred.
+    """
     affinity = (role.spec.get("affinity") or {}).get("podAntiAffinity") or {}
     terms = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
     kept = {

@@ -1,6 +1,7 @@
-"""What starts the ranks: the words of the command, and the variables by which MPI finds hosts and slots.
+"""Checks of the command that starts the ranks, and of the variables by which MPI finds hosts and slots.
 
-Words of the user's own program and values of variables are never printed: they may hold anything.
+Arguments of the user's own program and values of variables are never printed because they may contain
+anything.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from gangplan.validate.trainer.trainjobs import RESERVED
 
 Found = Iterator[tuple[int, Problem]]
 
-# What options decide that may stand beside the planned ones: nothing of a run, or one variable or parameter.
+# Roles of options that may be added to the planned ones: no role, or setting one variable or parameter.
 TUNING = frozenset(("", "env", "parameter"))
-# Variables that decide on hosts, slots and the way to them (Open MPI 4.1 and 5.0 with PRRTE 3, MPICH 4 and 5,
-# Intel MPI 2021). Those for tuning and for messages are free.
+# Variables that decide on hosts, slots and how they are reached (Open MPI 4.1 and 5.0 with PRRTE 3, MPICH 4
+# and 5, Intel MPI 2021). Variables for tuning and messages may change.
 HELD = re.compile(
     r"(OMPI_MCA_(orte|prte|plm|ras)|PRTE_MCA_(prte|plm|ras))(_.*)?"
     r"|(I_MPI_)?HYDRA_(HOST_FILE|LAUNCHER|BOOTSTRAP|RMK)(_.*)?|I_MPI_(PERHOST|HYDRA_BRANCH_COUNT)"
@@ -33,7 +34,7 @@ FREE = re.compile(r".*_verbose")
 
 
 def arguments(laid: Laid) -> Found:
-    """The words that the launcher (for torch, each worker) runs are those of the plan."""
+    """Check that the launcher (for torch, each worker) runs the planned arguments."""
     role = laid.roles.get(LAUNCHER if laid.uses_mpi else WORKER)
     if role is None or role.container is None:
         return
@@ -61,14 +62,14 @@ def arguments(laid: Laid) -> Found:
 
 
 def _where(role: LaidRole, head: int) -> Place:
-    """The word that differs first, or the list where it is missing."""
+    """Return the place of the first argument that differs, or of the list if it is too short."""
     words = (role.container or {}).get("args") or ()
     index, path = role.place("args")
     return index, (*path, head) if head < len(words) else path
 
 
 def _same(some: Sequence[str], others: Sequence[str]) -> int:
-    """How many words are the same from the start."""
+    """Return how many words at the start are the same."""
     count = 0
     for one, other in zip(some, others, strict=False):
         if one != other:
@@ -78,7 +79,7 @@ def _same(some: Sequence[str], others: Sequence[str]) -> int:
 
 
 def _program_at(unit: Unit) -> int:
-    """Where the user's words begin in the planned ones; -1 where they are all the user's."""
+    """Return where the user's words begin in the planned ones, or -1 if all of them are the user's."""
     if not unit.launch.is_wrapped:
         return -1
     fills = {"{ranks}": unit.job.ranks, "{workers}": unit.job.workers, "{slots}": unit.job.slots}
@@ -89,12 +90,12 @@ def _program_at(unit: Unit) -> int:
 
 
 def _only_tunes(unit: Unit, built: Sequence[str]) -> bool:
-    """Whether a command is the planned one with more options, of which none decides on ranks and hosts."""
+    """Return whether a command only adds options to the planned one that do not affect ranks and hosts."""
     family = family_of(unit.job)
     try:
         (planned,), (found,) = find(unit.launch.argv, family), find(built, family)
     except (UnreadableError, ValueError):
-        return False  # not one launcher on each side
+        return False  # one side does not have exactly one launcher
     if found.start.launcher is not planned.start.launcher or found.reading.program != planned.reading.program:
         return False
     left = [(use.option.name, use.values) for use in planned.reading.uses]
@@ -107,7 +108,7 @@ def _only_tunes(unit: Unit, built: Sequence[str]) -> bool:
 
 
 def _tunes(use: Use) -> bool:
-    """A known option that decides nothing, or sets what is free."""
+    """Return whether a known option has no effect on the launch or sets only free variables."""
     if not use.option.name or use.is_short or use.option.role not in TUNING:
         return False
     name = use.value.partition("=")[0]
@@ -117,22 +118,22 @@ def _tunes(use: Use) -> bool:
 
 
 def _told(words: Sequence[str], head: int, part: Sequence[str]) -> str:
-    """The words that differ, with the option before them."""
+    """Quote the words that differ, with the option before them."""
     before = words[head - 1 : head] if head and words[head - 1].startswith("-") else []
     shown = [*before, *part[:4]]
     return f"'{' '.join(shown)}'" if part else "nothing" if not before else f"'{before[0]}' alone"
 
 
 def expanded(word: str) -> str:
-    """A word as the kubelet hands it on, references to variables left as they are.
+    """Return a word as the kubelet passes it on, but leave references to variables as they are.
 
-    `$$` is `$` (k8s.io/kubernetes third_party/forked/golang/expansion, v1.34).
+    `$$` becomes `$` (k8s.io/kubernetes third_party/forked/golang/expansion, v1.34).
     """
     return word.replace("$$", "$") if "$$" in word else word
 
 
 def environment(laid: Laid) -> Found:
-    """The variables of the launch are there, with the planned values where these decide."""
+    """Check that the variables of the launch exist, and that those that affect it have the planned values."""
     unit = laid.unit
     if laid.uses_mpi:
         yield from _variables(laid, laid.roles.get(LAUNCHER), unit.launch.launcher_env)
@@ -176,7 +177,7 @@ def _right_place(name: str) -> str:
 
 
 def _at(path: tuple[str | int, ...], role: LaidRole, name: str) -> tuple[str | int, ...]:
-    """The entry of a variable in its list."""
+    """Return the path of a variable's entry, or of the whole list if the variable is missing."""
     variables = (role.container or {}).get("env") or ()
     place = next((at for at, one in enumerate(variables) if one["name"] == name), None)
     return path if place is None or "env" in role.own else (*path, place)

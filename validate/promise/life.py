@@ -1,4 +1,4 @@
-"""How long a run lives, how it ends, and that no sync takes it away."""
+"""Checks of how long a run lives, how it ends, and that no sync deletes it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Found = Iterator[tuple[int, Problem]]
 
 
 def deadlines(laid: Laid) -> Found:
-    """The run ends no later than planned; one that ends earlier is told.
+    """Check that the run ends no later than planned; an earlier end is reported as weakened.
 
-    TrainJob has a deadline since Trainer 2.2; before, that of its Job counts. Deadlines of Jobs bind as
-    well where they come first.
+    TrainJob has a deadline since Trainer 2.2; before, the deadline of its Job counts. A shorter deadline of a
+    Job also applies.
     """
     planned, trainer = laid.unit.job.timeout_s, laid.unit.job.platform.trainer_line
     ends = laid.roles.get(LAUNCHER if laid.uses_mpi else WORKER)
@@ -48,7 +48,7 @@ def deadlines(laid: Laid) -> Found:
 
 
 def cut(laid: Laid, role: LaidRole) -> Found:
-    """A pod's own deadline fails the run as a crash does: nobody reads from it that time was up."""
+    """Check for a pod deadline shorter than planned; it fails the run like a crash, not like a timeout."""
     limit, planned = role.spec.get("activeDeadlineSeconds"), laid.unit.job.timeout_s
     if limit is not None and (not planned or limit < planned):
         is_long = f"the plan gives the run {in_words(planned)}" if planned else "the plan has no end"
@@ -59,7 +59,7 @@ def cut(laid: Laid, role: LaidRole) -> Found:
 
 
 def in_words(seconds: int) -> str:
-    """Seconds in the units that a spec takes."""
+    """Format seconds in the units of a spec."""
     for unit, size in (("h", 3600), ("m", 60)):
         if seconds % size == 0:
             return f"{seconds // size}{unit}"
@@ -67,7 +67,7 @@ def in_words(seconds: int) -> str:
 
 
 def endings(laid: Laid) -> Found:
-    """The pods whose end is the run's end have nothing beside the program that could go on."""
+    """Check that pods whose end is the run's end have no other container that outlasts the program."""
     role = laid.roles.get(LAUNCHER if laid.uses_mpi else WORKER)
     if role is None or role.container is None:
         return
@@ -83,10 +83,10 @@ def endings(laid: Laid) -> Found:
 
 
 def sync(laid: Laid) -> Found:
-    """No sync deletes a run whose file has gone, and none applies an archived one (decision 0002)."""
+    """Check that no sync deletes a run whose file was removed or applies an archived run (decision 0002)."""
     for index, body in enumerate(laid.run.bodies):
         if body["kind"] in ("CronJob", "Job"):
-            continue  # what creates runs ends with its file, and none of the runs does
+            continue  # these create runs: they are deleted with their file, but their runs are not
         annotations = _annotations(body)
         at: Path = ("metadata", "annotations")
         if syncing.NEVER_PRUNED not in syncing.options_of(annotations):

@@ -1,4 +1,4 @@
-"""What is mounted: the spec's data where it says, and nothing over what the launch reads."""
+"""Checks of mounts: the spec's data where planned, and nothing over the files that the launch needs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Found = Iterator[tuple[int, Problem]]
 SHM = "/dev/shm"
 HOSTS = "/etc/mpi"
 CLIENT = "/etc/ssh/ssh_config.d/mpi.conf"
-# Kinds of volumes whose content several pods see.
+# Kinds of volumes that several pods can share.
 SHARED = frozenset(("persistentVolumeClaim", "nfs", "cephfs", "glusterfs", "azureFile", "hostPath"))
-# Without them no program of an image starts.
+# Folders without which no program of an image starts.
 SYSTEM = frozenset(("/", *PROGRAMS, *KERNEL))
 
 
 def planned(laid: Laid) -> Found:
-    """What the spec mounts is there, in every role, and may be written where the spec does."""
+    """Check that every role has the planned mounts, writable where the spec needs it."""
     for role in laid.present:
         if role.container is None:
             continue
@@ -44,12 +44,12 @@ def planned(laid: Laid) -> Found:
 
 
 def place(mount: Body) -> str:
-    """Where a mount ends up: without a slash at its end, and without `..`."""
+    """Return the normalised path of a mount, without a trailing slash or `..`."""
     return normpath(str(mount["mountPath"]))
 
 
 def volumes_of(role: LaidRole) -> Mapping[str, Body]:
-    """The volumes of a role's pods by name."""
+    """Return the volumes of a role's pods by name."""
     return {one["name"]: one for one in role.spec.get("volumes") or ()}
 
 
@@ -94,7 +94,10 @@ def _mounted(laid: Laid, role: LaidRole, at: Path, wanted: Mount, found: Body | 
 
 
 def _scratch(laid: Laid, role: LaidRole, wanted: Scratch, volume: Body, is_closed: bool) -> Found:
-    """The pod's own, of the planned kind and size; a kind of volume that states no size may be of any."""
+    """Check that scratch is private to the pod and has the planned medium and size.
+
+    A kind of volume without a size is accepted.
+    """
     at: Path = (*role.pod, "volumes")
     empty, size = volume.get("emptyDir"), _size(volume)
     if is_closed:
@@ -113,14 +116,14 @@ def _scratch(laid: Laid, role: LaidRole, wanted: Scratch, volume: Body, is_close
 
 
 def _size(volume: Body) -> str:
-    """How much a volume holds; empty where it does not say."""
+    """Return the stated size of a volume, or an empty string."""
     claim = ((volume.get("ephemeral") or {}).get("volumeClaimTemplate") or {}).get("spec") or {}
     stated = (claim.get("resources") or {}).get("requests") or {}
     return str((volume.get("emptyDir") or {}).get("sizeLimit") or stated.get("storage") or "")
 
 
 def hiding(laid: Laid) -> Found:
-    """Nothing is mounted over the keys, the hostfile, the accounts, or the SSH server and its settings."""
+    """Check that no mount hides the keys, the hostfile, the accounts, or the SSH server and its settings."""
     yield from _system(laid)
     if not laid.uses_mpi:
         return
@@ -129,9 +132,9 @@ def hiding(laid: Laid) -> Found:
         if role.container is None:
             continue
         setup = laid.unit.job.image.mpi.setup if laid.unit.job.image.mpi else ""
-        # ssh's own settings (images/openmpi): the port of the SSH servers, and no questions about their keys.
+        # CLIENT (images/openmpi) sets the port of the SSH servers and accepts their host keys without asking.
         files = (ssh.server, ssh.config, "/etc/passwd", "/bin/sh", CLIENT, *([setup] if setup else ()))
-        # Trainer mounts its own volume at each: another one there, or a file in it, is in its way.
+        # Trainer mounts its own volume at each: another mount there or inside would collide with it.
         folders = (ssh.keys.rstrip("/"), *((HOSTS,) if role.name == LAUNCHER else ()))
         ours = {one.path.rstrip("/") for one in laid.unit.job.mounts}
         for index, one in enumerate(role.container.get("volumeMounts") or ()):
@@ -146,7 +149,7 @@ def hiding(laid: Laid) -> Found:
 
 
 def _system(laid: Laid) -> Found:
-    """No volume stands where an image has its own programs and libraries."""
+    """Check that no volume hides the image's programs and libraries or is unusable at its path."""
     ours = {one.path.rstrip("/") for one in laid.unit.job.mounts}  # judged as fields of the spec
     for role in laid.present:
         for index, one in enumerate((role.container or {}).get("volumeMounts") or ()):
@@ -157,7 +160,7 @@ def _system(laid: Laid) -> Found:
 
 
 def _useless(laid: Laid, role: LaidRole, path: str, mount: Body) -> str:
-    """Why what is mounted keeps a container or its ranks from starting; empty where it does not."""
+    """Return why a mount keeps a container or its ranks from starting, or an empty string."""
     if path in SYSTEM:
         return f"a mount at {path} would hide the image's own files there from {role.title}"
     if is_in(path, "/proc"):
@@ -171,7 +174,10 @@ def _useless(laid: Laid, role: LaidRole, path: str, mount: Body) -> str:
 
 
 def twice(laid: Laid) -> Found:
-    """The API server compares paths as they are written: `/data` and `/data/` are two to it."""
+    """Check that no two volumes are mounted at one path.
+
+    The API server compares paths as they are written, so it accepts `/data` and `/data/`.
+    """
     for role in laid.present:
         seen: set[str] = set()
         for index, one in enumerate((role.container or {}).get("volumeMounts") or ()):
@@ -183,7 +189,7 @@ def twice(laid: Laid) -> Found:
 
 
 def writable(laid: Laid) -> Found:
-    """Every launcher writes below /tmp: sockets and files of MPI, torchrun's logs."""
+    """Check that /tmp is writable: all launchers write there (sockets and files of MPI, torchrun's logs)."""
     for role in laid.present:
         box = role.container or {}
         if not (box.get("securityContext") or {}).get("readOnlyRootFilesystem"):

@@ -1,7 +1,7 @@
-"""What an MPIJob makes of the plan: pods and slots, when it starts and ends, how often it is tried, its keys.
+"""Checks of an MPIJob against the plan: pods, slots, start, end, retries and keys.
 
 Source: mpi-operator v0.7.0 to v0.8.2 (pkg/controller/mpi_job_controller.go; defaults: v2beta1/default.go).
-What is true of pods, whatever makes them, is judged by the checks of TrainJobs.
+Checks of pods that do not depend on their controller are shared with TrainJobs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FAMILIES = {"OpenMPI": "OpenMPI", "IntelMPI": "Intel", "MPICH": "MPICH"}
 
 
 def pods(laid: Laid) -> Found:
-    """Each role is there with as many pods as planned, and the program's container first in it."""
+    """Check that each role exists, with the planned number of pods and the program's container first."""
     layout = laid.unit.layout
     for name, planned in ((WORKER, layout.node_pods), (LAUNCHER, layout.launcher_pods)):
         role = laid.roles.get(name)
@@ -52,8 +52,8 @@ def pods(laid: Laid) -> Found:
 
 
 def slots(laid: Laid) -> Found:
-    """Ranks per worker in the hostfile, in the form that the image's MPI reads, and whether the launcher is
-    in it."""
+    """Check the hostfile: the ranks per worker, the format that the image's MPI reads, and whether it lists
+    the launcher."""
     spec, layout, job = laid.job, laid.unit.layout, laid.unit.job
     stated = spec.get("slotsPerWorker", 1)
     if stated != layout.slots:
@@ -81,7 +81,7 @@ def slots(laid: Laid) -> Found:
 
 
 def ends(laid: Laid) -> Found:
-    """Workers end with the launcher: their SSH servers never end by themselves."""
+    """Check that the workers are removed with the launcher; their SSH servers never end by themselves."""
     policy = _policy(laid)
     stated = policy.get("cleanPodPolicy", "None")
     if stated == "None":
@@ -99,7 +99,7 @@ def ends(laid: Laid) -> Found:
 
 
 def tries(laid: Laid) -> Found:
-    """The launcher is started again as often as planned, and only by its Job."""
+    """Check that the launcher is retried as often as planned, and only by its Job."""
     planned = laid.unit.job.retries
     built = _policy(laid).get("backoffLimit", 6)
     if built != planned:
@@ -126,7 +126,7 @@ def tries(laid: Laid) -> Found:
 
 
 def deadline(laid: Laid) -> Found:
-    """The run ends no later than planned; one that ends earlier is told."""
+    """Check that the run ends no later than planned; an earlier end is reported as weakened."""
     planned, stated = laid.unit.job.timeout_s, _policy(laid).get("activeDeadlineSeconds")
     at: Path = (*POLICY, "activeDeadlineSeconds")
     if planned and (stated is None or stated > planned):
@@ -144,7 +144,7 @@ def deadline(laid: Laid) -> Found:
 
 
 def starts(laid: Laid) -> Found:
-    """Whether the operator takes the job, and when it makes the launcher."""
+    """Check that managedBy lets the MPI operator, or Kueue's MultiKueue, take the MPIJob."""
     stated, hands_on = _policy(laid).get("managedBy"), laid.unit.job.platform.hands_on
     at: Path = (*POLICY, "managedBy")
     if not hands_on and stated not in (None, OPERATOR):
@@ -165,7 +165,7 @@ def starts(laid: Laid) -> Found:
 
 
 def keys(laid: Laid) -> Found:
-    """The SSH keys are where the image's server and client look for them."""
+    """Check that the SSH keys are where the image's server and client look for them."""
     planned, built = laid.unit.job.image.ssh.keys, laid.job.get("sshAuthMountPath", "/root/.ssh")
     if built.rstrip("/") != planned.rstrip("/"):
         message = f"the SSH keys would be at {built}; the image looks for them at {planned}"

@@ -1,6 +1,6 @@
-"""What pods wait for: claims, secrets and config maps that a patch names and nobody is known to make.
+"""Checks of claims, secrets and config maps that a patch adds to pods and that no known file provides.
 
-The kubelet starts no container before each of them is there (v1.34, pkg/kubelet and pkg/volume).
+The kubelet starts no container before each of them exists (v1.34, pkg/kubelet and pkg/volume).
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from gangplan.validate.promise.roles import Laid, generated_pods
 from gangplan.validate.promise.words import weakened
 
 CLAIM, SECRET, MAP = "claim", "secret", "config map"
-# Every namespace has them: Kubernetes' own certificate, and OpenShift's for its services.
+# Config maps of every namespace: the certificates of Kubernetes, and of OpenShift's services.
 EVERYWHERE = {(MAP, "kube-root-ca.crt"), (MAP, "openshift-service-ca.crt")}
 Need = tuple[str, str, Path]
 
 
 def named(laid: Laid) -> Iterator[tuple[int, Problem]]:
-    """Objects beside those of the plan; `optional: true` is nothing to wait for."""
+    """Report required objects that the plan does not have; pods do not wait for `optional: true`."""
     pods = list(generated_pods(laid).values())
     if not pods:
         return
     roles = [role for role in laid.present if not any(role.spec is pod for pod in pods)]
     planned = {need[:2] for pod in (pods if roles else ()) for need in _needs(pod)}
-    for role in roles:  # the others are as they were generated
+    for role in roles:  # roles whose pods are unchanged are skipped
         told: set[tuple[str, str]] = set()
         for kind, name, path in _needs(role.spec):
             if (kind, name) in planned | EVERYWHERE | told:

@@ -1,6 +1,6 @@
-"""Texts that carry the launch and that no check can read: the launch script, the SSH server's command line.
+"""Checks of texts that decide the launch but cannot be parsed: launch script, SSH server's command line.
 
-They are what the generator wrote, or the run is not the one that was planned and tested.
+They must equal the generated ones; otherwise the run is not the one that was planned and tested.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from gangplan.validate.promise.words import broken, weakened
 
 
 def commands(laid: Laid) -> Iterator[tuple[int, Problem]]:
-    """What starts in each role, before the arguments that are the user's."""
+    """Check the command of each role, without the user's arguments."""
     before = {name: program_of({"spec": pod})[1] for name, pod in generated_pods(laid).items()}
     for role in laid.present:
         mine = before.get(role.name)
         if mine is None or role.container is None:
             continue
-        # The words of the run's own command are judged one by one (launch.py).
+        # launch.py checks the words of the run's own command one by one.
         fields = ["command", *(["args"] if role.name != LAUNCHER and laid.uses_mpi else ())]
         if role.name == LAUNCHER and laid.unit.job.image.preflight:
             from gangplan.validate.promise.preflight import looked  # few runs have one
 
             if any(True for _ in looked(laid)):
-                continue  # told there, of the same command
+                continue  # already reported for the same command
         for name in fields:
             if role.container.get(name) != mine.get(name):
                 yield _replaced(laid, role, name)
 
 
 def surroundings(laid: Laid) -> Iterator[tuple[int, Problem]]:
-    """Where the command starts and is looked for: an image's own folder and PATH, which no file states."""
+    """Check that no patch replaces the image's working directory and PATH, whose values no file states."""
     for role in laid.present:
         box = role.container or {}
         if not laid.uses_mpi or role.name == LAUNCHER:

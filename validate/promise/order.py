@@ -1,4 +1,4 @@
-"""When pods start, when the run has succeeded, and what happens when a part of it fails."""
+"""Checks of when pods start, when the run has succeeded, and what happens when a part of it fails."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ CHIEF = "chief"
 
 
 def start(laid: Laid) -> Found:
-    """The launcher starts when all workers are Ready; in a pod group its script waits instead."""
+    """Check that the launcher starts when all workers are Ready; in a pod group its script waits instead."""
     launcher = laid.roles.get(LAUNCHER)
     if not laid.uses_mpi or launcher is None:
         return
     if laid.unit.job.platform.has_pod_group:
-        return  # gang-deadlock tells of a dependsOn there
+        return  # gang-deadlock reports a dependsOn there
     waits = {one["name"]: one.get("status") for one in launcher.entry.get("dependsOn") or ()}
     at: Path = (*launcher.at, "dependsOn")
     if waits.get(WORKER) == "Complete":
@@ -37,14 +37,14 @@ def start(laid: Laid) -> Found:
 
 
 def _in_order(laid: Laid, launcher: LaidRole) -> bool:
-    """JobSet's own way to start one after the other, which waits for Ready too (startupPolicy)."""
+    """Return whether JobSet's startupPolicy InOrder makes the launcher wait until the workers are Ready."""
     worker = laid.roles.get(WORKER)
     is_before = worker is not None and worker.index < launcher.index
     return is_before and (laid.jobset.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder"
 
 
 def success(laid: Laid) -> Found:
-    """The run succeeds with the launcher or the chief, or with all workers where there is none."""
+    """Check that the run succeeds with the launcher or chief, or else with all workers."""
     has_chief = any(role.name == CHIEF for role in laid.unit.job.roles)
     wanted = LAUNCHER if laid.uses_mpi else CHIEF if has_chief else WORKER
     if wanted not in laid.roles:
@@ -71,13 +71,13 @@ def success(laid: Laid) -> Found:
 
 
 def _ends_early(laid: Laid, policy: Body, targets: set[str]) -> bool:
-    """Any of launcher and workers is the launcher: the workers' servers never end by themselves."""
+    """Return whether the operator Any means the launcher: the workers' servers never end by themselves."""
     is_any = policy.get("operator") == "Any"
     return is_any and laid.uses_mpi and targets == {LAUNCHER, WORKER}
 
 
 def restarts(laid: Laid) -> Found:
-    """A run is tried again as a whole, as often as the spec says; no part of it by itself."""
+    """Check that a run is retried as a whole, as often as the spec says, and no part of it on its own."""
     planned, failure = laid.unit.job.retries, laid.jobset.get("failurePolicy") or {}
     built = failure.get("maxRestarts", 0)
     if built != planned:
@@ -99,10 +99,10 @@ def _times(number: Any) -> str:
 
 
 def _alone(laid: Laid, role: LaidRole) -> Found:
-    """Pods that come back by themselves: ranks cannot join a job that is running."""
+    """Check that pods are not restarted on their own; ranks cannot join a running job."""
     job: Path = (*role.at, "template", "spec")
     if laid.unit.job.debug and all(one.name != role.name for one in laid.unit.job.steps):
-        from gangplan.validate.promise.kept import kept  # few runs keep theirs
+        from gangplan.validate.promise.kept import kept  # few runs keep their pods
 
         yield from kept(laid, role)
         return
@@ -123,7 +123,7 @@ def _alone(laid: Laid, role: LaidRole) -> Found:
 
 
 def ready(laid: Laid) -> Found:
-    """Ready means that a worker's SSH server listens: the launcher starts by it."""
+    """Check that workers are Ready only when their SSH server listens, as the launcher relies on it."""
     role, port = laid.roles.get(WORKER), laid.unit.job.image.ssh.port
     if not laid.uses_mpi or role is None or role.container is None:
         return
@@ -146,7 +146,7 @@ def ready(laid: Laid) -> Found:
 
 
 def _asked(probe: Body, container: Body) -> Any:
-    """The port that a probe asks; None for a command, which only the image knows."""
+    """Return the port or protocol that a probe uses; None for a command, which only the image knows."""
     if "httpGet" in probe:
         return "by HTTP"
     if "grpc" in probe:

@@ -1,4 +1,4 @@
-"""Roles beside the workers and steps before them: each has its pods, image, command, share and number."""
+"""Checks of additional roles and of steps: their pods, image, command, variables, resources and order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Found = Iterator[tuple[int, Problem]]
 
 
 def given(laid: Laid) -> Found:
-    """What the plan says of each role and of each step, and that steps come first."""
+    """Check each additional role and each step against the plan, and that steps come first."""
     for planned in laid.unit.job.others:
         role, block = laid.roles.get(planned.name), str(planned.place[0])
         if role is None:
@@ -45,7 +45,7 @@ def given(laid: Laid) -> Found:
 
 
 def _ordered(laid: Laid) -> Found:
-    """A step waits for the one before it, all others for the last one; none takes longer than planned."""
+    """Check that steps run one after another within their deadlines, and all other roles after the last."""
     names = [one.name for one in laid.unit.job.steps]
     before = dict(zip(names[1:], names, strict=False))
     before |= {name: names[-1] for name in laid.roles if name not in (*names, LAUNCHER)}

@@ -1,4 +1,4 @@
-"""What pods have beside image, command and devices: their folder, and variables read from elsewhere."""
+"""Checks of the working directory of pods, and of variables with a value from another source."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Found = Iterator[tuple[int, Problem]]
 
 
 def variables(laid: Laid) -> Found:
-    """Variables that are read from the pod, or from a ConfigMap, are read from there in every role."""
+    """Check that variables with a value from the pod or a ConfigMap have the planned source in every role."""
     planned = [one for one in laid.unit.job.env if one.is_own or one.config_map]
     for role in laid.present if planned else ():
         index, path = role.place("env")
         built = {one["name"]: (at, one) for at, one in enumerate((role.container or {}).get("env") or ())}
         for variable in planned:
             if variable.name not in built:
-                continue  # told with the others that the launch needs, or a worker's for people alone
+                continue  # launch.py reports the ones that the launch needs; workers of MPI may lack the rest
             at, one = built[variable.name]
             if _read(one.get("valueFrom") or {}) != _wanted(variable):
                 where = _where(variable)
@@ -31,7 +31,7 @@ def variables(laid: Laid) -> Found:
 
 
 def _read(source: Body) -> tuple[str, ...]:
-    """Where a value comes from, as built."""
+    """Return the built source of a value."""
     if "fieldRef" in source:
         return "field", str(source["fieldRef"].get("fieldPath"))
     if "resourceFieldRef" in source:
@@ -53,7 +53,7 @@ def _where(variable: EnvVar) -> str:
 
 
 def folder(laid: Laid) -> Found:
-    """The program starts in the planned folder; where none is planned, a site may choose one."""
+    """Check that the program starts in the planned folder; without one a site may choose it."""
     planned = laid.unit.job.workdir
     for role in laid.present:
         if role.container is None or not planned:

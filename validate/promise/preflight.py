@@ -1,4 +1,4 @@
-"""The preflight of a run: the launch script starts it, with the counts of the plan, before the program."""
+"""Checks that the launch script starts the preflight before the program, with the planned numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gangplan.validate.promise.words import broken
 
 
 def looked(laid: Laid) -> Iterator[tuple[int, Problem]]:
-    """The launcher's command starts the program of the preflight, and tells it what was planned."""
+    """Check that the launcher's command starts the preflight with the planned arguments."""
     job, role = laid.unit.job, laid.roles.get(LAUNCHER)
     if role is None or role.container is None:
         return

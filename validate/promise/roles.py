@@ -1,5 +1,5 @@
-"""A run as its controller lays it out: a TrainJob over its runtime, or an MPIJob, role by role, with the
-place of each part."""
+"""A run as its controller expands it: a TrainJob with its runtime, or an MPIJob, by role, with the place of
+each part."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from gangplan.validate.trainer.runtimes import pod_of
 from gangplan.validate.world import BuiltRun, World, templates_of
 
 CONTAINER = "node"
-# Roles of an MPIJob, and what they are called here.
+# Replica types of an MPIJob, and the roles that they are here.
 MPI_ROLES = {"Launcher": LAUNCHER, "Worker": WORKER}
 Place = tuple[int, Path]
 
 
 @dataclass(frozen=True, slots=True)
 class LaidRole:
-    """The pods of one replicated job as they will be made.
+    """The pods of one replicated job as the controllers create them.
 
-    `pods` is how many, `template` their template after the TrainJob's own patches, `container` the one that
-    runs the program (None when there is none), with image, command, args and env of the TrainJob on it.
-    `at` is the path of the entry in the runtime. `own` tells which of the container's fields stand in the
-    TrainJob, and where. `template_at` is the path of the pods' template.
+    `pods` is their number, `template` their template after the TrainJob's own patches, `container` the one
+    that runs the program (or None), with the image, command, args and env of the TrainJob. `at` is the path
+    of the entry in the runtime, `box` that of the container, `template_at` that of the pods' template. `own`
+    has the places of the container's fields that are set in the TrainJob.
     """
 
     name: str
@@ -46,7 +46,7 @@ class LaidRole:
 
     @property
     def title(self) -> str:
-        """How people call these pods."""
+        """The name of these pods in messages."""
         return f"the {title_of(self.name)}"
 
     @property
@@ -57,7 +57,7 @@ class LaidRole:
 
     @property
     def pod(self) -> Path:
-        """Where the pod's spec stands in the runtime."""
+        """The path of the pod's spec in the runtime."""
         return (*self.template_at, "spec")
 
     @property
@@ -67,16 +67,16 @@ class LaidRole:
         return found
 
     def place(self, name: str) -> Place:
-        """Where a field of the container stands: in the TrainJob, else in the runtime."""
+        """Return the place of a field of the container: in the TrainJob, else in the runtime."""
         return self.own.get(name, (self.runtime, (*self.box, name)))
 
 
 @dataclass(frozen=True, slots=True)
 class Laid:
-    """A run, its two objects with their places, and its roles by name.
+    """A run, the indices of its two objects, and its roles by name.
 
-    Of an MPIJob both are the same object, and only its pods and `job` are filled. `uses_mpi`: the plan starts
-    ranks by MPI; `present` are the roles of the plan that are there.
+    For an MPIJob both indices are the same, and only its pods and `job` are filled. `uses_mpi` is whether the
+    plan starts ranks by MPI; `present` are the launcher and workers of the plan that exist.
     """
 
     run: BuiltRun
@@ -114,7 +114,7 @@ class Laid:
 
 
 def laid_of(world: World, run: BuiltRun) -> Laid | None:
-    """The run as it is laid out; None where it lacks an object, or its templates are those of another one."""
+    """Return the run as its controller expands it; None if an object is missing or the runtime is another."""
     made = run.unit.job.backend
     at = {body["kind"]: index for index, body in enumerate(run.bodies)}
     if made.kind not in at or made.holder not in at:
@@ -125,7 +125,7 @@ def laid_of(world: World, run: BuiltRun) -> Laid | None:
     except MissingRuntimeError:
         return None
     if holder is not run.bodies[at[made.holder]]:
-        return None  # the rules of a TrainJob tell that its runtime is another one
+        return None  # the rules of a TrainJob report that its runtime is another one
     body, roles = run.bodies[job], {}
     trainer = body["spec"].get("trainer") or {}
     names = {made.role("launcher"): LAUNCHER, made.role("worker"): WORKER}
@@ -138,7 +138,7 @@ def laid_of(world: World, run: BuiltRun) -> Laid | None:
 
 
 def _role(number: int, pods: ExpandedPods, name: str, trainer: Body, job: int) -> LaidRole:
-    """The role that pods have, with what the trainer says in object `job`."""
+    """Return the role of expanded pods, with the fields of the trainer in object `job` applied."""
     place, container = program_of(pods.template)
     own: dict[str, Place] = {}
     if container is not None and trainer and step_of(pods.entry) == "trainer":
@@ -160,13 +160,13 @@ def _role(number: int, pods: ExpandedPods, name: str, trainer: Body, job: int) -
 
 
 def program_of(template: Body) -> tuple[int, Body | None]:
-    """The container that runs the program, and its place among the others."""
+    """Return the index of the container that runs the program, and the container; (0, None) without one."""
     containers = (template.get("spec") or {}).get("containers") or ()
     return next(((at, one) for at, one in enumerate(containers) if one["name"] == CONTAINER), (0, None))
 
 
 def generated_pods(laid: Laid) -> dict[str, Body]:
-    """The specs of the pods as they were generated, by role; none where the generated run is not there."""
+    """Return the generated specs of the pods by role; empty if the generated run is missing."""
     found = (_PODS[body["kind"]](body) for body in laid.run.generated if body["kind"] in _PODS)
     return next(found, {})
 
@@ -187,7 +187,10 @@ _PODS: Mapping[str, Callable[[Body], dict[str, Body]]] = {
 
 
 def _with_trainer(container: Body, trainer: Body, index: int) -> tuple[Body, dict[str, Place]]:
-    """The container with what the TrainJob's trainer puts over it (plugins/jobset/builder.go)."""
+    """Return the container with the fields of the TrainJob's trainer applied, and the places of these fields.
+
+    Source: Trainer, plugins/jobset/builder.go.
+    """
     out, own = dict(container), dict[str, Place]()
     for name in ("image", "command", "args"):
         if trainer.get(name):

@@ -1,4 +1,4 @@
-"""Variables that a patch gives to a run's pods, and that contradict the plan as those of a spec would."""
+"""Checks of variables that a patch adds to pods: they must not contradict the plan, like those of a spec."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gangplan.validate.promise.roles import Laid
 
 
 def patched(laid: Laid) -> Iterator[tuple[int, Problem]]:
-    """Each variable with a value that is not the plan's, judged like one of the spec."""
+    """Check each variable with an unplanned value by the rules for variables of a spec."""
     launch = laid.unit.launch
     planned = {
         (one.name, one.value) for one in (*launch.launcher_env, *launch.worker_env, *laid.unit.job.env)

@@ -1,7 +1,8 @@
-"""Whether anybody starts the pods: who manages them, what holds them back, and what starts them again.
+"""Checks that pods are started: who manages them, what holds them back, and what restarts them.
 
-Sources: Trainer v2.2.1 and v2.3.0 pkg/controller (managedBy holds from 2.3 on), JobSet v0.12 pkg/controllers,
-Kubernetes v1.34 pkg/controller/job. Fields of pods that the API server refuses are object-invalid elsewhere.
+Sources: Trainer v2.2.1 and v2.3.0 pkg/controller (managedBy is respected from 2.3 on), JobSet v0.12
+pkg/controllers, Kubernetes v1.34 pkg/controller/job. Other checks report fields of pods that the API server
+refuses as object-invalid.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ TRAINER, JOBSETS, JOBS = (
 
 
 def managers(laid: Laid) -> Found:
-    """The controllers of this cluster take the objects; on a manager of MultiKueue others do."""
+    """Check that the controllers of this cluster, or MultiKueue on a manager cluster, take the objects."""
     platform = laid.unit.job.platform
     if platform.hands_on:
         yield from _handed_on(laid)
@@ -52,9 +53,10 @@ def managers(laid: Laid) -> Found:
 
 
 def _handed_on(laid: Laid) -> Found:
-    """Kueue's webhook writes its own name over Trainer's, stated or not (CanDefaultManagedBy, v0.19.2).
+    """Check that managedBy is not Trainer's name on a cluster where Kueue's webhook replaces it.
 
-    Elsewhere Trainer's name is what the API server fills in anyway, and may stand in Git.
+    The webhook does so whether it is stated or not (CanDefaultManagedBy, v0.19.2). On other clusters
+    Trainer's name is the default of the API server and may be in Git.
     """
     if laid.job.get("managedBy") == TRAINER:
         message = (
@@ -66,7 +68,7 @@ def _handed_on(laid: Laid) -> Found:
 
 
 def placed(laid: Laid) -> Found:
-    """Pods that wait for somebody of whom the overlay says nothing, or that no scheduler spreads."""
+    """Check for pods that wait for an unknown controller or scheduler, or that bypass the scheduler."""
     for role in laid.present:
         spec = role.spec
         if spec.get("nodeName"):
@@ -88,7 +90,10 @@ def placed(laid: Laid) -> Found:
 
 
 def classed(laid: Laid) -> Found:
-    """Pods of a RuntimeClass that does not exist are refused (v1.34, plugin/pkg/admission/runtimeclass)."""
+    """Check that the RuntimeClass exists.
+
+    Kubernetes refuses pods of an unknown one (v1.34, plugin/pkg/admission/runtimeclass).
+    """
     offered = laid.unit.job.platform.runtime_classes
     file = f"overlays/{laid.unit.job.platform.cluster}/cluster.yaml"
     for role in laid.present:
@@ -110,7 +115,7 @@ def classed(laid: Laid) -> Found:
 
 
 def alone(laid: Laid) -> Found:
-    """Pods that a Job starts again by themselves, and Jobs that end before all their pods have."""
+    """Check for Jobs that restart single pods, and Jobs that end before all of their pods."""
     elastic = laid.unit.job.elastic
     for role in laid.present:
         job = (*role.at, "template", "spec")
@@ -135,7 +140,7 @@ def alone(laid: Laid) -> Found:
 
 
 def grace(laid: Laid) -> Found:
-    """Ranks have the time to save that the plan gives them when a run is stopped."""
+    """Check that ranks have the planned time to save when a run is stopped."""
     planned = laid.unit.job.grace_s
     for role in laid.present:
         built = role.spec.get("terminationGracePeriodSeconds", 30)
@@ -149,7 +154,7 @@ def grace(laid: Laid) -> Found:
 
 
 def held(laid: Laid) -> Found:
-    """What nobody of the plan will do: pull images, open readiness gates, wait longer than Kueue does."""
+    """Check for readiness gates, images that are never pulled, and probes that start after Kueue gives up."""
     for role in laid.present:
         for index, gate in enumerate(role.spec.get("readinessGates") or ()):
             message = (
@@ -180,7 +185,10 @@ def _patience(laid: Laid) -> int:
 
 
 def crowded(laid: Laid) -> Found:
-    """JobSet's exclusive placement sends all pods of one Job to one domain (v0.12, pkg/controllers)."""
+    """Check JobSet's exclusive placement, which sends all pods of a Job to one domain.
+
+    Source: JobSet v0.12, pkg/controllers.
+    """
     template = laid.run.bodies[laid.runtime]["spec"].get("template") or {}
     whole = (template.get("metadata") or {}).get("annotations") or {}
     for role in laid.present:
@@ -196,7 +204,7 @@ def crowded(laid: Laid) -> Found:
 
 
 def shared_processes(laid: Laid) -> Found:
-    """With one process namespace the first process is the pause container's, which a run may not signal."""
+    """Check for a shared process namespace: process 1 is then pause, which a run may not signal."""
     for role in laid.present:
         if role.spec.get("shareProcessNamespace") and laid.uses_mpi:
             message = (
@@ -208,7 +216,10 @@ def shared_processes(laid: Laid) -> Found:
 
 
 def classed_by_priority(laid: Laid) -> Found:
-    """Pods of a PriorityClass that does not exist are refused (v1.34, plugin/pkg/admission/priority)."""
+    """Check that the PriorityClass is the planned one.
+
+    Kubernetes refuses pods of an unknown one (v1.34, plugin/pkg/admission/priority).
+    """
     known = {f"training-{name}" for name in ("low", "normal", "high")} | {
         *("system-cluster-critical", "system-node-critical")
     }
@@ -225,7 +236,7 @@ def classed_by_priority(laid: Laid) -> Found:
 
 
 def probed(laid: Laid) -> Found:
-    """The launcher listens on no port: a probe of one kills mpirun, and the run fails."""
+    """Check that no probe asks a port of the launcher: it listens on none, so mpirun would be killed."""
     role = laid.roles.get(LAUNCHER)
     if not laid.uses_mpi or role is None or role.container is None:
         return

@@ -1,4 +1,4 @@
-"""Variables that read labels of their pod which it does not have: the kubelet gives an empty text, no error.
+"""Checks of variables that read a label that their pod does not have; the kubelet gives an empty string.
 
 Source: Kubernetes v1.34 (pkg/fieldpath, ExtractFieldPathAsString), the labels of Job and JobSet controllers.
 """
@@ -13,12 +13,12 @@ from gangplan.validate.problems import Problem
 from gangplan.validate.promise.roles import Laid
 
 _LABEL = re.compile(r"metadata\.labels\['([^']+)'\]")
-# Labels that controllers, admission and kubelets add: nobody sees them in a template.
+# Labels that controllers, admission and kubelets add, so that no template has them.
 _ADDED = re.compile(r"(.*\.)?(k8s|kubernetes)\.io/.*|trainer\.kubeflow\.org/.*|job-name|controller-uid")
 
 
 def unset(laid: Laid) -> Iterator[tuple[int, Problem]]:
-    """Each variable that would be empty in pods of a role."""
+    """Report each variable that would be empty in the pods of a role."""
     for role in laid.present:
         labels = (role.template.get("metadata") or {}).get("labels") or {}
         index, path = role.place("env")

@@ -1,7 +1,7 @@
-"""Who the program runs as: sshd, its keys and the entry in /etc/passwd belong to the image's user.
+"""Checks of the user of the program: sshd, its keys and the entry in /etc/passwd belong to the image's user.
 
 Trainer mounts the keys root:fsGroup 0640 from 2.3 on; OpenSSH refuses a key that its own user shares, and a
-user without a name (Trainer v2.3.0 plugins/mpi; OpenSSH 9 sshkey, observed). Plain torch minds neither.
+user without a name (Trainer v2.3.0 plugins/mpi; OpenSSH 9 sshkey, observed). Neither matters to plain torch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Found = Iterator[tuple[int, Problem]]
 
 
 def user(laid: Laid) -> Found:
-    """The user and the group that open the keys."""
+    """Check that the user and group can read the keys."""
     if not laid.uses_mpi:
         return
     for role in laid.present:
@@ -42,7 +42,7 @@ def _user(laid: Laid, role: LaidRole) -> Found:
 
 
 def _group(laid: Laid, role: LaidRole) -> Found:
-    """From Trainer 2.3 on only the pod's group may read the keys."""
+    """Check that the pod has a group; from Trainer 2.3 on only the pod's group may read the keys."""
     context = role.spec.get("securityContext") or {}
     job = laid.unit.job
     needs_group = job.backend.by_jobset and job.platform.trainer_line.keys_need_group

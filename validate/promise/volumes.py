@@ -1,4 +1,4 @@
-"""Volumes that each pod has for itself: by the planned driver and attributes, or of the planned size."""
+"""Checks of volumes that each pod has to itself: the planned driver and attributes, or the planned size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ Found = Iterator[tuple[int, Problem]]
 
 
 def own_volume(laid: Laid, role: LaidRole, at: Path, wanted: Mount, found: Body, volume: Body) -> Found:
-    """Another kind of volume is the site's way to give the same, but not one that the pods share."""
+    """Check a volume that each pod has to itself.
+
+    A site may use another kind of volume, but not one that the pods share.
+    """
     volumes: Path = (*role.pod, "volumes")
     if bool(found.get("readOnly")) and not wanted.read_only:
         message = f"{role.title} could not write to {wanted.path}, as the spec does"

@@ -1,4 +1,4 @@
-"""How a broken promise is told: what the run would be, what was planned, and where to change it rightly."""
+"""Problems of the rules `plan-broken` and `plan-weakened`, and the words of their messages."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from gangplan.validate.problems import Problem
 
 
 def broken(path: Path, message: str, help: str, field: str = "") -> Problem:
-    """What starts, or ends, is not what was planned. `field` is the spec's field (as in `Job.origins`)."""
+    """Return the problem that a run starts or ends differently from the plan.
+
+    `field` is the spec's field (as in `Job.origins`).
+    """
     return Problem(path, message, help, PLAN_BROKEN, field)
 
 
 def weakened(path: Path, message: str, help: str) -> Problem:
-    """The run starts as planned and has less than the plan says."""
+    """Return the problem that a run starts as planned but has less than the plan."""
     return Problem(path, message, help, PLAN_WEAKENED)
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """`1 worker`, `3 workers`."""
+    """Format a number with its noun: `1 worker`, `3 workers`."""
     return f"{number} {one if number == 1 else many or f'{one}s'}"

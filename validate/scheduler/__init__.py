@@ -1,4 +1,4 @@
-"""Whether the pods of a run find nodes: kube-scheduler's filters over node pools (docs/node-fit.md)."""
+"""Whether the pods of a run find nodes, by kube-scheduler's filters over node pools (docs/node-fit.md)."""
 
 from gangplan.validate.scheduler.admitted import admitted_fit
 from gangplan.validate.scheduler.fits import fit_pods, fits

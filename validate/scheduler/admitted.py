@@ -1,7 +1,7 @@
-"""The pods of a run as they are once Kueue has admitted it, and whether they find nodes.
+"""The pods of a run after Kueue has admitted it, and whether they find nodes.
 
-Kueue gives an admitted pod set the labels of its flavors as node selector, and their tolerations
-(pkg/podset/podset.go FromAssignment, Kueue v0.19.2). What it would not admit has no pods.
+Kueue adds the labels of the assigned flavors to the node selector of a pod set, and their tolerations
+(pkg/podset/podset.go FromAssignment, Kueue v0.19.2). A run that it does not admit has no pods.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class AdmittedPods:
 
 
 class _Answers:
-    """What was answered, by request, and by pods, flavors and bounds; for `World.once`."""
+    """Cached answers by request, and by pods, flavors and LimitRanges; for `World.once`."""
 
     def __init__(self, _: World) -> None:
         self.of_runs: Memo[AdmittedPods] = Memo()
@@ -39,9 +39,9 @@ class _Answers:
 
 
 def admitted(world: World, request: RunRequest) -> AdmittedPods | None:
-    """The pods of a run that asks for this; None when Kueue never admits it. Equal requests get one answer.
+    """Return the pods of a request and their fit, or None if Kueue never admits it.
 
-    Raises `NeverError` where the run's runtime does not exist.
+    Equal requests share one answer. Raises `NeverError` if the run's runtime does not exist.
     """
     if idle_verdict(world, request).outcome == "never":
         return None
@@ -49,9 +49,9 @@ def admitted(world: World, request: RunRequest) -> AdmittedPods | None:
 
 
 def _alike(world: World, request: RunRequest) -> AdmittedPods:
-    """The same, of a run of another namespace and queue where nothing else is another.
+    """Return the pods and their fit, sharing the answer with runs that differ only in namespace and queue.
 
-    Names count only where pods have constraints on other pods.
+    Names matter only if pods have constraints on other pods.
     """
     if request.job is None or request.names_matter or request.refused or request.pods_key is None:
         return admit(world, request)
@@ -61,24 +61,25 @@ def _alike(world: World, request: RunRequest) -> AdmittedPods:
 
 
 def admit(world: World, request: RunRequest) -> AdmittedPods:
-    """The same for a run that Kueue admits, without looking at earlier answers."""
+    """Compute the pods and their fit for a run that Kueue admits, without the cache."""
     verdict = idle_verdict(world, request)
     pods = [_on_flavors(world, one, verdict.assignment.get(one.name, {})) for one in pods_of(world, request)]
     return AdmittedPods(tuple(pods), fit_pods(world, pods))
 
 
 def admitted_fit(world: World, bodies: Sequence[Body]) -> Fit | None:
-    """Whether the pods of an admitted run find nodes; None when Kueue never admits it."""
+    """Return whether the pods of an admitted run find nodes, or None if Kueue never admits it."""
     request = request_of(world, bodies)
     found = admitted(world, request)
     return None if found is None else _without_place(found.fit, idle_verdict(world, request))
 
 
 def _without_place(fit: Fit, verdict: Verdict) -> Fit:
-    """Less the pods that Kueue has no place for: they keep its scheduling gate for ever.
+    """Subtract the pods that Kueue does not place, which keep its scheduling gate forever.
 
-    Kueue places whole slices and says nothing of the rest (pkg/cache/scheduler/tas_flavor_snapshot.go divides
-    the number of pods by the size of a slice, v0.15.2 to v0.19.2). Its ungater frees only pods with a place.
+    Kueue places whole slices and silently leaves out the rest (pkg/cache/scheduler/tas_flavor_snapshot.go
+    divides the number of pods by the size of a slice, v0.15.2 to v0.19.2). Its ungater frees only pods with a
+    place.
     """
     placements, gated = dict(fit.placements), 0
     for name, rest in left_over(verdict).items():
@@ -101,7 +102,7 @@ def _without_place(fit: Fit, verdict: Verdict) -> Fit:
 
 
 def _on_flavors(world: World, one: PodShape, assigned: Mapping[str, str]) -> PodShape:
-    """The pods with what their flavors add. On a flavor with topology, Kueue itself chooses the nodes."""
+    """Add what the assigned flavors add to pods; with a topology, Kueue itself chooses the nodes."""
     spec, placed = dict(one.spec), one.is_placed
     for name in sorted(set(assigned.values())):
         flavor = ((world.find("ResourceFlavor", name) or {}).get("spec")) or {}

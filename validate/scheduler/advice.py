@@ -1,4 +1,4 @@
-"""The smallest change that lets all pods find a node, found by asking again."""
+"""Searches for the smallest change with which all pods find a node."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from gangplan.validate.scheduler.pods import PodShape
 from gangplan.validate.world import World
 
 Good = Callable[[Fit], bool]
-# Steps in which people write amounts: cores, GiB; devices one by one. Below one step: a tenth of it.
+# Steps in which people write amounts: cores, GiB, single devices. Amounts below one step use a tenth of it.
 STEPS = {"cpu": 1000, "memory": 1 << 30, "ephemeral-storage": 1 << 30}
 
 
 def fewer(world: World, pods: Sequence[PodShape], name: str, good: Good) -> int:
-    """The most pods of a set with which the answer is good; 0 when there is no such number."""
+    """Return the largest number of pods of a pod set for which `good` is true, or 0."""
     (count,) = [one.count for one in pods if one.name == name]
     return _most(count, lambda n: good(fit_pods(world, _with(pods, name, count=n))))
 
 
 def less(world: World, pods: Sequence[PodShape], name: str, resource: str, good: Good) -> int:
-    """The most of a resource per pod (thousandths of a core, bytes, devices) with which the answer is good.
+    """Return the largest request per pod (thousandths of a core, bytes, devices) for which `good` is true.
 
-    A multiple of a step that people write; 0 when no amount is small enough.
+    The result is a multiple of a step that people write, or 0 if no amount is small enough.
     """
     (need,) = [one.requests.get(resource, 0) for one in pods if one.name == name]
     step = STEPS.get(resource, 1)
@@ -40,7 +40,7 @@ def less(world: World, pods: Sequence[PodShape], name: str, resource: str, good:
 
 
 def _most(above: int, holds: Callable[[int], bool]) -> int:
-    """The greatest number from 1 to below `above` that something holds for, as for all smaller ones."""
+    """Return the largest number below `above` for which a monotonic condition holds, or 0."""
     low, high = 0, above - 1
     while low < high:
         middle = (low + high + 1) // 2

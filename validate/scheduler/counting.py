@@ -1,16 +1,17 @@
-"""Exact answers by counting, for what runs ask: one kind of pods, or one pod beside another kind.
+"""Exact answers by counting, for common runs: one kind of pods, or one pod next to another kind.
 
-Work is per pool, never per node. What these do not cover goes to `search`.
+The work depends on the number of pools, not of nodes. `search` answers all other questions.
 
-**One kind.** Nodes do not depend on each other, so pods go on being placed until every node is full: the sum
-of the nodes' capacities, whatever the scheduler chooses. With one constraint over domains:
-anti-affinity to itself is one pod per domain; affinity to itself is the domain of the first pod; a spread
-constraint of skew s ends when each domain is full or s above the least full one, and that one is full
-itself (else it would take a pod), so that it is the smallest domain, and the total is again one number.
+**One kind.** Nodes are independent, so pods are placed until every node is full: the total is the sum of the
+nodes' capacities, regardless of the scheduler's choices. With one constraint over domains: anti-affinity to
+itself allows one pod per domain; affinity to itself allows only the domain of the first pod. Under a spread
+constraint of skew s, placement ends when each domain is full or s above the least full one. That one is full
+too (otherwise it would take a pod), so it is the smallest domain, and the total is again one number.
 
-**One pod beside another kind.** The most is the best place for the one pod. The least is what an opponent
-reaches who chooses among acceptable nodes: before the one pod comes, he fills every node that could take it
-as far as the other kind's number allows; or he puts it first where it costs the other kind most.
+**One pod next to another kind.** The best case is the best place for the one pod. The worst case is what an
+adversary reaches who chooses among acceptable nodes: either all nodes that could take the one pod are filled
+before it comes, as far as the other kind's number allows, or it is placed first where it costs the other kind
+most.
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ from gangplan.validate.scheduler.node import capacity, empty
 
 @dataclass(frozen=True, slots=True)
 class EqualDomains:
-    """So many equal domains, each with so many pods' room in pools."""
+    """`times` equal domains, each with room for pods in pools."""
 
     times: int
     parts: tuple[tuple[int, int], ...]  # pool, pods
 
     @property
     def room(self) -> int:
-        """Pods that one of these domains takes."""
+        """The number of pods that one of these domains takes."""
         return sum(pods for _, pods in self.parts)
 
 
 def alone(question: Question, kind: int) -> Packing | None:
-    """The answer for one kind that shares no node and no constraint with others; None: not by counting."""
+    """Return the answer for one kind that shares no node or constraint with others; None if not countable."""
     one = question.kinds[kind]
     keys = {*one.near, *(each.key for each in one.spreads)}
     room = [
@@ -51,7 +52,7 @@ def alone(question: Question, kind: int) -> Packing | None:
     if one.near:
         return _together(question, kind, _domains(question, one.near[0], room, every))
     if apart:
-        # Nodes without the label are in no domain: anti-affinity does not hold there.
+        # Nodes without the label are in no domain, so anti-affinity does not apply there.
         free = [at for at in every if apart[0] != HOST and question.pools[at].places[apart[0]] is None]
         domains = _domains(question, apart[0], room, [at for at in every if at not in free])
         loose = [EqualDomains(1, ((at, question.pools[at].count * room[at]),)) for at in free]
@@ -77,7 +78,7 @@ def _has(question: Question, pool: int, keys: set[int]) -> bool:
 
 
 def _domains(question: Question, key: int, room: Sequence[int], pools: Sequence[int]) -> list[EqualDomains]:
-    """The domains of a key over some pools, equal ones together."""
+    """Return the domains of a key over some pools, with equal ones grouped."""
     found: list[EqualDomains] = []
     named: dict[str, list[tuple[int, int]]] = {}
     for at in pools:
@@ -95,7 +96,7 @@ def _domains(question: Question, key: int, room: Sequence[int], pools: Sequence[
 
 
 def _together(question: Question, kind: int, domains: list[EqualDomains]) -> Packing:
-    """All in the domain of the first pod."""
+    """Place all pods in the domain of the first pod."""
     one = question.kinds[kind]
     usable = [domain for domain in domains if domain.room] if kind in one.friends else []
     if not usable:
@@ -108,7 +109,7 @@ def _together(question: Question, kind: int, domains: list[EqualDomains]) -> Pac
 def _filled(
     question: Question, kind: int, domains: Sequence[EqualDomains], limit: int, loose: Sequence[EqualDomains]
 ) -> Packing:
-    """Pods in domains up to a limit in each, evenly, and in nodes without limit."""
+    """Place pods evenly in domains up to a limit in each, and in loose nodes without a limit."""
     one = question.kinds[kind]
     whole = sum(domain.times * min(domain.room, limit) for domain in domains)
     bound = min(one.count, whole + sum(domain.room for domain in loose))
@@ -130,7 +131,7 @@ def _filled(
 
 
 def _level(domains: Sequence[EqualDomains], limit: int, pods: int) -> tuple[int, int]:
-    """How high domains are filled evenly by so many pods, and the pods above that."""
+    """Return the level to which pods fill domains evenly, and the number of pods above it."""
     low, high = 0, limit
     while low < high:
         middle = (low + high + 1) // 2
@@ -142,7 +143,7 @@ def _level(domains: Sequence[EqualDomains], limit: int, pods: int) -> tuple[int,
 
 
 def _share(domain: EqualDomains, pods: int) -> dict[int, int]:
-    """Pods in one domain, pool after pool."""
+    """Distribute pods over the pools of one domain, one pool after another."""
     out: dict[int, int] = {}
     for pool, room in domain.parts:
         out[pool] = min(room, pods - sum(out.values()))
@@ -150,14 +151,14 @@ def _share(domain: EqualDomains, pods: int) -> dict[int, int]:
 
 
 def _placed(question: Question, by_pool: dict[int, int], kind: int) -> tuple[tuple[int, ...], ...]:
-    """The placement as a table in which only this kind has pods."""
+    """Return the placement as a table in which only this kind has pods."""
     mine = tuple(by_pool.get(at, 0) for at in range(len(question.pools)))
     nothing = (0,) * len(question.pools)
     return tuple(mine if at == kind else nothing for at in range(len(question.kinds)))
 
 
 def beside(question: Question, many: int, single: int) -> Packing | None:
-    """The answer for one pod and another kind on the same nodes; None: not by counting."""
+    """Return the answer for one pod and another kind on the same nodes; None if not countable."""
     kinds = question.kinds
     for kind in (many, single):
         if kinds[kind].near or kinds[kind].spreads or any(key != HOST for key, _ in kinds[kind].apart):
@@ -173,7 +174,7 @@ def beside(question: Question, many: int, single: int) -> Packing | None:
     best = min(places, key=lambda at: full[at] - with_single[at])
     first = 1 + min(wanted, total - full[best] + with_single[best])
     at_most = max(first, min(wanted, total))
-    # Where one of them is left over either way, it is the one that comes later.
+    # If one pod is left over either way, it is the one that comes later.
     is_later = question.kinds[single].stage > question.kinds[many].stage and first < 1 + wanted
     chosen = None if is_later and first == min(wanted, total) else best if at_most == first else None
     return Packing(
@@ -184,7 +185,7 @@ def beside(question: Question, many: int, single: int) -> Packing | None:
 
 
 def _rooms(question: Question, many: int, single: int) -> tuple[list[int], list[int]]:
-    """By pool: pods of the many on an empty node, and next to the single one (-1: it cannot be there)."""
+    """Return by pool: how many of the many fit on an empty node, and next to the single one (-1 if not)."""
     guest = tuple(int(at == single) for at in range(len(question.kinds)))
     full, with_single = [], []
     for at in range(len(question.pools)):
@@ -198,11 +199,11 @@ def _rooms(question: Question, many: int, single: int) -> tuple[list[int], list[
 def _least(
     question: Question, many: int, single: int, full: list[int], with_single: list[int], places: list[int]
 ) -> int:
-    """What an opponent leaves, who chooses the order (unless stages fix it) and the nodes."""
+    """Return the worst case: an adversary chooses the nodes and, unless stages fix it, the order."""
     counts = [pool.count for pool in question.pools]
     wanted = question.kinds[many].count
     total = sum(n * c for n, c in zip(full, counts, strict=True))
-    # With one more than this on a node, the single pod is kept out; where that is too many, it never is.
+    # One more pod than `with_single` keeps the single pod off a node, unless the node cannot take that many.
     can_block = all(with_single[at] < full[at] for at in places)
     cost = sum(counts[at] * (with_single[at] + 1) for at in places)
     blocked = can_block and cost <= min(wanted, total)
@@ -223,7 +224,7 @@ def _table(
     chosen: int | None,
     with_single: list[int],
 ) -> tuple[tuple[int, ...], ...]:
-    """Pods by kind and pool, the single one in the chosen pool."""
+    """Return the pods by kind and pool, with the single one in the chosen pool."""
     room = [pool.count * full[at] for at, pool in enumerate(question.pools)]
     if chosen is not None:
         room[chosen] += with_single[chosen] - full[chosen]

@@ -1,4 +1,4 @@
-"""Pods and nodes in, a `Fit` out: how many find a node, where, and why the others do not."""
+"""Computes the `Fit` of pods: how many find a node, where, and why the others do not."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ Value = TypeVar("Value")
 
 
 def fits(world: World, bodies: Sequence[Body]) -> Fit:
-    """Whether the pods of a run find nodes on an otherwise empty cluster.
+    """Return whether the pods of a run find nodes on an otherwise empty cluster.
 
-    `bodies` are the built objects of one run (TrainJob and TrainingRuntime, a JobSet, or a Job). Nothing of
-    Kueue is asked: that is admission's part. Raises `NeverError` where the run's runtime does not exist.
+    `bodies` are the built objects of one run (TrainJob and TrainingRuntime, a JobSet, or a Job). Kueue is
+    ignored: `admitted.py` considers it. Raises `NeverError` if the run's runtime does not exist.
     """
     return fit_pods(world, pods_of(world, request_of(world, bodies)))
 
 
 def fit_pods(world: World, pods: Sequence[PodShape]) -> Fit:
-    """The same for pods by shape; those of a later phase come when the earlier ones have ended."""
+    """Return the fit of pods by shape; pods of a later phase start when the earlier ones have ended."""
     phases = [
         _phase(world, [one for one in pods if one.phase == phase])
         for phase in sorted({one.phase for one in pods})
@@ -51,7 +51,7 @@ def _joined(parts: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
 
 
 def _phase(world: World, pods: Sequence[PodShape]) -> Fit:
-    """The pods that run at the same time."""
+    """Return the fit of the pods of one phase, which run at the same time."""
     total, wanted = sum(one.count for one in pods), {one.name: one.count for one in pods}
     unknown = [told for one in pods for told in unjudged(one, world.nodes)]
     if unknown:

@@ -1,4 +1,4 @@
-"""GPUs that were forgotten: a run without any that only nodes with GPUs are large enough for."""
+"""Checks for forgotten GPUs: a run without GPUs that fits only on nodes with GPUs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ WORDS = {"cpu": "CPU", "memory": "memory"}
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What sent a worker to a node with GPUs: a field of the spec, said in words; and what to write instead.
+    """Why a worker without GPUs goes to a node with GPUs: the field of the spec, the message and the help.
 
-    `is_meant`: the spec says that it wants none.
+    `is_meant`: the spec explicitly requests no GPUs.
     """
 
     field: str
@@ -30,7 +30,7 @@ class Forgotten:
 
 
 def forgotten(world: World, run: BuiltRun, pods: Sequence[PodShape]) -> Forgotten | None:
-    """Why workers that ask for no GPU were sent to a pool of GPUs; None where they were not, or by name."""
+    """Return why workers without GPUs go to a pool with GPUs; None if they do not, or the spec names it."""
     job = run.unit.job
     group = next((one for one in world.nodes if one.name == job.worker_pool.name), None)
     workers = next((one for one in pods if one.name == job.backend.role("worker")), None)
@@ -44,7 +44,7 @@ def forgotten(world: World, run: BuiltRun, pods: Sequence[PodShape]) -> Forgotte
     short = {one.name: _short(one, workers) for one in plain}
     if not plain or not all(short.values()):
         return None
-    # The pool that comes nearest is the one that most likely was meant.
+    # The pool that is closest to fitting was most likely meant.
     nearest = min(plain, key=lambda one: (len(short[one.name]), plain.index(one)))
     field = short[nearest.name][0]
     has, wants = (shown(field, units) for units in (units_free(nearest.free, field), workers.requests[field]))
@@ -66,7 +66,7 @@ def _gpus(group: NodeGroup) -> int:
 
 
 def _of_team(world: World, run: BuiltRun) -> list[NodeGroup]:
-    """The pools that the run's queue has flavors of; all where nothing queues."""
+    """Return the pools of the flavors of the run's queue; all pools without a queue."""
     queue = world.find("ClusterQueue", verdict_of(world, run).queue)
     if queue is None:
         return list(world.nodes)
@@ -76,5 +76,5 @@ def _of_team(world: World, run: BuiltRun) -> list[NodeGroup]:
 
 
 def _short(group: NodeGroup, workers: PodShape) -> list[str]:
-    """What one node of the group has too little of for a worker."""
+    """Return the resources that a node of the group lacks for a worker."""
     return [name for name in WORDS if workers.requests.get(name, 0) > units_free(group.free, name)]

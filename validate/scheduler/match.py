@@ -1,4 +1,4 @@
-"""What a pod says of nodes and of other pods, matched as kube-scheduler matches it.
+"""Matching of a pod's constraints on nodes and other pods, as kube-scheduler does it.
 
 Source: k8s.io/kubernetes v1.34.4 and its staging modules: component-helpers scheduling/corev1/nodeaffinity,
 api core/v1 toleration.go, apimachinery pkg/labels, pkg/scheduler/framework/plugins/tainttoleration.
@@ -14,7 +14,7 @@ from gangplan.validate.world import HOSTNAME, NodeGroupTaint
 
 
 def untolerated(taints: Sequence[NodeGroupTaint], tolerations: Sequence[Body]) -> NodeGroupTaint | None:
-    """The first taint that keeps the pod away."""
+    """Return the first taint that keeps the pod away."""
     for taint in taints:
         if taint.effect in HARD and not any(tolerates(one, taint) for one in tolerations):
             return taint
@@ -22,9 +22,9 @@ def untolerated(taints: Sequence[NodeGroupTaint], tolerations: Sequence[Body]) -
 
 
 def tolerates(toleration: Body, taint: NodeGroupTaint) -> bool:
-    """Whether one toleration covers one taint. An empty key or effect covers all of them.
+    """Return whether a toleration covers a taint. An empty key or effect covers all of them.
 
-    Not `admission.matching`: this is kube-scheduler 1.34, which has no Lt and Gt.
+    `validate/kueue/matching.py` differs: kube-scheduler 1.34 has no Lt and Gt.
     """
     if toleration.get("effect") and toleration["effect"] != taint.effect:
         return False
@@ -35,10 +35,10 @@ def tolerates(toleration: Body, taint: NodeGroupTaint) -> bool:
 
 
 def node_matches(spec: Body, labels: Labels) -> bool:
-    """Whether a pod's nodeSelector and required node affinity accept a node with these labels.
+    """Return whether a pod's nodeSelector and required node affinity accept a node with these labels.
 
-    Terms are alternatives; a term without expressions and fields accepts no node. `matchFields` knows only
-    `metadata.name`, which no node of a pool is known by before it exists: In accepts none of them, NotIn all.
+    Terms are alternatives; a term without expressions and fields accepts no node. `matchFields` supports only
+    `metadata.name`. The names of a pool's nodes are unknown, so In accepts none of them and NotIn all.
     """
     terms = required_terms(spec)
     return has_all(spec.get("nodeSelector") or {}, labels) and (
@@ -47,16 +47,16 @@ def node_matches(spec: Body, labels: Labels) -> bool:
 
 
 def pods_match(selector: Body | None, labels: Labels) -> bool:
-    """Whether a label selector accepts a pod: none accepts no pod, an empty one every pod."""
+    """Return whether a label selector accepts a pod: None accepts no pod, an empty one every pod."""
     return selector is not None and takes(selector, labels)
 
 
 def with_label_keys(constraint: Body, own: Labels) -> Body | None:
-    """The selector of an affinity term or spread constraint, with what its label keys add.
+    """Return the selector of an affinity term or spread constraint, with the additions of its label keys.
 
-    The API server merges `matchLabelKeys` and `mismatchLabelKeys` of affinity terms into the selector when
-    it stores the pod (pkg/registry/core/pod/strategy.go); for spread constraints kube-scheduler does it.
-    A selector that is not there stays so.
+    The API server merges `matchLabelKeys` and `mismatchLabelKeys` of affinity terms into the selector when it
+    stores the pod (pkg/registry/core/pod/strategy.go); for spread constraints kube-scheduler does it. Without
+    a selector the result is None.
     """
     selector: Body | None = constraint.get("labelSelector")
     if selector is None:
@@ -73,9 +73,9 @@ def with_label_keys(constraint: Body, own: Labels) -> Body | None:
 
 
 def in_namespaces(term: Body, own: str, namespaces: Mapping[str, Labels]) -> bool:
-    """Whether an affinity term looks at the run's own namespace, the only one that has pods.
+    """Return whether an affinity term applies to the run's own namespace, the only one that has pods.
 
-    Without `namespaces` and `namespaceSelector` it looks at the pod's own; a selector adds those it matches.
+    Without `namespaces` and `namespaceSelector` it applies to the pod's own; a selector adds matching ones.
     """
     named, selector = term.get("namespaces") or (), term.get("namespaceSelector")
     if not named and selector is None:
@@ -85,5 +85,5 @@ def in_namespaces(term: Body, own: str, namespaces: Mapping[str, Labels]) -> boo
 
 
 def is_host(key: str) -> bool:
-    """Whether a topology key is the one in which every node stands alone."""
+    """Return whether a topology key makes every node its own domain."""
     return key == HOSTNAME

@@ -1,6 +1,6 @@
-"""The nouns of node fit: what came out for the caller, and the question as plain numbers for the solvers.
+"""The types of node fit: the result for the caller, and the question as plain numbers for the solvers.
 
-A question holds no names and no texts that differ from run to run, so equal questions are answered once.
+A question has no names or texts that differ between runs, so equal questions are answered once.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Final, Literal
 
 from gangplan.records import dataclass
 
-# Where the nodes of a pool stand with respect to a topology key: without its label (None), all in the domain
-# of one value (a text), or so many nodes in each domain (a number; 0: nobody said how many).
+# The domains of a pool's nodes for a topology key: None if they lack its label, the value if they are all in
+# one domain, else the number of nodes in each domain (0 if unknown).
 Place = str | int | None
 HOST: Final = -1  # the key kubernetes.io/hostname, in which every node is its own domain
 Verdict = Literal["sure", "possible", "unknown", "no"]
@@ -20,20 +20,20 @@ Verdict = Literal["sure", "possible", "unknown", "no"]
 
 @dataclass(frozen=True, slots=True)
 class NodeShape:
-    """Nodes of one shape: how many, what each has (thousandths of a core, bytes, devices), pods at most."""
+    """Equal nodes: their number, the room on each (thousandths of a core, bytes, devices), its pod limit."""
 
     count: int
     room: tuple[int, ...]
     pods: int
     places: tuple[Place, ...]
-    cells: tuple[int, ...] = ()  # NUMA nodes among which each resource is divided; (): none is
+    cells: tuple[int, ...] = ()  # NUMA nodes over which each resource is divided; () if none is
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
     """A constraint of `topologySpreadConstraints`: domains of `key` may differ by `skew` pods of `matched`.
 
-    `counted` are the pools whose domains are looked at.
+    `counted` marks the pools whose domains are counted.
     """
 
     key: int
@@ -46,11 +46,11 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Pods of one shape. Kinds are numbered; pools and resources by their place in the question.
+    """Equal pods. Kinds, pools and resources are numbered by their position in the question.
 
-    `homes` are the pools whose labels and taints accept them, `clashes` the kinds that want a host port that
-    these want too. `near` are the keys of the affinity terms; `friends` the kinds that match all of them.
-    `apart` are pairs of a key and the kinds that must not be in the same domain. Pods of a stage are made
+    `homes` marks the pools whose labels and taints accept them; `clashes` are the kinds that need the same
+    host port. `near` are the keys of the affinity terms; `friends` are the kinds that match all of them.
+    `apart` are pairs of a key and the kinds that must not be in the same domain. Pods of a stage are created
     when all pods of earlier stages run.
     """
 
@@ -63,12 +63,12 @@ class Kind:
     friends: frozenset[int] = frozenset()
     apart: tuple[tuple[int, frozenset[int]], ...] = ()
     spreads: tuple[Spread, ...] = ()
-    is_pinned: tuple[bool, ...] = ()  # by resource: whether these pods have it from one NUMA node
+    is_pinned: tuple[bool, ...] = ()  # by resource: whether a pod gets it from one NUMA node
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Which of these pods find a node among these?"""
+    """The pools and the kinds of pods of one question: how many of these pods find a node?"""
 
     pools: tuple[NodeShape, ...]
     kinds: tuple[Kind, ...]
@@ -76,10 +76,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """`placed` are pods by kind and pool: as many as a solver could place.
+    """The answer of a solver: `placed` are the pods by kind and pool that it could place.
 
-    `is_most`: no placement has more. `sure` are the pods that run whatever kube-scheduler chooses among nodes
-    that it finds acceptable; None: not known.
+    `is_most`: no placement has more. `sure` is the number of pods that run, whichever acceptable nodes
+    kube-scheduler chooses, or None if unknown.
     """
 
     placed: tuple[tuple[int, ...], ...]
@@ -88,18 +88,18 @@ class Packing:
 
     @property
     def bound(self) -> int:
-        """Pods with a node."""
+        """The number of pods with a node."""
         return sum(map(sum, self.placed))
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Whether the pods of a run find nodes on an otherwise empty cluster.
+    """The result of node fit for the pods of a run on an otherwise empty cluster.
 
-    `bound` of `pods` pods have a node at best, `sure` of them however kube-scheduler chooses (None: not
-    known); `is_exact`: `bound` is the most that any choice gives. `placements` is pod set -> node group ->
-    pods, `wanted` pod set -> pods, `nodes` pod set -> node group -> nodes that these pods need when packed.
-    `reasons` are kube-scheduler's words for the pods that are left, one per pod set.
+    `bound` of `pods` pods find a node in the best case, `sure` of them in any case (None if unknown);
+    `is_exact`: no choice gives more than `bound`. `placements` is pod set -> node group -> pods, `wanted` pod
+    set -> pods, `nodes` pod set -> node group -> nodes that these pods need if packed. `reasons` are
+    kube-scheduler's messages for the remaining pods, one per pod set.
     """
 
     pods: int
@@ -113,12 +113,12 @@ class Fit:
 
     @property
     def fits(self) -> bool:
-        """Whether there is a placement of all pods."""
+        """Whether all pods can be placed."""
         return self.bound == self.pods
 
     @property
     def verdict(self) -> Verdict:
-        """sure: however the scheduler chooses; possible: if well; no: never; unknown: none found."""
+        """Whether all pods fit: `sure` in any case, `possible` in the best case, `no`, or `unknown`."""
         if self.fits:
             return "sure" if self.sure == self.pods else "possible"
         return "no" if self.is_exact else "unknown"

@@ -1,4 +1,4 @@
-"""One node: how many pods it takes for their resources, host ports, number, and what must not share a host.
+"""Capacity of one node, limited by resources, host ports, pods per node and anti-affinity on the host.
 
 Source: pkg/scheduler/framework/plugins/{noderesources,nodeports,interpodaffinity} of Kubernetes v1.34.4.
 """
@@ -11,12 +11,12 @@ Content = tuple[int, ...]  # pods of each kind
 
 
 def empty(question: Question) -> Content:
-    """A node without pods."""
+    """Return the content of a node without pods."""
     return (0,) * len(question.kinds)
 
 
 def strangers(question: Question, kind: int) -> frozenset[int]:
-    """The kinds that cannot be on a node with this one: host ports, and anti-affinity of either side."""
+    """Return the kinds that cannot share a node with this one: host ports, anti-affinity of either side."""
     one = question.kinds[kind]
     mine = {other for key, kinds in one.apart if key == HOST for other in kinds}
     theirs = {
@@ -29,7 +29,7 @@ def strangers(question: Question, kind: int) -> frozenset[int]:
 
 
 def is_roomy(question: Question, pool: int) -> bool:
-    """Whether a node takes all that may come to it at once, so that kinds never take room from each other."""
+    """Return whether a node has room for all pods that could be on it, so that kinds never compete for it."""
     content = tuple(
         min(kind.count, capacity(question, pool, at)) if kind.homes[pool] else 0
         for at, kind in enumerate(question.kinds)
@@ -48,9 +48,10 @@ def is_roomy(question: Question, pool: int) -> bool:
 
 
 def on_numa_nodes(question: Question, pool: int, kind: int, resource: int) -> int | None:
-    """How many pods of a kind a node takes, if each has a resource from one NUMA node; None: as many as fit.
+    """Return how many pods a node takes if each gets a resource from one NUMA node; None without this limit.
 
-    One that is larger than a NUMA node is a matter of the pool's choice; `restricted` lets it have several.
+    Pods larger than a NUMA node have no limit here; the pool's policy decides, and `restricted` gives them
+    several.
     """
     node, one = question.pools[pool], question.kinds[kind]
     if not node.cells or node.cells[resource] == 1 or not one.is_pinned[resource] or not one.needs[resource]:
@@ -60,7 +61,7 @@ def on_numa_nodes(question: Question, pool: int, kind: int, resource: int) -> in
 
 
 def _most_by_numa(question: Question, pool: int, kind: int) -> int | None:
-    """The least of these numbers over all resources."""
+    """Return the smallest of these limits over all resources."""
     if not question.pools[pool].cells:
         return None
     limits = [on_numa_nodes(question, pool, kind, i) for i in range(len(question.kinds[kind].needs))]
@@ -68,7 +69,7 @@ def _most_by_numa(question: Question, pool: int, kind: int) -> int | None:
 
 
 def has_room(question: Question, pool: int, content: Content, kind: int) -> bool:
-    """Whether resources, pods per node and host ports let one more pod in."""
+    """Return whether resources, pods per node and host ports allow one more pod."""
     node, one = question.pools[pool], question.kinds[kind]
     if sum(content) >= node.pods:
         return False
@@ -85,7 +86,7 @@ def has_room(question: Question, pool: int, content: Content, kind: int) -> bool
 
 
 def capacity(question: Question, pool: int, kind: int, beside: Content | None = None) -> int:
-    """How many pods of a kind a node of the pool takes next to others, by everything that a node decides."""
+    """Return how many pods of a kind a node takes next to others, by all constraints within one node."""
     content = beside if beside is not None else empty(question)
     node, one = question.pools[pool], question.kinds[kind]
     apart = strangers(question, kind)
@@ -105,7 +106,7 @@ def capacity(question: Question, pool: int, kind: int, beside: Content | None = 
 
 
 def short_of(question: Question, pool: int, content: Content, kind: int) -> list[int]:
-    """The resources that a node lacks for one more pod."""
+    """Return the resources that a node lacks for one more pod."""
     node, one = question.pools[pool], question.kinds[kind]
     return [
         i
@@ -116,6 +117,6 @@ def short_of(question: Question, pool: int, content: Content, kind: int) -> list
 
 
 def short_of_numa(question: Question, pool: int, content: Content, kind: int) -> list[int]:
-    """The resources that a node has for one more pod, and none of its NUMA nodes has."""
+    """Return the resources for one more pod that the node has but none of its NUMA nodes has."""
     limits = [on_numa_nodes(question, pool, kind, i) for i in range(len(question.kinds[kind].needs))]
     return [i for i, limit in enumerate(limits) if limit is not None and content[kind] >= limit]

@@ -1,4 +1,4 @@
-"""The pods of a run as kube-scheduler sees them: what each asks for, labels, host ports, and when it comes.
+"""The pods of a run as kube-scheduler sees them: requests, labels, host ports, stage and phase.
 
 Sources: Kubernetes v1.34.4 (pkg/apis/core/v1/defaults.go: limits and host ports as defaults;
 plugin/pkg/admission/{limitranger,runtimeclass}), JobSet v0.12 (labels of pods, dependsOn), Kueue v0.19.2
@@ -30,9 +30,9 @@ Port = tuple[str, str, int]  # address, protocol, port
 
 @dataclass(frozen=True, slots=True)
 class PodShape:
-    """Pods of one shape. `stage` counts from 0: later stages come when all pods of the earlier ones run.
+    """Equal pods. `stage` counts from 0: later stages start when all pods of the earlier ones run.
 
-    `phase` counts from 0 too: pods of a later phase come when those of the earlier ones have ended.
+    `phase` also counts from 0: pods of a later phase start when those of the earlier ones have ended.
     """
 
     name: str
@@ -54,7 +54,7 @@ class PodShape:
 
 
 class _Admission:
-    """What the API server adds to the pods of a cluster: RuntimeClasses, LimitRanges by namespace."""
+    """The objects by which the API server changes pods: RuntimeClasses, and LimitRanges by namespace."""
 
     def __init__(self, world: World) -> None:
         self.classes = {one["metadata"]["name"]: one for one in world.of_kind("RuntimeClass")}
@@ -70,13 +70,13 @@ class _Admission:
 
 
 def bounds_of(world: World, request: RunRequest) -> Mapping[str, Body]:
-    """What LimitRanges say of the pods of a run, by type: all that a namespace decides of what they ask."""
+    """Return the LimitRange items for a run, by type: the only effect of the namespace on requests."""
     namespace = request.job["metadata"].get("namespace", "default") if request.job else ""
     return world.once(_Admission).ranges(namespace).items
 
 
 def pods_of(world: World, request: RunRequest) -> list[PodShape]:
-    """The pods of a run, by pod set. Raises `NeverError` where its runtime does not exist."""
+    """Return the pods of a run by pod set. Raises `NeverError` if its runtime does not exist."""
     body = request.job
     if body is None:
         return []
@@ -91,7 +91,7 @@ def pods_of(world: World, request: RunRequest) -> list[PodShape]:
 
 
 def plain_pods(name: str, count: int, pod: Body) -> PodShape:
-    """Pods of one shape that no job makes: `pod` is a Pod as it is given to an API server."""
+    """Return equal pods without a job: `pod` is a Pod as submitted to an API server."""
     metadata = pod["metadata"]
     one = PodSet(name, count, {"spec": pod["spec"], "metadata": metadata})
     labels = metadata.get("labels") or {}
@@ -128,10 +128,11 @@ def _pods(
 
 
 def _injected(annotations: Mapping[str, str]) -> dict[str, int]:
-    """CPU and memory of the container that GKE's webhook adds for Cloud Storage FUSE.
+    """Return CPU and memory of the container that GKE's webhook adds for Cloud Storage FUSE.
 
-    Annotations state them, else its defaults hold (gcs-fuse-csi-driver, pkg/webhook; GKE's page on the
-    sidecar). Kueue never sees it. Its disk is left out: a node without a stated disk has some, too.
+    They come from annotations or the webhook's defaults (gcs-fuse-csi-driver, pkg/webhook; GKE's page on the
+    sidecar). Kueue never sees the container. Its disk is ignored, since nodes without a stated disk have
+    some.
     """
     if annotations.get(f"{FUSE}volumes") != "true":
         return {}
@@ -145,7 +146,7 @@ def _injected(annotations: Mapping[str, str]) -> dict[str, int]:
 
 
 def _local(spec: Body) -> dict[str, int]:
-    """Bytes of the volumes that are made for a pod alone, by their storage classes."""
+    """Return the bytes of local volumes that are created for one pod, by their storage classes."""
     found: dict[str, int] = {}
     for volume in spec.get("volumes") or ():
         claim = ((volume.get("ephemeral") or {}).get("volumeClaimTemplate") or {}).get("spec") or {}
@@ -157,7 +158,7 @@ def _local(spec: Body) -> dict[str, int]:
 
 
 def _stored(spec: Body, ranges: Ranges, classes: Mapping[str, Body]) -> Body:
-    """The pod's spec as the API server stores it: with defaults of a LimitRange and of a RuntimeClass."""
+    """Return the pod's spec as the API server stores it, with LimitRange and RuntimeClass applied."""
     out = {**spec}
     for kind in ("initContainers", "containers"):
         out[kind] = [
@@ -177,14 +178,14 @@ def _stored(spec: Body, ranges: Ranges, classes: Mapping[str, Body]) -> Body:
 
 
 def _resources(given: Body, item: Body) -> Body:
-    """A container's own limits are its requests before a LimitRange is asked."""
+    """Fill in defaults; a container's own limits become its requests before a LimitRange applies."""
     limits, requests = given.get("limits") or {}, given.get("requests") or {}
     requests = {**(item.get("defaultRequest") or {}), **limits, **requests}
     return {"limits": {**(item.get("default") or {}), **limits}, "requests": requests}
 
 
 def _ports(spec: Body) -> list[Port]:
-    """Host ports; with hostNetwork every port of a container is one."""
+    """Return the host ports; with hostNetwork every port of a container is one."""
     sidecars = [one for one in spec["initContainers"] if one.get("restartPolicy") == "Always"]
     found = []
     for container in [*sidecars, *spec["containers"]]:
@@ -196,7 +197,7 @@ def _ports(spec: Body) -> list[Port]:
 
 
 def clash(some: frozenset[Port], others: frozenset[Port]) -> bool:
-    """Whether two pods want one port of a node; 0.0.0.0 is every address (HostPortInfo.CheckConflict)."""
+    """Return whether two pods need one host port; 0.0.0.0 is every address (HostPortInfo.CheckConflict)."""
     return any(
         protocol == other_protocol
         and port == other_port
@@ -207,7 +208,7 @@ def clash(some: frozenset[Port], others: frozenset[Port]) -> bool:
 
 
 def _labels(body: Body, one: PodSet) -> dict[str, str]:
-    """Labels of a pod: the template's, and those that JobSet and Job add and that all pods of a set share."""
+    """Return the labels of pods: the template's, and those of JobSet and Job that all pods of a set share."""
     own = (one.template.get("metadata") or {}).get("labels") or {}
     name = body["metadata"]["name"]
     if body["kind"] == "Job":

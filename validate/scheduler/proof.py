@@ -1,7 +1,7 @@
-"""The proof that the pods of a run find nodes: what is found otherwise, at the field of the spec to blame.
+"""The proof that the pods of a run find nodes; problems are reported at the field that causes them.
 
-A run that Kueue never admits is admission's to report. Where Kueue itself chooses the nodes (topology), or
-another scheduler does, only what holds for every choice is said.
+The proof of admission reports runs that Kueue never admits. If Kueue (by topology) or another scheduler
+chooses the nodes, only problems that hold for every choice are reported.
 """
 
 from __future__ import annotations
@@ -37,11 +37,10 @@ WORDS = {"cpu": "CPU", "memory": "memory"}
 
 
 def find_nodes(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
-    """At most one problem: pods that no node takes, too few nodes, forgotten GPUs, a fit that hangs on the
-    scheduler."""
+    """Report at most one problem: no suitable node, too few, forgotten GPUs or a fit that depends on luck."""
     try:
         found = admitted(world, run.once(request_of, world))
-    except NeverError:  # no runtime: the gate has said so
+    except NeverError:  # no runtime: the gate reports it
         return
     if found is None or not found.pods:
         return
@@ -64,7 +63,7 @@ def _no_gpus(world: World, run: BuiltRun, found: AdmittedPods) -> Forgotten | No
 
 
 def lacks_gpus(world: World, run: BuiltRun) -> bool:
-    """Whether `find_nodes` says that GPUs were forgotten, of a spec that does not say that it wants none."""
+    """Return whether `find_nodes` reports forgotten GPUs for a spec that does not explicitly request none."""
     found = admitted(world, run.once(request_of, world))
     why = _no_gpus(world, run, found) if found is not None and found.pods else None
     return why is not None and not why.is_meant
@@ -72,7 +71,7 @@ def lacks_gpus(world: World, run: BuiltRun) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class UnfitRun:
-    """A run whose pods do not all find a node for sure."""
+    """A run whose pods may not all find a node."""
 
     world: World
     run: BuiltRun
@@ -80,7 +79,7 @@ class UnfitRun:
     fit: Fit
 
     def without_gpus(self, why: Forgotten) -> tuple[int, Problem]:
-        """Workers without GPUs on nodes with GPUs: no nodes for them, or nodes that are wasted on them."""
+        """Return the problem of workers without GPUs on nodes with GPUs, which lack nodes or waste them."""
         if self.fit.verdict == "no":
             one = next(each for each in self.pods if self._placed(each) < each.count)
             is_nowhere = fit_pods(self.world, [_single(one)]).bound == 0
@@ -93,7 +92,7 @@ class UnfitRun:
         return self._problem(self.pods[0], GPUS_FORGOTTEN, message, help, why.field)
 
     def misfit(self) -> tuple[int, Problem]:
-        """Pods that never find a node."""
+        """Return the problem of pods that never find a node."""
         one = next(each for each in self.pods if self._placed(each) < each.count)
         nowhere = fit_pods(self.world, [_single(one)]).bound == 0
         many = self._many()
@@ -105,7 +104,7 @@ class UnfitRun:
         return self._problem(one, rule, message, f"Use {advice}." if advice else OTHERWISE, field)
 
     def tight(self) -> tuple[int, Problem]:
-        """A placement of all pods that kube-scheduler may miss."""
+        """Return the problem that kube-scheduler may miss the placements of all pods."""
         one = next((each for each in self.pods if each.name == "launcher"), self.pods[-1])
         many = self._many() or one
         number = fewer(self.world, self.pods, many.name, lambda fit: fit.verdict == "sure")
@@ -117,13 +116,13 @@ class UnfitRun:
         return self._problem(one, NODES_TIGHT, message, advice, "workers")
 
     def unjudged(self) -> tuple[int, Problem]:
-        """Something that the cluster file does not tell, or too many choices to try."""
+        """Return the problem that the cluster file lacks a fact or that there are too many choices to try."""
         told = self.fit.reasons or (f"{self.fit.bound} of {self.fit.pods} pods were placed",)
         message = f"whether the pods find nodes is not judged: {'; '.join(told)}"
         return self._problem(self.pods[0], NODES_UNJUDGED, message, UNTOLD, "nodePool")
 
     def untold(self, labels: Sequence[str]) -> tuple[int, Problem]:
-        """Labels that no pool states: whether nodes have them, only the cluster knows."""
+        """Return the problem of selected labels that no pool states: it is unknown which nodes have them."""
         one = next(each for each in self.pods if self._placed(each) < each.count)
         many = f"label{'' if len(labels) == 1 else 's'} {' and '.join(labels)}"
         message = (
@@ -149,11 +148,11 @@ class UnfitRun:
         return sum(self.fit.placements.get(one.name, {}).values())
 
     def _many(self) -> PodShape | None:
-        """The pod set whose number the spec's author chooses."""
+        """Return the pod set whose number of pods the spec states."""
         return next((one for one in self.pods if self._is_worker(one) and one.count > 1), None)
 
     def _changes(self, one: PodShape, many: PodShape | None, nowhere: bool) -> tuple[list[str], list[str]]:
-        """Changes of one number each that make all pods fit, and the fields that they are about."""
+        """Return changes of single numbers that make all pods fit, and their fields."""
         changes, fields = [], []
         number = fewer(self.world, self.pods, many.name, _fits) if many is not None and not nowhere else 0
         if many is not None and number:
@@ -175,7 +174,7 @@ class UnfitRun:
         return asked_by(self.run.unit, resource)
 
     def _shown_count(self, one: PodShape, number: int) -> str:
-        """Workers as the spec counts them: a launcher that runs ranks is one of them."""
+        """Format a number of workers as the spec counts them: a launcher that runs ranks is one of them."""
         if not self._is_worker(one):
             return f"{number} pods of {one.name}"
         workers = number + int(self.run.unit.job.launcher_runs_ranks)
@@ -190,7 +189,7 @@ class UnfitRun:
         return f"only {self._placed(one)} of {one.count} {name}s find a node"
 
     def _pools(self, one: PodShape) -> str:
-        """The pools that accept these pods, with what they have; else kube-scheduler's words."""
+        """Describe the resources of the pools that accept these pods; without any, quote kube-scheduler."""
         homes = [group for group in self.world.nodes if group.count and not why_not(one, group)]
         if not homes:
             return fit_pods(self.world, [_single(one)]).reasons[0]
@@ -205,7 +204,7 @@ class UnfitRun:
         return f"pool {group.name} has {nodes} with {has} for runs{' on each' if group.count > 1 else ''}"
 
     def _words(self, one: PodShape) -> str:
-        """kube-scheduler's own sentence, where it names more than resources."""
+        """Quote kube-scheduler's first message in parentheses, if there is one."""
         told = next((text for text in self.fit.reasons if text), "")
         return f" ({told.removesuffix('.')})" if told else ""
 
@@ -223,5 +222,5 @@ def _name(one: PodShape) -> str:
 
 
 def _amount(resource: str, units: int) -> str:
-    """`124 CPU`, `1900 GiB of memory`, `8 GPUs`."""
+    """Format an amount: `124 CPU`, `1900 GiB of memory`, `8 GPUs`."""
     return say(resource, exact(resource, units))

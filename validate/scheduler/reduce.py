@@ -1,4 +1,4 @@
-"""Pods and node groups in, a question of plain numbers out; and why a group accepts no pod of a kind."""
+"""Reduces pods and node groups to a question of plain numbers; also why a group accepts no pod of a kind."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 class Reducer:
-    """Reads the pods of one phase against the nodes of a world."""
+    """Builds the question for the pods of one phase and the nodes of a world."""
 
     def __init__(self, world: World, pods: Sequence[PodShape]) -> None:
-        """Number the resources and the topology keys that these pods speak of."""
+        """Number the resources and topology keys that these pods use."""
         self.groups = world.nodes
         self.pods = pods
         self.resources = tuple(sorted({name for one in pods for name in one.requests}))
@@ -38,7 +38,7 @@ class Reducer:
         self._has_numa = any(group.numa for group in world.nodes)
 
     def question(self) -> Question:
-        """The question. Equal pods and nodes give equal questions, whatever they are called."""
+        """Return the question; equal pods and nodes give equal questions regardless of their names."""
         return Question(tuple(map(self._pool, self.groups)), tuple(map(self._kind, self.pods)))
 
     def _pool(self, group: NodeGroup) -> NodeShape:
@@ -67,7 +67,10 @@ class Reducer:
         )
 
     def _pinned(self, one: PodShape) -> tuple[bool, ...]:
-        """By resource: devices always, CPU and memory of pods that are Guaranteed and have whole cores."""
+        """Return by resource whether pods get it from one NUMA node.
+
+        Devices always; CPU and memory for Guaranteed pods with whole cores.
+        """
         is_guaranteed = one.requests.get("cpu", 0) % 1000 == 0 and all(
             (each.get("resources") or {}).get("requests") == (each.get("resources") or {}).get("limits")
             for each in one.spec["containers"]
@@ -105,7 +108,7 @@ class Reducer:
 
 
 def _counts(one: PodShape, constraint: Body, group: NodeGroup) -> bool:
-    """Whether a spread constraint looks at the nodes of a group: by default as node affinity says."""
+    """Return whether a spread constraint counts the nodes of a group; by default node affinity decides."""
     if constraint.get("nodeAffinityPolicy") != "Ignore" and not node_matches(one.spec, group.labels):
         return False
     tolerations = one.spec.get("tolerations") or ()
@@ -113,9 +116,9 @@ def _counts(one: PodShape, constraint: Body, group: NodeGroup) -> bool:
 
 
 def why_not(one: PodShape, group: NodeGroup) -> str:
-    """Why no node of a group accepts these pods, in kube-scheduler's words; "" when labels and taints do.
+    """Return why no node of a group accepts these pods, in kube-scheduler's words, or "" if it does.
 
-    Words of Kubernetes v1.34.4 (tainttoleration, nodeaffinity); v1.33 names the taint, and so do we.
+    The words are those of Kubernetes v1.34.4 (tainttoleration, nodeaffinity), with the taint as in v1.33.
     """
     taint = untolerated(group.taints, one.spec.get("tolerations") or ())
     if taint is not None:
@@ -126,7 +129,7 @@ def why_not(one: PodShape, group: NodeGroup) -> str:
 
 
 def unjudged(one: PodShape, groups: Sequence[NodeGroup]) -> list[str]:
-    """What these pods ask that a cluster file does not tell: nodes by name, domains of unknown size."""
+    """Return the constraints that a cluster file cannot answer: nodes by name, domains of unknown size."""
     levels = {label for group in groups for label, _ in group.domains} | {HOSTNAME, "metadata.name"}
     asked = [key for key in selected_keys(one.spec) if any(_varies(group, key, levels) for group in groups)]
     unknown = [
@@ -143,7 +146,7 @@ def _varies(group: NodeGroup, key: str, levels: set[str]) -> bool:
 
 
 def selected_keys(spec: Body) -> list[str]:
-    """The labels of nodes that a pod asks for."""
+    """Return the keys of the node labels that a pod selects."""
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     terms = (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or ()
     keys = {one["key"] for term in terms for one in term.get("matchExpressions") or ()}
@@ -152,16 +155,16 @@ def selected_keys(spec: Body) -> list[str]:
 
 
 def place(group: NodeGroup, key: str) -> Place:
-    """Where the nodes of a group stand with respect to a topology key (see `model.Place`)."""
+    """Return the domains of a group's nodes for a topology key (see `model.Place`)."""
     if key in group.labels:
         return group.labels[key]
     return next((nodes for label, nodes in group.domains if label == key), None)
 
 
 def units_free(free: Mapping[str, Fraction], name: str) -> int:
-    """What a node has for runs, as the scheduler counts: thousandths of a core, else whole units.
+    """Return what a node has free for runs, as the scheduler counts: thousandths of a core, else whole units.
 
-    Nodes have disk also where their pool does not say how much.
+    Nodes have disk even if their pool does not state how much.
     """
     if name not in free and is_untold(name):
         return UNTOLD
@@ -170,7 +173,7 @@ def units_free(free: Mapping[str, Fraction], name: str) -> int:
 
 
 def hard_spreads(spec: Body) -> list[Body]:
-    """The spread constraints that keep a pod pending; ScheduleAnyway only prefers."""
+    """Return the spread constraints that can keep a pod pending; ScheduleAnyway only prefers."""
     every = spec.get("topologySpreadConstraints") or ()
     return [one for one in every if one.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule"]
 

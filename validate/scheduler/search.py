@@ -1,10 +1,10 @@
-"""Answers by search, for the questions that counting does not cover: several kinds, several constraints.
+"""Answers by search, for questions that counting does not cover: several kinds, several constraints.
 
-First greedy: pods one after another onto nodes that accept them, packed or spread, in several orders. Every
-step is one that kube-scheduler could take, so what they place can be placed. To learn what an unlucky
-scheduler does, and whether more can be placed, every different sequence of steps is tried up to `BUDGET`
-states; equal nodes and domains are one choice. Beyond that the answer is what was found, and says that it may
-not be the most.
+Greedy placement comes first: pods go one after another to nodes that accept them, packed or spread, in
+several orders. kube-scheduler could take every such step, so the result is a possible placement. To find the
+worst case, and whether more pods can be placed, every distinct sequence of steps is tried up to `BUDGET`
+states; equal nodes and domains are one choice. Beyond that, the answer is the best placement found, marked as
+possibly not the most.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Taste = Callable[[Move], tuple[int, int]]
 
 
 def search(question: Question, budget: int = BUDGET) -> Packing:
-    """The best placement found; `budget` bounds the states looked at."""
+    """Return the best placement found; `budget` limits the number of states."""
     if not nests(question):
         return Packing(_nowhere(question), False, None)
     board = Board(question)
@@ -48,7 +48,10 @@ def _nowhere(question: Question) -> tuple[tuple[int, ...], ...]:
 
 
 def _ceiling(question: Question) -> int:
-    """A number of pods that no placement passes: each kind as if it were alone, where that cannot harm it."""
+    """Return an upper bound of placed pods.
+
+    Each kind is placed alone, or counts as its room on all nodes if other kinds may help to place it.
+    """
     total = 0
     for at, kind in enumerate(question.kinds):
         itself = frozenset({at})
@@ -72,7 +75,10 @@ def _table(board: Board, state: State) -> tuple[tuple[int, ...], ...]:
 
 
 def _steps(board: Board, state: State, wanted: Content) -> dict[int, list[Move]]:
-    """Where the next pod of each kind may go. A stage comes when the earlier ones run, or cannot go on."""
+    """Return where the next pod of each kind may go.
+
+    A stage starts when the earlier ones run or cannot continue.
+    """
     have, kinds = board.total(state), board.question.kinds
     for stage in sorted({kind.stage for kind in kinds}):
         steps = {
@@ -86,7 +92,7 @@ def _steps(board: Board, state: State, wanted: Content) -> dict[int, list[Move]]
 
 
 def _tastes() -> Sequence[Taste]:
-    """Which node is liked: the fullest, the emptiest; of the first pools or of the last."""
+    """Return the preferences among nodes: the fullest or emptiest, of the first or last pools."""
     return (
         lambda move: (-sum(move[2]), move[0]),
         lambda move: (sum(move[2]), move[0]),
@@ -96,7 +102,7 @@ def _tastes() -> Sequence[Taste]:
 
 
 def _greedy(board: Board, wanted: Content) -> Iterator[State]:
-    """Placements by every taste, in several orders of the kinds, and from every first step."""
+    """Yield placements by every preference, in several orders of the kinds, and from every first step."""
     kinds = range(len(wanted))
     orders = list(permutations(kinds)) if len(wanted) <= 3 else [tuple(kinds), tuple(reversed(kinds))]
     for order in orders:
@@ -109,7 +115,7 @@ def _greedy(board: Board, wanted: Content) -> Iterator[State]:
 
 
 def _run(board: Board, wanted: Content, state: State, order: Sequence[int], taste: Taste) -> State:
-    """One placement, until no pod of any kind finds a node."""
+    """Place pods until no pod of any kind finds a node."""
     while steps := _steps(board, state, wanted):
         kind = next(kind for kind in order if steps.get(kind))
         pool, path, _ = min(steps[kind], key=taste)
@@ -118,7 +124,7 @@ def _run(board: Board, wanted: Content, state: State, order: Sequence[int], tast
 
 
 def _exhaust(board: Board, wanted: Content, budget: int) -> tuple[State, int] | None:
-    """The fullest placement and the fewest pods that a dead end has; None when there are too many states."""
+    """Return the fullest placement and the fewest pods of any dead end; None if there are too many states."""
     start = board.start()
     seen, waiting = {start}, [start]
     most, reached, least = start, 0, sum(wanted)

@@ -1,4 +1,4 @@
-"""A question in, its answer out: parts that do not touch each other one by one, by counting or search."""
+"""Solves a question: splits it into independent parts and answers each by counting or search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gangplan.validate.scheduler.search import search
 
 @lru_cache(maxsize=4096)
 def solve(question: Question) -> Packing:
-    """The answer; equal questions are answered once."""
+    """Return the answer to a question; equal questions are answered once."""
     placed: list[tuple[int, ...]] = [()] * len(question.kinds)
     is_most, sure = True, 0
     is_known = True
@@ -27,7 +27,7 @@ def solve(question: Question) -> Packing:
 
 
 def _part(question: Question) -> Packing:
-    """One part, by the first method that covers it."""
+    """Solve one part by the first method that covers it."""
     answer: Packing | None = None
     kinds = question.kinds
     if len(kinds) == 1:
@@ -39,7 +39,7 @@ def _part(question: Question) -> Packing:
 
 
 def _parts(question: Question) -> list[list[int]]:
-    """The kinds in groups: two are in one when they compete for nodes or a constraint speaks of the other."""
+    """Group the kinds: two are together if they compete for nodes or one's constraints count the other."""
     tight = [at for at, pool in enumerate(question.pools) if pool.count and not is_roomy(question, at)]
     parts: list[list[int]] = []
     for kind in range(len(question.kinds)):
@@ -56,13 +56,13 @@ def _touch(question: Question, kind: int, other: int, tight: list[int]) -> bool:
 
 
 def _spoken(one: Kind) -> frozenset[int]:
-    """The kinds that the constraints of one look at."""
+    """Return the kinds that the constraints of a kind count."""
     apart = [kinds for _, kinds in one.apart]
     return one.friends.union(*apart, *(each.matched for each in one.spreads))
 
 
 def _only(question: Question, part: list[int]) -> Question:
-    """The question of some kinds, numbered anew."""
+    """Return the question for some kinds, renumbered."""
     number = {kind: at for at, kind in enumerate(part)}
     stages = sorted({question.kinds[kind].stage for kind in part})
 

@@ -1,9 +1,9 @@
-"""Nodes with pods on them, equal ones told once: where one more pod may go, as kube-scheduler's filters say.
+"""The nodes with their pods, grouped, and where one more pod may go by kube-scheduler's filters.
 
-A pool is a tree: domains of the widest key, in them those of the next, at last nodes, each as the pods of
-each kind that it has. Equal subtrees stand together with their number, so that a pool of thousands of nodes
-is a few entries. Sources: pkg/scheduler/framework/plugins/{interpodaffinity,podtopologyspread}, Kubernetes
-v1.34.4.
+A pool is a tree: domains of the widest key, inside them those of the next, and finally nodes, each as the
+number of pods of each kind. Equal subtrees are stored once with their number, so a pool of thousands of nodes
+needs only a few entries. Sources: pkg/scheduler/framework/plugins/{interpodaffinity,podtopologyspread},
+Kubernetes v1.34.4.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Path = tuple[int, ...]
 
 
 class Board:
-    """The rules of one question."""
+    """The rules for placing pods, for one question."""
 
     def __init__(self, question: Question) -> None:
-        """Lay out the pools. The sizes of nested domains must divide each other (see `nests`)."""
+        """Prepare the pools. The sizes of nested domains must divide each other (see `nests`)."""
         self.question = question
         self._levels = [_levels(question, at) for at in range(len(question.pools))]
         self._sums: dict[Tree, Content] = {}
@@ -32,22 +32,22 @@ class Board:
         self._none = empty(question)
 
     def start(self) -> State:
-        """All nodes without pods."""
+        """Return the state in which no node has pods."""
         return tuple(
             _nodes(pool.count, self._none, [size for size, _ in self._levels[at]])
             for at, pool in enumerate(self.question.pools)
         )
 
     def total(self, state: State) -> Content:
-        """Pods of each kind on all nodes."""
+        """Return the number of pods of each kind on all nodes."""
         return _add(self._none, [self._sum(tree, len(self._levels[at])) for at, tree in enumerate(state)])
 
     def in_pool(self, state: State, pool: int) -> Content:
-        """Pods of each kind in a pool."""
+        """Return the number of pods of each kind in a pool."""
         return self._sum(state[pool], len(self._levels[pool]))
 
     def moves(self, state: State, kind: int) -> Iterator[tuple[int, Path, Content]]:
-        """Where one more pod of a kind may go: pool, path, and what the node has so far."""
+        """Yield where one more pod of a kind may go: the pool, the path and the node's present content."""
         one = self.question.kinds[kind]
         total = self.total(state)
         spreads = [(each, *self._least(state, one, each)) for each in one.spreads]
@@ -60,7 +60,7 @@ class Board:
                     yield at, path, content
 
     def put(self, state: State, kind: int, pool: int, path: Path) -> State:
-        """The state with one more pod."""
+        """Return the state with one more pod."""
         return (*state[:pool], _put(state[pool], path, kind), *state[pool + 1 :])
 
     def _room(self, pool: int, content: Content, kind: int) -> bool:
@@ -75,7 +75,7 @@ class Board:
         return all(key == HOST or places[key] is not None for key in keys)
 
     def _places(self, tree: Tree, pool: int) -> Iterator[tuple[Path, dict[int, Content]]]:
-        """Every different node of a pool, and the pods of each domain that it is in, by key."""
+        """Yield every distinct node of a pool, and the pods of its domains by key."""
         keys = [keys for _, keys in self._levels[pool]]
 
         def descend(tree: Tree, depth: int, path: Path, around: dict[int, Content]) -> Iterator[Any]:
@@ -91,7 +91,7 @@ class Board:
         yield from descend(tree, 0, (), {})
 
     def _around(self, state: State, pool: int, around: dict[int, Content], key: int) -> Content | None:
-        """Pods in a node's domain of a key; None: the node is in none."""
+        """Return the pods in a node's domain of a key, or None if the node is in no domain."""
         if key in around:
             return around[key]
         value = self.question.pools[pool].places[key]
@@ -135,7 +135,7 @@ class Board:
     def _is_near(
         self, state: State, kind: int, pool: int, around: dict[int, Content], total: Content
     ) -> bool:
-        """A friend in the domain of every term; the first of its kind needs none if it is its own friend."""
+        """Return whether every term's domain has a friend; a first pod that is its own friend needs none."""
         one = self.question.kinds[kind]
         domains = [self._around(state, pool, around, key) for key in one.near]
         if all(domain is not None and _of(domain, one.friends) for domain in domains):
@@ -143,7 +143,7 @@ class Board:
         return kind in one.friends and not self._counted(state, one)
 
     def _counted(self, state: State, one: Kind) -> bool:
-        """Whether any friend is on a node that has the label of a term."""
+        """Return whether any friend is on a node that has the label of a term."""
         return any(
             _of(self.in_pool(state, at), one.friends)
             for at, pool in enumerate(self.question.pools)
@@ -151,7 +151,7 @@ class Board:
         )
 
     def _least(self, state: State, one: Kind, each: Spread) -> tuple[int, dict[str, int]]:
-        """The pods in the least full domain that a constraint looks at, and those in named domains."""
+        """Return the pods in the least full domain that a constraint counts, and those in named domains."""
         least: int | None = None
         named: dict[str, int] = {}
         domains = 0
@@ -175,7 +175,7 @@ class Board:
         return min(values, default=2**31), named
 
     def _domains(self, tree: Tree, pool: int, key: int) -> Iterator[tuple[Content, int]]:
-        """The domains of a key in a pool: their pods, and how many such domains."""
+        """Yield the domains of a key in a pool: their pods, and the number of such domains."""
         levels = self._levels[pool]
         depth = len(levels) if key == HOST else next(i for i, (_, keys) in enumerate(levels) if key in keys)
 
@@ -191,7 +191,7 @@ class Board:
         yield from descend(tree, 0, 1)
 
     def _sum(self, tree: Tree, depth: int) -> Content:
-        """Pods of each kind in a tree with so many levels above its nodes."""
+        """Return the pods of each kind in a tree with `depth` levels above its nodes."""
         if tree not in self._sums:
             parts = [
                 tuple(n * times for n in (child if depth == 0 else self._sum(child, depth - 1)))
@@ -202,7 +202,7 @@ class Board:
 
 
 def nests(question: Question) -> bool:
-    """Whether the domains of each pool lie inside one another, which is what a board can show."""
+    """Return whether the domains of each pool are nested, as a board requires."""
     for at in range(len(question.pools)):
         sizes = [size for size, _ in _levels(question, at)]
         if any(wide % narrow for wide, narrow in pairwise(sizes)):
@@ -211,7 +211,7 @@ def nests(question: Question) -> bool:
 
 
 def _levels(question: Question, pool: int) -> list[tuple[int, tuple[int, ...]]]:
-    """Sizes of domains, widest first, each with the keys that have it."""
+    """Return the sizes of domains, widest first, each with its keys."""
     found: dict[int, list[int]] = {}
     for key, size in enumerate(question.pools[pool].places):
         if isinstance(size, int) and size:
@@ -220,7 +220,7 @@ def _levels(question: Question, pool: int) -> list[tuple[int, tuple[int, ...]]]:
 
 
 def _nodes(count: int, none: Content, sizes: list[int]) -> Tree:
-    """So many empty nodes, in domains that they fill in order."""
+    """Return a tree of `count` empty nodes, which fill the domains in order."""
     if not sizes:
         return ((none, count),) if count else ()
     parts = []

@@ -1,4 +1,4 @@
-"""Labels of nodes that pods ask for and that no pool of the cluster file states: nobody knows who has any."""
+"""Checks for node labels that pods select but that no pool of the cluster file states."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FIELDS = "metadata.name"
 
 
 def undeclared(world: World, pods: Sequence[PodShape]) -> list[str]:
-    """The labels without which the pods would find nodes; none where they would find none all the same."""
+    """Return the undeclared labels that keep pods from nodes; empty if they would not fit without them."""
     told = {key for group in world.nodes for key in (*group.labels, *(label for label, _ in group.domains))}
     asked = {key for one in pods for key in selected_keys(one.spec)} - told - {HOSTNAME, _FIELDS}
     if not asked or fit_pods(world, [_without(one, asked) for one in pods]).verdict == "no":
@@ -23,7 +23,7 @@ def undeclared(world: World, pods: Sequence[PodShape]) -> list[str]:
 
 
 def _without(one: PodShape, keys: Collection[str]) -> PodShape:
-    """Pods that do not ask for these labels."""
+    """Return the pods without their selectors for these labels."""
     selector = {key: value for key, value in (one.spec.get("nodeSelector") or {}).items() if key not in keys}
     spec: Body = {**one.spec, "nodeSelector": selector}
     affinity = spec.get("affinity") or {}

@@ -1,8 +1,8 @@
-"""Why pods are left without a node, in the words of kube-scheduler (Kubernetes v1.34.4).
+"""Messages about pods that find no node, in the words of kube-scheduler (Kubernetes v1.34.4).
 
 The scheduler's sentence counts nodes by reason: `0/16 nodes are available: 12 node(s) didn't match Pod's node
-affinity/selector, 4 Insufficient nvidia.com/gpu.` (pkg/scheduler/framework/types.go FitError). Ours does the
-same for the cluster as the other pods leave it, nodes filled as far as they go.
+affinity/selector, 4 Insufficient nvidia.com/gpu.` (pkg/scheduler/framework/types.go FitError). This one does
+the same for the state after the other pods are placed, with nodes filled as far as possible.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MANY = "Too many pods"
 
 
 def reason(world: World, reducer: Reducer, question: Question, answer: Packing, kind: int) -> str:
-    """The sentence for the pods of a kind that are left."""
+    """Return the message for the pods of a kind that find no node."""
     counts: Counter[str] = Counter()
     for at, group in enumerate(world.nodes):
         told = why_not(reducer.pods[kind], group)
@@ -40,7 +40,7 @@ def reason(world: World, reducer: Reducer, question: Question, answer: Packing, 
 def _full(
     reducer: Reducer, question: Question, answer: Packing, kind: int, pool: int
 ) -> list[tuple[int, str]]:
-    """Why the nodes of a pool that accepts the pods take no more of them, each reason with its nodes."""
+    """Return why the nodes of an accepting pool take no more of these pods, as (nodes, reason)."""
     one, node = question.kinds[kind], question.pools[pool]
     if any(each.key != HOST and node.places[each.key] is None for each in one.spreads):
         return [(node.count, SPREAD_LABEL)]
@@ -54,7 +54,7 @@ def _full(
         ]
     if any(content[other] for other in one.clashes):
         found = [PORTS]
-    # Nodes that would take more of these pods, were it not for the others of a domain.
+    # Nodes that would take more of these pods without the constraints on domains.
     full = min(node.count, -(-answer.placed[kind][pool] // content[kind])) if content[kind] else 0
     rest = node.count if not found else node.count - full if content[kind] else 0
     constraint = SPREAD if one.spreads else NEAR if one.near else APART if one.apart else ""
@@ -64,7 +64,7 @@ def _full(
 
 
 def _filled(question: Question, answer: Packing, kind: int, pool: int) -> Content:
-    """A node of the pool as these pods find it: with its share of the others, and full of their own kind."""
+    """Return the content of a node of the pool: its share of other kinds, and otherwise full of this kind."""
     content = [
         -(-row[pool] // max(1, question.pools[pool].count)) if at != kind else 0
         for at, row in enumerate(answer.placed)
