@@ -1,1 +1,1 @@
-"""gangplan in Python: jobs as values, workspaces, and what the commands say of them (docs/python.md)."""
+"""The Python API: jobs as values, workspaces, and what the commands report about them (docs/python.md)."""

@@ -1,4 +1,4 @@
-"""All that is found in a workspace on a day, and its tree as written or compared: what commands print."""
+"""All findings of a workspace on a day, and its tree as written or compared, for the commands to print."""
 
 from __future__ import annotations
 
@@ -32,17 +32,19 @@ from gangplan.resolve.waiver_checks import judge_waivers
 from gangplan.review.stale import stale_findings
 from gangplan.rules.model import Severity
 
-# What else is to be found: of the tree that was rendered into a folder, and of all that was found so far.
+# Optional further checks: of the tree that was rendered into a folder, and of the result so far.
 InTree = Callable[[Result, Path], None]
 Besides = Callable[[Result], list[Finding]]
 
 
 @dataclass(slots=True)
 class _Check:
-    """A check on its way through the stages: what was rendered aside, and what was found so far.
+    """The state of a check between the stages: the tree that was rendered to a temporary folder, and its
+    findings.
 
-    `is_sound`: nothing was wrong with what was rendered, before anybody else was asked. `judge` is the second
-    validator, empty for none, and `is_agreed` that it found nothing; `more` is what others say.
+    `is_sound`: the rendering had no errors, before any other judge was asked. `judge` is the second
+    validator, empty without one, and `is_agreed` says that it found nothing; `more` are the findings from
+    clusters.
     """
 
     request: Request
@@ -65,10 +67,10 @@ def examined(
     in_tree: InTree | None = None,
     besides: Besides | None = None,
 ) -> tuple[Result, list[str]]:
-    """Everything that is found, and the validators that were asked; nothing of the workspace is changed.
+    """Return all findings, and the validators that were asked, without changing anything in the workspace.
 
-    The `day` decides which debug grants and waivers are over. `passed_over` gets a sentence for each part
-    that the second validator could not see; `in_tree` is called only where there are no errors so far.
+    The `day` decides which debug grants and waivers have expired. `passed_over` gets a sentence for each part
+    that the second validator could not see; `in_tree` is called only if there are no errors so far.
     """
     asked = judge_name()
     with rendered_aside(replace(request, with_facts=bool(asked)), asked, is_whole=False) as (result, folder):
@@ -79,7 +81,7 @@ def examined(
 
 
 def _ask_second_judge(check: _Check) -> None:
-    """What another judge of the same schemas finds."""
+    """Add the findings of a second judge with the same schemas."""
     if not check.is_sound:
         return
     result, told = check.result, check.request.told
@@ -93,13 +95,13 @@ def _ask_second_judge(check: _Check) -> None:
 
 
 def _look_into_tree(check: _Check) -> None:
-    """What else is asked of the tree: what a sync from an earlier one would meet."""
+    """Run the further check of the tree, such as a simulated sync from an earlier tree."""
     if check.is_sound and check.in_tree is not None:
         check.in_tree(check.result, check.folder)
 
 
 def _compare_rendered(check: _Check) -> None:
-    """What stands in `rendered/` and is stale, or nobody's."""
+    """Add findings for files in `rendered/` that are stale or unmanaged."""
     request, result, folder = check.request, check.result, check.folder
     files, asks_git = stale_files(request, result, folder), check.in_tree is not None
     stale = stale_findings(request.root, files, asks_git=asks_git)
@@ -107,18 +109,18 @@ def _compare_rendered(check: _Check) -> None:
 
 
 def _keep_known(check: _Check) -> None:
-    """What was found out is known to the next command."""
+    """Save what was found out for the next command."""
     save(check.result, check.judge if check.is_agreed else "")
 
 
 def _ask_clusters(check: _Check) -> None:
-    """What clusters say, or files of what they said."""
+    """Get the findings from clusters, or from files with their answers."""
     if check.besides is not None:
         check.more = check.besides(check.result)
 
 
 def _judge_day(check: _Check) -> None:
-    """Waivers and grants that are over on the day, or that nothing needs."""
+    """Add findings for waivers and grants that have expired by the day, or that nothing needs."""
     result = check.result
     is_whole = result.scope.is_everything and not result.has_errors
     judged = judge_waivers(result.workspace, result.findings, check.day, is_whole)
@@ -130,11 +132,11 @@ def _judge_day(check: _Check) -> None:
 
 
 def _fix_images(check: _Check) -> None:
-    """Fixes for images that the catalog has by name."""
+    """Add fixes for images that the catalog has by name."""
     check.result.findings = with_image_fixes(check.result.workspace, check.result.findings)
 
 
-# What a check does after the stages of the pipeline (`pipeline/stages.py`), in this order.
+# The stages of a check after those of the pipeline (`pipeline/stages.py`), in order.
 CHECK_STAGES: tuple[Callable[[_Check], None], ...] = (
     _ask_second_judge,
     _look_into_tree,
@@ -149,8 +151,10 @@ CHECK_STAGES: tuple[Callable[[_Check], None], ...] = (
 def rendered(
     request: Request, tree: Path | None, check: bool, in_tree: Callable[[Result], None] | None = None
 ) -> tuple[Result, bool]:
-    """The tree written (default: `rendered/`), or with `check` compared: what is stale is a finding then. And
-    whether that was done, which errors prevent."""
+    """Write the tree (default: `rendered/`), or with `check` compare it and report what is stale.
+
+    Return the result, and whether this was done; it is not if there are errors.
+    """
     result = render(request, tree, check)
     if result.has_errors:
         return result, False
@@ -163,13 +167,14 @@ def rendered(
 
 
 def check_something(request: Request, result: Result) -> None:
-    """Raise UserError where nothing was checked, or nothing that would ever run: that is never a success."""
-    # A whole workspace whose runs are all over is in order: its clusters and teams were checked. So was the
-    # file of a team that no cluster lists yet.
+    """Raise UserError if nothing was checked, or nothing that would ever run: that must not count as
+    success."""
+    # A whole workspace whose runs are all over is fine, because its clusters and teams were checked. The same
+    # is true of the file of a team that no cluster lists yet.
     runs = result.active or not result.scope.names_specs_alone
     if result.has_errors or ((result.objects or result.scope.named_teams) and runs):
         return
-    from gangplan.report.section import counted  # for words that few commands say
+    from gangplan.report.section import counted  # for words that few commands print
 
     if not result.objects:
         where = f" on cluster {', '.join(request.clusters)}" if request.clusters else " on any cluster"
@@ -185,11 +190,11 @@ def check_something(request: Request, result: Result) -> None:
 
 
 def day_of(text: str | None) -> datetime.date:
-    """The day of a flag, or today. Raises UserError."""
+    """Return the day of a flag, or today. Raises UserError."""
     flag = "--today " if text is not None else "GANGPLAN_TODAY="
     text = clock.day() if text is None else text
     try:
-        if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):  # fromisoformat also takes weeks
+        if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):  # fromisoformat also accepts weeks
             return datetime.date.fromisoformat(text)
     except ValueError:
         pass

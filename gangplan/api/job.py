@@ -1,4 +1,4 @@
-"""A job as a value: the fields of a spec, and the file that a person would have written."""
+"""A job as a value: the fields of a spec, and its text as a person would write it."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from gangplan.workspace import Workspace
 
 _DEEPEST = FileLimits().max_depth
-# A command with one of these is left in one line: what to write instead is found.
+# A command with one of these stays one line, so that a finding says what to write instead.
 _FOR_A_SHELL = re.compile(r"[;&|<>$`\n]")
 _HEAD = ("apiVersion", "kind")
-# The order of a file is that of the format; what the format does not have comes last, and is found.
+# Files have the order of the format. Fields that the format does not have come last, and are reported.
 _ORDER = {field.alias or name: at for at, (name, field) in enumerate(Format.model_fields.items())}
 
 
 class TrainingJob:
     """A job by the fields of its spec, each as in a file: `TrainingJob(image="pytorch", gpus=4)`.
 
-    A job never changes. What the format has against its values is in `findings`.
+    A job never changes. Values that the format does not allow are reported in `findings`.
     """
 
     __slots__ = ("_text", "_values")
@@ -40,11 +40,11 @@ class TrainingJob:
     _values: dict[str, Any]
 
     def __init__(self, **fields: Unpack[JobFields]) -> None:
-        """Values are numbers, texts such as "64Gi", lists and dicts; None leaves a field out.
+        """Create a job. Values are numbers, texts such as "64Gi", lists and dicts; None omits a field.
 
-        A command in one line is split into its words. Raises TypeError for a value of another type and for
-        one that nests deeper than any file may, ValueError for a number of more than 64 bits and for half a
-        surrogate pair.
+        A command in one line is split into words. Raises TypeError for a value of another type or one that is
+        nested deeper than a file may be, ValueError for a number of more than 64 bits or half a surrogate
+        pair.
         """
         given = {
             _text("a field", name): _plain(name, value) for name, value in fields.items() if value is not None
@@ -56,9 +56,9 @@ class TrainingJob:
 
     @classmethod
     def from_yaml(cls, text: str) -> TrainingJob:
-        """The job that a file describes; `to_yaml` gives the same text again.
+        """Return the job that a file describes; `to_yaml` returns the same text again.
 
-        Raises UserError where the text is not one YAML document with fields, TypeError for what is no text.
+        Raises UserError if the text is not one YAML document with fields, TypeError if it is not a text.
         """
         if not isinstance(text, str):
             raise TypeError(f"the text of a file is expected, not {type(text).__name__}")
@@ -66,7 +66,8 @@ class TrainingJob:
 
     @classmethod
     def _from(cls, document: Document | None, findings: Sequence[Finding]) -> TrainingJob:
-        """The job of a document, or of none for these findings. Raises UserError."""
+        """Return the job of a document. Raises UserError if there is no document, with the first of the
+        findings."""
         if document is None or not isinstance(document.value, dict):
             first = findings[0] if document is None else parse(Format, document)[1][0]
             place = "" if first.where.file == "job" else f"{first.where}: "
@@ -79,20 +80,21 @@ class TrainingJob:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The fields as they were given; a copy, for a job never changes."""
+        """The fields as they were given; a copy, because a job never changes."""
         return deepcopy(self._values)
 
     def but(self, **fields: Unpack[JobFields]) -> TrainingJob:
-        """The same job with other values; None takes a field away."""
+        """Return the same job with other values; None removes a field."""
         return TrainingJob(**{**self._values, **fields})
 
     def to_yaml(self) -> str:
-        """The spec as a file: short, in the order of the format."""
+        """Return the spec as a file: short, in the order of the format."""
         return self._text or file_text("job", self._values, None, "")
 
     @property
     def findings(self) -> list[Finding]:
-        """What the format alone has against the job; a workspace finds more. Lines are those of `to_yaml`."""
+        """What the format alone reports about the job; a workspace checks more. Lines are those of
+        `to_yaml`."""
         document, findings = load(self.to_yaml().encode(), "job")
         return findings if document is None else parse(Format, document)[1]
 
@@ -107,7 +109,7 @@ class TrainingJob:
 
 
 def jobs_in(workspace: Workspace) -> dict[str, TrainingJob]:
-    """The jobs of a workspace by their files; sweeps and templates are none. Raises UserError."""
+    """Return the jobs of a workspace by file, without sweeps and templates. Raises UserError."""
     if workspace.is_refused:
         first = workspace.findings[0]
         raise UserError(f"{first.where}: {first.message}", first.help or None)
@@ -117,12 +119,12 @@ def jobs_in(workspace: Workspace) -> dict[str, TrainingJob]:
 
 
 def text_in(job: TrainingJob, root: Path, file: str) -> str:
-    """The file as it stands in a workspace, whose editors find the schema by its first line."""
+    """Return the job's file for a workspace; its first line tells editors where the schema is."""
     return job._text or file_text("job", job._values, root, file)
 
 
 def _plain(name: str, value: Any, depth: int = 0) -> Any:
-    """A value as YAML has it. Raises TypeError and ValueError."""
+    """Return a value as YAML has it. Raises TypeError and ValueError."""
     if depth > _DEEPEST:
         raise TypeError(f"{name[:40]}... nests deeper than {_DEEPEST} levels, or holds itself")
     if isinstance(value, Mapping):
@@ -135,7 +137,7 @@ def _plain(name: str, value: Any, depth: int = 0) -> Any:
         return value
     if isinstance(
         value, float
-    ):  # numbers of other libraries and enums are subclasses that a file cannot hold
+    ):  # numbers of other libraries and enums are subclasses that a file cannot contain
         return float(value)
     if isinstance(value, int):
         if not -(2**63) <= value < 2**64:
@@ -145,7 +147,7 @@ def _plain(name: str, value: Any, depth: int = 0) -> Any:
 
 
 def _text(name: str, value: object) -> str:
-    """A text; of a member of a StrEnum its value. Raises ValueError."""
+    """Return a text; for a member of a StrEnum its value. Raises ValueError."""
     text = str.__str__(value) if isinstance(value, str) else str(value)
     if half := re.search("[\ud800-\udfff]", text):
         raise ValueError(f"{name}: half a surrogate pair, U+{ord(half[0]):04X}, is not text")
@@ -153,14 +155,15 @@ def _text(name: str, value: object) -> str:
 
 
 def _frozen(value: Any) -> Any:
-    """The same for equal values, and hashable."""
+    """Return a hashable form, equal for equal values."""
     if isinstance(value, dict):
         return frozenset((key, _frozen(one)) for key, one in value.items())
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 def _as_typed(document: Document, path: tuple[str | int, ...], value: Any) -> Any:
-    """The value at a path with its decimal numbers as they are written: an argument 1e-4 stays what it is."""
+    """Return the value at a path with decimal numbers as written, so that an argument 1e-4 stays
+    unchanged."""
     if isinstance(value, dict):
         return {key: _as_typed(document, (*path, key), one) for key, one in value.items()}
     if isinstance(value, list):

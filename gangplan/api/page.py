@@ -1,4 +1,4 @@
-"""docs/python.md, and the fields of a job with their types: both generated from the code."""
+"""Generating docs/python.md, and the fields of a job with their types, from the code."""
 
 from __future__ import annotations
 
@@ -133,13 +133,13 @@ _TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool
 
 
 def python_page() -> str:
-    """The page: examples, then every public class with its methods."""
+    """Return the page: examples, then every public class with its methods."""
     classes = (TrainingJob, Workspace, Draft, Rendering, InvalidError, Finding, Location, Severity)
     return _HEAD + "".join(part for one in classes for part in _section(one)).rstrip("\n") + "\n"
 
 
 def fields_module() -> str:
-    """gangplan/api/fields.py."""
+    """Return the text of gangplan/api/fields.py."""
     schema = schema_of("spec")
     lines = [
         f"    {name}: {_type(field, schema)} | None\n"
@@ -150,7 +150,8 @@ def fields_module() -> str:
 
 
 def _type(field: dict[str, Any], schema: dict[str, Any]) -> str:
-    """What a value of a field may be; blocks are mappings, whose own fields docs/spec.md lists."""
+    """Return the type of a field's values; blocks are mappings, whose own fields are listed in
+    docs/spec.md."""
     if "$ref" in field:
         return _type(schema["$defs"][field["$ref"].rsplit("/", 1)[-1]], schema)
     if "enum" in field:
@@ -173,7 +174,7 @@ def _quoted(word: str) -> str:
 
 
 def _section(one: type) -> Iterator[str]:
-    """A class: what it is, what it takes, its values and its methods."""
+    """Yield the section of a class: what it is, what it takes, its values and its methods."""
     yield f"## {one.__name__}\n\n{inspect.getdoc(one)}\n\n"
     named = [f"`{name}: {kind}`" for name, kind in _annotated(one)]
     if named:
@@ -197,7 +198,7 @@ def _properties(one: type) -> Iterator[str]:
 
 
 def _methods(one: type) -> Iterator[str]:
-    """Methods with a text of their own; a constructor by the name of its class."""
+    """Yield rows for methods with a docstring; a constructor is shown with the name of its class."""
     for name, member in one.__dict__.items():
         function = getattr(member, "__func__", member)
         is_public = not name.startswith("_") or (name == "__init__" and one is not Finding)
@@ -207,7 +208,7 @@ def _methods(one: type) -> Iterator[str]:
 
 
 def _signature(function: Any) -> str:
-    """`(folder: str = ".")`, with the types as they are written."""
+    """Return `(folder: str = ".")`, with the types as written."""
     shown, signature = [], inspect.signature(function)
     parameters = [one for one in signature.parameters.values() if one.name not in ("self", "cls")]
     for at, one in enumerate(parameters):

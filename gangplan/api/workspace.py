@@ -1,4 +1,4 @@
-"""A workspace: its jobs, what is found in it, what it becomes; and jobs that are not in it yet."""
+"""A workspace: its jobs, findings and rendering, and jobs that are not in it yet."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from gangplan.workspace import load_workspace
 
 
 class InvalidError(UserError):
-    """Something was to be written that has errors; `findings` are all that was found."""
+    """A job to be rendered or written has errors; `findings` are all of its findings."""
 
     def __init__(self, findings: Sequence[Finding]) -> None:
         errors = [one for one in findings if one.is_error]
@@ -39,9 +39,9 @@ class InvalidError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """What became of `rendered/`: the findings, and each file by its path with new, changed, same or removed.
+    """The result of rendering: the findings, and each file by its path with new, changed, same or removed.
 
-    With errors nothing is written, and there are no files.
+    If there are errors, nothing is written and `files` is empty.
     """
 
     findings: list[Finding]
@@ -49,19 +49,20 @@ class Rendering:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether every file is as it was."""
+        """Whether there are no errors and every file is unchanged."""
         return not any(one.is_error for one in self.findings) and set(self.files.values()) <= {"same"}
 
 
 class Workspace:
-    """A folder with specs/ and overlays/, read again by each call; `render` and `Draft.write` change it."""
+    """A folder with specs/ and overlays/. Each call reads it again; `render` and `Draft.write` change it."""
 
     __slots__ = ("engine", "root")
 
     def __init__(self, folder: str | os.PathLike[str] = ".", engine: str = "serial") -> None:
-        """The workspace that a folder is in. `engine` is serial, process, mpi or auto (docs/scale.md).
+        """Open the workspace that contains a folder. `engine` is serial, process, mpi or auto
+        (docs/scale.md).
 
-        Raises UserError where there is none, and for another engine.
+        Raises UserError if there is no workspace, and for any other engine.
         """
         check_engine(engine)
         self.root, self.engine = root_of(Path(folder)), engine
@@ -83,7 +84,8 @@ class Workspace:
         return tuple(catalog.images) if catalog is not None else ()
 
     def jobs(self) -> dict[str, TrainingJob]:
-        """Every job by its file, without sweeps and templates. Raises UserError for what cannot be read."""
+        """Return every job by its file, without sweeps and templates. Raises UserError for a file that cannot
+        be read."""
         return jobs_in(self._read())
 
     def validate(
@@ -93,9 +95,10 @@ class Workspace:
         teams: str | Sequence[str] = (),
         today: str | None = None,
     ) -> list[Finding]:
-        """All that `gangplan validate` finds, in its order; without `files`, in the whole workspace.
+        """Return all findings of `gangplan validate`, in its order; without `files`, those of the whole
+        workspace.
 
-        `today` (2026-12-31) decides which waivers are over. Raises UserError where nothing was checked.
+        `today` (2026-12-31) decides which waivers have expired. Raises UserError if nothing was checked.
         """
         request = self._request(files, clusters, teams)
         if not isinstance(today, str | None):
@@ -110,7 +113,7 @@ class Workspace:
         clusters: str | Sequence[str] = (),
         teams: str | Sequence[str] = (),
     ) -> dict[str, Any]:
-        """What the specs amount to on each cluster, as `gangplan plan --format json` prints it."""
+        """Return the plan of the specs on each cluster, as `gangplan plan --format json` prints it."""
         return _plan(preview(self._request(files, clusters, teams)))
 
     def render(
@@ -122,7 +125,8 @@ class Workspace:
         return Rendering(list(result.findings), dict(sorted(files.items())))
 
     def draft(self, team: str, name: str, job: TrainingJob) -> Draft:
-        """A job of a team as if its file stood there. Raises UserError for a name that cannot be one.
+        """Return a job of a team that is checked as if its file existed. Raises UserError for an invalid
+        name.
 
         Raises TypeError for anything but a job.
         """
@@ -152,7 +156,7 @@ class Workspace:
         )
 
     def _file(self, file: str | os.PathLike[str]) -> str:
-        """A file by its path in the workspace; other paths are taken from the current folder."""
+        """Return a file by its path in the workspace; other paths are relative to the current folder."""
         if not isinstance(file, (str, os.PathLike)):
             raise TypeError(f"{file!r} is no path; name each file on its own, as in validate(*files)")
         inside = os.path.abspath(self.root / file)
@@ -163,7 +167,7 @@ class Workspace:
 
 
 class Draft:
-    """A job of a team that is not written yet, judged as if it were."""
+    """A job of a team that is not written yet, but checked as if it were."""
 
     __slots__ = ("_new", "job", "workspace")
 
@@ -173,24 +177,24 @@ class Draft:
 
     @property
     def file(self) -> str:
-        """Where it would stand: specs/TEAM/NAME.yaml."""
+        """The path that its file would have: specs/TEAM/NAME.yaml."""
         return self._new.file
 
     def to_yaml(self) -> str:
-        """The file as it would be written."""
+        """Return the file as it would be written."""
         return text_in(self.job, self.workspace.root, self.file)
 
     def validate(self) -> list[Finding]:
-        """All that `gangplan validate` would find in it."""
+        """Return everything that `gangplan validate` would find in it."""
         return self._judged()
 
     def plan(self) -> dict[str, Any]:
-        """What it amounts to on each cluster, as `gangplan plan --format json` would print it."""
+        """Return its plan on each cluster, as `gangplan plan --format json` would print it."""
         with drafted(self.workspace.root, {self.file: self.to_yaml()}) as folder:
             return _plan(preview(Request(folder, specs=(self.file,), engine="serial")))
 
     def render(self) -> dict[str, str]:
-        """The files of its runs, by their paths in rendered/. Raises InvalidError."""
+        """Return the files of its runs, by their paths in rendered/. Raises InvalidError."""
         with drafted(self.workspace.root, {self.file: self.to_yaml()}) as folder:
             result = preview(Request(folder, specs=(self.file,), engine="serial"))
         if result.has_errors:
@@ -198,7 +202,7 @@ class Draft:
         return dict(sorted(result.texts.items()))
 
     def write(self) -> Path:
-        """Write the spec, unless it has errors or a file is there. Raises InvalidError and UserError."""
+        """Write the spec, unless it has errors or the file exists. Raises InvalidError and UserError."""
         check(self._new)
         findings = self._judged()
         if any(one.is_error for one in findings):
@@ -213,7 +217,7 @@ class Draft:
 
 
 def _names(what: str, given: str | Sequence[str]) -> tuple[str, ...]:
-    """Several names, or one. Raises TypeError."""
+    """Return one or several names as a tuple. Raises TypeError."""
     names = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
     for name in names:
         if not isinstance(name, str):

@@ -1,4 +1,4 @@
-"""Where work runs: one ordered map, the same results whichever engine is chosen."""
+"""Engines that run the work: one ordered map with the same results on every engine."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ Result = TypeVar("Result")
 Thing = TypeVar("Thing")
 
 ENGINES = ("auto", "serial", "process", "mpi")
-# A worker costs 40 ms to start; below this many tasks it never pays (measured, benchmarks/).
+# A worker costs 40 ms to start; below this many tasks it never pays off (measured, benchmarks/).
 WORTH_WORKERS = 64
 
 
-# Things in a task: enough to make its way to a worker worth while, few enough that all workers end together.
+# Things in a task: enough to justify its transfer to a worker, few enough that all workers end together.
 MOST_IN_TASK, FEWEST_IN_TASK = 50, 5
 
 
 class Engine(Protocol):
-    """`map` yields `call(worker, task)` in the order of the tasks.
+    """An engine: `map` yields `call(worker, task)` in the order of the tasks.
 
-    `worker` is what every task works with: the value itself in this process and in one that is forked from
-    it; elsewhere what its pickled form makes anew, once per process. `named` says which task it was where
-    one cannot be done.
+    `worker` is what every task works with: the value itself in this process and in its forks; elsewhere the
+    copy that its pickled form creates, once per process. `named` names the task in the error if one cannot be
+    done.
     """
 
     name: str
 
     @property
     def workers(self) -> int:
-        """How many tasks are worked on at a time."""
+        """The number of tasks that run at the same time."""
 
     def map(
         self,
@@ -46,7 +46,7 @@ class Engine(Protocol):
 
 
 def shares(things: Sequence[Thing], workers: int) -> list[tuple[Thing, ...]]:
-    """Things as tasks for some workers, in their order: large ones first, small ones at the end."""
+    """Return things as tasks for some workers, in order: large tasks first, small ones at the end."""
     found, start = [], 0
     while start < len(things):
         fair = (len(things) - start) // (2 * workers)
@@ -57,9 +57,10 @@ def shares(things: Sequence[Thing], workers: int) -> list[tuple[Thing, ...]]:
 
 
 def pick(name: str, jobs: int, size: int) -> Engine:
-    """The engine by name; `auto` takes processes when the work is worth their start.
+    """Return the engine by name; `auto` uses processes if the work justifies starting them.
 
-    `jobs` is the number of workers (0: one per core), `size` the number of things to do.
+    `jobs` is the number of workers (0: one per core), `size` the number of things to do. Raises UserError for
+    an unknown name.
     """
     check_engine(name)
     workers = jobs or _cores()
@@ -79,7 +80,7 @@ def pick(name: str, jobs: int, size: int) -> Engine:
 
 
 def check_engine(name: str) -> None:
-    """Raise UserError where there is no such engine."""
+    """Raise UserError if there is no such engine."""
     if name not in ENGINES:
         raise UserError(f"there is no engine '{name}'", f"Engines: {', '.join(ENGINES)}.")
 

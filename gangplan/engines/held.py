@@ -1,7 +1,8 @@
-"""What a worker process works with.
+"""The process-global state of a worker.
 
-A pool of processes calls functions by their names, so they find it in this module: the one value of a command
-that is not handed on. Where tasks run in the command's own process, nothing stands here.
+A pool of processes calls functions by their names, so the functions find their worker in this module; it is
+the only value of a command that is not passed as an argument. If tasks run in the command's own process, the
+module stays empty.
 """
 
 from __future__ import annotations
@@ -10,24 +11,24 @@ from typing import Any
 
 from gangplan.errors import InternalError
 
-# Tasks under way for each worker: one that it works on, and one that it begins with when that is done.
+# Tasks in flight for each worker: one that it runs, and the one that it starts next.
 AHEAD = 2
 
 _held: list[Any] = []
 
 
 def hold(value: Any) -> None:
-    """From now on tasks of this process work with a value."""
+    """Set the value that tasks of this process work with."""
     _held[:] = [value]
 
 
 def is_held() -> bool:
-    """Whether this process has what it works with."""
+    """Return whether this process has a value to work with."""
     return bool(_held)
 
 
 def held() -> Any:
-    """What the tasks of this process work with. Raises InternalError before `hold`."""
+    """Return what the tasks of this process work with. Raises InternalError before `hold`."""
     if not _held:
         raise InternalError("a worker was used before it was set up")
     return _held[0]

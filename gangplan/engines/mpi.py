@@ -20,7 +20,8 @@ Result = TypeVar("Result")
 
 
 def _call(bundle: tuple[Callable[[Worker, Task], Result], bytes, Task]) -> Result:
-    """One task on a rank; the first one sets it up (mpi4py has an initializer for spawned ranks only)."""
+    """Run one task on a rank; the first task sets the rank up (mpi4py has an initializer for spawned ranks
+    only)."""
     call, pickled, task = bundle
     if not is_held():
         hold(pickle.loads(pickled))
@@ -35,7 +36,7 @@ class MpiEngine:
 
     @property
     def workers(self) -> int:
-        """The ranks that take tasks; 1 where there is no MPI, which `map` reports."""
+        """The number of ranks that take tasks; 1 without MPI, which `map` reports."""
         try:
             from mpi4py import MPI
         except (ImportError, RuntimeError):
@@ -49,7 +50,7 @@ class MpiEngine:
         worker: Worker,
         named: Callable[[Task], str] = repr,
     ) -> Iterator[Result]:
-        """See `Engine`. Raises ToolError without mpi4py, or outside an MPI job."""
+        """Run the tasks as `Engine` says. Raises ToolError without mpi4py, or outside an MPI job."""
         try:
             from mpi4py import MPI
             from mpi4py.futures import MPIPoolExecutor

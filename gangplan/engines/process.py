@@ -35,15 +35,16 @@ class ProcessEngine:
         worker: Worker,
         named: Callable[[Task], str] = repr,
     ) -> Iterator[Result]:
-        """See `Engine`. When a worker dies, what was under way is done once more, each task by a fresh
-        worker; raises ToolError, which names the task, when that one dies too.
+        """Run the tasks as `Engine` says. When a worker dies, retry each task in flight in a new worker.
+
+        Raises ToolError, which names the task, if that worker dies too.
         """
         left = deque(tasks)
         while left:
             try:
                 yield from self._ordered(call, left, worker)
             except BrokenProcessPool:
-                # Who died says nothing: every task that was under way may have been the one.
+                # The death does not show its cause: any task in flight may have killed the worker.
                 for _ in range(min(len(left), self.workers * AHEAD)):
                     yield self._alone(call, left[0], worker, named)
                     left.popleft()
@@ -51,18 +52,20 @@ class ProcessEngine:
     def _ordered(
         self, call: Callable[[Worker, Task], Result], left: deque[Task], worker: Worker
     ) -> Iterator[Result]:
-        """Results in order; a task with a result leaves `left`. BrokenProcessPool: a worker died.
+        """Yield results in order; a task with a result leaves `left`. Raises BrokenProcessPool if a worker
+        died.
 
-        No more tasks are under way than the workers can begin soon, so results do not pile up where the first
-        one takes long.
+        Only as many tasks are in flight as the workers can start soon, so that results do not pile up if the
+        first task takes long.
         """
-        # A shell that starts a command in the background has it ignore interrupts.
+        # A shell that starts a command in the background makes it ignore interrupts.
         is_interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         with _pool(min(self.workers, len(left)), worker) as pool:
             tasks = iter(tuple(left))
             under_way: deque[Future[Result]] = deque()
             while left:
-                # Python loses an interrupt that comes while it forks: it waits until all workers are there.
+                # Python loses an interrupt that arrives while it forks, so delay interrupts until all workers
+                # exist.
                 with _held_back():
                     while len(under_way) < self.workers * AHEAD and len(under_way) < len(left):
                         under_way.append(pool.submit(partial(_call, call, is_interruptible), next(tasks)))
@@ -90,23 +93,25 @@ class ProcessEngine:
 
 @contextmanager
 def _pool(workers: int, worker: object) -> Iterator[ProcessPoolExecutor]:
-    """Workers that are set up. They end with the command, however that ends."""
-    # fork shares what is already imported; where it does not exist the default start is used.
+    """Yield a pool of workers that are set up. They end with the command, however it ends."""
+    # fork shares what is already imported; if it does not exist, the default start method is used.
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
     context = multiprocessing.get_context(method)
     with ProcessPoolExecutor(workers, context, initializer=_set_up, initargs=(worker,)) as pool:
         try:
             yield pool
         except BaseException:
-            pool.shutdown(cancel_futures=True)  # workers of an ended command must not go on writing
+            pool.shutdown(cancel_futures=True)  # workers of an ended command must not continue to write
             raise
 
 
 def _set_up(worker: object) -> None:
-    """In a worker: signals that were held back while it was made come through; it has what it works with.
+    """Set up a worker: release the signals that were blocked while it was created, and store what it works
+    with.
 
-    Ctrl-C reaches the workers of a terminal too. One that waits for a task waits on, and the command ends it:
-    otherwise it would show a traceback, and one that dies may leave a lock that the others wait for.
+    Ctrl-C also reaches the workers of a terminal. A worker that waits for a task ignores it, and the command
+    ends the worker: otherwise it would show a traceback, and if it died it could leave a lock that the others
+    wait for.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _hold(signal.SIG_UNBLOCK)
@@ -114,7 +119,7 @@ def _set_up(worker: object) -> None:
 
 
 def _call(call: Callable[[Worker, Task], Result], is_interruptible: bool, task: Task) -> Result:
-    """A task; an interrupt ends it where it would end the command."""
+    """Run a task; an interrupt ends the task if it would end the command."""
     if is_interruptible:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -133,6 +138,6 @@ def _held_back() -> Iterator[None]:
 
 
 def _hold(how: int) -> None:
-    """Hold back interrupts and requests to end, or let them through again."""
+    """Block interrupts and requests to terminate, or release them again."""
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(how, {signal.SIGINT, signal.SIGTERM})

@@ -1,4 +1,4 @@
-"""Everything in this process."""
+"""The engine that does everything in this process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Result = TypeVar("Result")
 
 
 class SerialEngine:
-    """Calls one after the other."""
+    """An engine that makes the calls one after the other."""
 
     name = "serial"
     workers = 1
@@ -23,5 +23,5 @@ class SerialEngine:
         worker: Worker,
         named: Callable[[Task], str] = repr,
     ) -> Iterator[Result]:
-        """See `Engine`."""
+        """Yield the results of `call`, as `Engine` says."""
         return (call(worker, task) for task in tasks)

@@ -1,1 +1,1 @@
-"""What the program thinks with: frozen, resolved values. Nothing here is optional by accident."""
+"""The domain types: frozen, resolved values. Nothing here is optional by accident."""

@@ -1,4 +1,4 @@
-"""Amounts of resources as people say them: the one formatter of messages, plans and tables.
+"""Amounts of resources as people write them: the one formatter for messages, plans and tables.
 
 `say`: `186.5 CPU`, `34 GiB of memory`, `8 GPUs`; `bare`: the same without the noun; `written`: what to paste
 into a file, `186.5`, `34Gi`, `8`. Machines get `Quantity.canonical`, the text of Kubernetes.
@@ -18,7 +18,7 @@ _NOUNS = {"ephemeral-storage": "scratch disk", "storage": "storage"}
 
 
 def say(resource: str, amount: Quantity | Fraction) -> str:
-    """The amount with what it is of."""
+    """Return the amount with the noun of its resource."""
     if resource == "cpu":
         return f"{bare(resource, amount)} CPU"
     if _BYTES.fullmatch(resource):
@@ -35,13 +35,13 @@ def say(resource: str, amount: Quantity | Fraction) -> str:
 
 
 def bare(resource: str, amount: Quantity | Fraction) -> str:
-    """The amount alone: GiB of memory, else a plain number (`1000`, not `1k`; `0.5`, not `500m`)."""
+    """Return the amount alone: GiB of memory, else a plain number (`1000`, not `1k`; `0.5`, not `500m`)."""
     exact = _quantity(amount)
     return gib(exact) if _BYTES.fullmatch(resource) else _number(exact)
 
 
 def written(resource: str, amount: Quantity | Fraction) -> str:
-    """The amount as a file of gangplan takes it."""
+    """Return the amount as a file of gangplan takes it."""
     exact = _quantity(amount)
     if _BYTES.fullmatch(resource):
         return Quantity(exact.nano, Format.BINARY_SI).canonical()

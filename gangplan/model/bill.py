@@ -1,7 +1,7 @@
-"""Runs in; what they cost, by whom, where and on what, out. Money is exact: cents of each run are added up.
+"""What runs cost, by owner, place and hardware. Money is exact: the cents of each run are added up.
 
-GPU-hours count every GPU of a run for as long as it holds its pods; a run whose pool has no price counts its
-hours, and no money.
+GPU-hours count every GPU of a run for as long as the run has its pods. A run whose pool has no price counts
+its hours, but no money.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ ZERO = Decimal(0)
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One run: its hours and money until its deadline, and for as long as it is expected to take, if stated.
+    """One run: its hours and money until its deadline, and for its expected duration, if that is stated.
 
-    `cost` and `expected` are in `currency`, to the cent; None where the pool of its workers has no price.
-    `per_hour` is without steps, which are there before the others. With a `month` it is all that a schedule
-    starts in it, `starts` runs. `without` are pools of its pods, of the launcher's too, that have no price.
+    `cost` and `expected` are in `currency`, to the cent; None if the pool of its workers has no price.
+    `per_hour` excludes steps, which run before the other pods. With a `month`, the figures are those of all
+    `starts` runs that a schedule starts in it. `without` lists the pools of its pods, including the
+    launcher's, that have no price.
     """
 
     cluster: str
@@ -51,8 +52,8 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """What several runs come to. Runs without a price are in `unpriced`; a run without a stated duration is
-    expected to cost the most that it can."""
+    """The total of several runs. `unpriced` counts runs without a price; a run without a stated duration is
+    expected to cost its maximum."""
 
     name: str
     runs: int
@@ -65,7 +66,7 @@ class Sum:
 
 
 def item_of(job: Job, run: str, seconds: float | None) -> Item:
-    """A run that lasts `seconds`, or until its deadline."""
+    """Return the item of a run that lasts `seconds`, or until its deadline."""
     most = most_seconds(job)
     per_hour = None
     parts = parts_of(job)
@@ -92,7 +93,7 @@ def item_of(job: Job, run: str, seconds: float | None) -> Item:
 
 
 def sums(items: Iterable[Item], key: Callable[[Item], str]) -> list[Sum]:
-    """The items by key and currency, in that order."""
+    """Return the totals of the items by key and currency, sorted by both."""
     groups: dict[tuple[str, str], list[Item]] = {}
     for item in items:
         groups.setdefault((key(item), item.currency), []).append(item)

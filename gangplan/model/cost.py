@@ -1,8 +1,9 @@
-"""What a run can cost at most: GPU-hours, and money by the prices that a cluster file states for its pools.
+"""What a run can cost at most: GPU-hours, and money by the pool prices in the cluster file.
 
-GPUs are priced on pools with GPUs, where CPU and memory come with them, and CPU cores on pools without. The
-time is the run's own limit: what it really takes is not known before. Preempted runs start their time anew.
-Steps hold their pods until their own limits; quota and GPUs of the workers are held meanwhile, too.
+GPUs are priced on pools with GPUs, where CPU and memory are included; CPU cores are priced on other pools.
+The time is the run's own limit, because its real duration is not known in advance. A preempted run starts its
+time again. Steps keep their pods until their own limits, and the run keeps its workers' quota and GPUs
+meanwhile.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ CENT = Decimal("0.01")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Pods of one role: how much of what is paid for, its price per hour, and the most seconds of it."""
+    """The pods of one role: the amount that is paid for, its price per hour, and its maximum duration in
+    seconds."""
 
     amount: Quantity
     unit: str
@@ -30,23 +32,24 @@ class Part:
 
     @property
     def words(self) -> str:
-        """`32 GPUs x 1.5625`."""
+        """The amount and price in words: `32 GPUs x 1.5625`."""
         amount = (Decimal(self.amount.nano) / NANO).normalize()
         unit = self.unit.removesuffix("s") if amount == 1 else self.unit
         return f"{amount:f} {unit} x {self.price}"
 
     @property
     def per_hour(self) -> Decimal:
-        """In the currency of the cluster."""
+        """The price of the whole amount per hour, in the currency of the cluster."""
         return Decimal(self.amount.nano) / NANO * self.price
 
     def cost(self, seconds: Decimal | int) -> Decimal:
-        """What it costs in a run that lasts so long, exactly."""
+        """Return the exact cost in a run that lasts `seconds`."""
         return self.per_hour * min(self.seconds, seconds) / SECONDS
 
 
 def parts_of(job: Job) -> tuple[Part, ...] | None:
-    """What is paid for while a run has its pods; None when what its workers take has no price."""
+    """Return what is paid for while a run has its pods; None if its workers use a resource without a
+    price."""
     most = most_seconds(job)
     workers = _part(job.worker_pod, job.worker_pool, job.workers, most)
     if workers is None:
@@ -65,7 +68,7 @@ def _part(
 ) -> Part | None:
     if pool.gpu:
         count, price = dict(resources.devices).get(pool.gpu, 0), pool.per_gpu_hour
-        if price is None or not count:  # nobody states what such a node costs without its GPUs
+        if price is None or not count:  # no price is stated for such a node without its GPUs
             return None
         return Part(Quantity.of(count * pods), "GPUs", price, seconds, is_step)
     price = pool.per_cpu_hour
@@ -73,7 +76,7 @@ def _part(
 
 
 def unpriced_pools(job: Job) -> tuple[str, ...]:
-    """The pools of a run's pods that have no price, by name: what runs there costs nothing that is known."""
+    """Return the pools of a run's pods that have no price, sorted by name."""
     pools = [job.worker_pool, *(role.pool for role in job.others)]
     if job.uses_mpi and not job.launcher_runs_ranks:
         pools.append(job.launcher_pool)
@@ -84,9 +87,9 @@ def unpriced_pools(job: Job) -> tuple[str, ...]:
 
 
 def most_seconds(job: Job) -> int:
-    """The longest that a run holds its pods, steps included.
+    """Return the longest time that a run has its pods, including steps, in seconds.
 
-    Trainer 2.1 knows a deadline of each Job in each attempt only: that of the workers begins after the steps.
+    Trainer 2.1 only has a deadline for each Job in each attempt; that of the workers begins after the steps.
     """
     if not job.backend.by_jobset or job.platform.trainer_line.has_run_deadline:
         return job.timeout_s
@@ -95,13 +98,14 @@ def most_seconds(job: Job) -> int:
 
 
 def step_seconds(job: Job, step: Role) -> int:
-    """The longest that a step holds its pod: every attempt begins at the first step again."""
+    """Return the longest time that a step has its pod, in seconds. Every attempt begins with the first
+    step."""
     assert step.step is not None
     return min(step.step.timeout_s * (job.retries + 1), most_seconds(job))
 
 
 def most_cost(job: Job) -> Decimal | None:
-    """The most that a run costs, to the cent; None without a price."""
+    """Return the most that a run costs, to the cent; None without a price."""
     parts = parts_of(job)
     if parts is None:
         return None
@@ -109,7 +113,7 @@ def most_cost(job: Job) -> Decimal | None:
 
 
 def price_words(job: Job) -> str:
-    """What a run takes at most: `at most 768 GPU-hours (1200.00 EUR)`; CPU-hours where it has no GPU."""
+    """Return what a run uses at most: `at most 768 GPU-hours (1200.00 EUR)`; CPU-hours if it has no GPU."""
     hours, unit, cost = gpu_hours(job), "GPU", most_cost(job)
     if not hours:
         hours, unit = cpu_hours(job), "CPU"
@@ -118,37 +122,38 @@ def price_words(job: Job) -> str:
 
 
 def gpus_of(job: Job) -> int:
-    """GPUs of workers and other roles, as long as the run lasts."""
+    """Return the GPUs of workers and other roles, which are used as long as the run lasts."""
     return job.workers * job.gpus + sum(map(_gpus, job.roles))
 
 
 def step_gpus(job: Job) -> int:
-    """GPUs of all steps together: quota holds them from the start, each until its step is complete."""
+    """Return the GPUs of all steps together. Their quota is used from the start, each step's until it is
+    complete."""
     return sum(map(_gpus, job.steps))
 
 
 def cpu_of(job: Job) -> int:
-    """CPU of workers and other roles, in billionths of a core."""
+    """Return the CPU of workers and other roles, in billionths of a core."""
     return job.worker_pod.cpu.nano * job.workers + sum(map(_cpu, job.roles))
 
 
 def step_gpu_seconds(job: Job) -> int:
-    """The most that steps hold GPUs, in seconds of one."""
+    """Return the most that steps use GPUs, in GPU-seconds."""
     return sum(_gpus(one) * step_seconds(job, one) for one in job.steps)
 
 
 def step_cpu_seconds(job: Job) -> int:
-    """The most that steps hold cores, in seconds of a billionth of one."""
+    """Return the most that steps use cores, in seconds of a billionth of a core."""
     return sum(_cpu(one) * step_seconds(job, one) for one in job.steps)
 
 
 def gpu_hours(job: Job) -> Decimal:
-    """Hours of GPUs that a run holds at most, exactly: each pod as long as it may be there."""
+    """Return the exact GPU-hours that a run uses at most; each pod counts for its maximum duration."""
     return Decimal(gpus_of(job) * most_seconds(job) + step_gpu_seconds(job)) / SECONDS
 
 
 def cpu_hours(job: Job) -> Decimal:
-    """The same of cores; launchers are not counted."""
+    """Return the same for CPU cores; launchers are not counted."""
     return Decimal(cpu_of(job) * most_seconds(job) + step_cpu_seconds(job)) / NANO / SECONDS
 
 
@@ -161,5 +166,5 @@ def _cpu(role: Role) -> int:
 
 
 def hours_words(hours: Decimal) -> str:
-    """Hours of GPUs or cores: whole from 10 on, else to a tenth."""
+    """Return hours of GPUs or cores as text: whole from 10 on, else to a tenth."""
     return f"{hours:.0f}" if hours >= 10 else f"{hours.quantize(Decimal('0.1')).normalize():f}"

@@ -1,4 +1,4 @@
-"""The CRDs that a workspace took in (`gangplan schema import`), as their files hold them."""
+"""The CRDs that a workspace imported (`gangplan schema import`), as stored in their files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAMES = ("group", "kind", "plural", "scope")
 
 @dataclass(frozen=True, slots=True)
 class CrdFiles:
-    """The texts of the files that hold for a cluster; of two with one kind, the later wins."""
+    """The texts of the files that apply to a cluster. Of two with the same kind, the later one wins."""
 
     texts: tuple[str, ...] = ()
 
@@ -23,7 +23,10 @@ NO_CRDS = CrdFiles()
 
 @lru_cache(maxsize=256)
 def read_crd(text: str) -> dict[str, Any]:
-    """What one file says. Raises ValueError, in words for its owner, for one that gangplan did not write."""
+    """Return the content of one file.
+
+    Raises ValueError, in words for the owner of the file, if gangplan did not write it.
+    """
     try:
         crd = json.loads(text)
     except json.JSONDecodeError as bad:

@@ -1,8 +1,8 @@
-"""When a schedule starts: cron expressions as the CronJob controller reads them, and the next starts.
+"""The starts of a schedule: cron expressions as the CronJob controller reads them.
 
 Written after robfig/cron v3.0.1 (parser.go and spec.go), which Kubernetes uses (v1.34,
-pkg/controller/cronjob); `tests/model/answers_cron.json.gz` holds its answers. Moments are whole seconds since
-1970. Days, times and what a changed clock makes of them are those of the time zone.
+pkg/controller/cronjob); `tests/model/answers_cron.json.gz` contains its answers. Times are whole seconds
+since 1970. Days, times and clock changes are those of the time zone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from gangplan.records import dataclass
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
-# Where the library gives up: an expression that matches no day of five years starts nothing.
+# The limit of the library: an expression that matches no day within five years starts nothing.
 _YEARS = 5
 _NAMES = {
     "month": ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
@@ -29,13 +29,13 @@ _DESCRIPTORS = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
-# Fields in their order, with the least and the greatest number.
+# Fields in their order, with the smallest and the largest number.
 _FIELDS = (("minute", 0, 59), ("hour", 0, 23), ("day", 1, 31), ("month", 1, 12), ("weekday", 0, 6))
 _NUMBER = re.compile(r"\+?[0-9]+")
 
 
 class CronError(ValueError):
-    """An expression that the controller does not read: what is wrong with it, and the way out."""
+    """An expression that the controller does not accept; `help` says what to write instead."""
 
     def __init__(self, message: str, help: str = "") -> None:
         super().__init__(message)
@@ -46,7 +46,7 @@ class CronError(ValueError):
 class Cron:
     """The minutes, hours, days, months and weekdays (0 is Sunday) of an expression.
 
-    `is_either`: days and weekdays are both listed, and a day that either of them names will do.
+    `is_either`: days and weekdays are both listed, and a day needs to match only one of them.
     """
 
     minutes: frozenset[int]
@@ -57,16 +57,16 @@ class Cron:
     is_either: bool
 
     def has_day(self, at: datetime) -> bool:
-        """Whether it may start on a day, whatever the month."""
+        """Return whether the schedule may start on a day, regardless of the month."""
         by_day, by_weekday = at.day in self.days, at.isoweekday() % 7 in self.weekdays
         return by_day or by_weekday if self.is_either else by_day and by_weekday
 
 
 def parse_cron(text: str) -> Cron:
-    """An expression of five fields, or a descriptor such as @daily. Raises CronError.
+    """Parse an expression of five fields, or a descriptor such as @daily. Raises CronError.
 
-    `TZ=` is refused as the API server refuses it; `@every`, which counts from the moment when the CronJob was
-    created, is refused because nobody can tell its starts from Git.
+    `TZ=` is refused as the API server refuses it. `@every` counts from the moment when the CronJob was
+    created, so it is refused because its starts cannot be known from Git.
     """
     if "TZ" in text:
         raise CronError("a time zone has a field of its own", "Write timeZone: Europe/Berlin beside cron.")
@@ -89,7 +89,7 @@ def parse_cron(text: str) -> Cron:
 
 
 def _field(word: str, name: str, least: int, most: int) -> tuple[frozenset[int], bool]:
-    """The numbers of a field, and whether it is open (a star without a step)."""
+    """Return the numbers of a field, and whether it is unrestricted (a star without a step)."""
     numbers: set[int] = set()
     is_star = False
     for part in filter(None, word.split(",")):
@@ -135,11 +135,11 @@ def _number(word: str, name: str, part: str) -> int:
 
 
 def next_start(cron: Cron, after: int, zone: tzinfo = UTC) -> int | None:
-    """The first start after a moment; None where there is none within five years.
+    """Return the first start after a time; None if there is no start within five years.
 
-    The steps are those of SpecSchedule.Next, because what it does around a changed clock follows from them.
+    The steps are those of SpecSchedule.Next, because its behaviour around clock changes depends on them.
     """
-    if not (cron.minutes and cron.hours and cron.months):  # a field of commas alone
+    if not (cron.minutes and cron.hours and cron.months):  # a field that contains only commas
         return None
     clock = _Clock(zone)
     at, is_set = after + 1, False
@@ -152,7 +152,7 @@ def next_start(cron: Cron, after: int, zone: tzinfo = UTC) -> int | None:
 
 
 def starts(cron: Cron, after: int, zone: tzinfo = UTC) -> Iterator[int]:
-    """All starts after a moment, one after the other."""
+    """Yield all starts after a time, in order."""
     at = next_start(cron, after, zone)
     while at is not None:
         yield at
@@ -160,7 +160,7 @@ def starts(cron: Cron, after: int, zone: tzinfo = UTC) -> Iterator[int]:
 
 
 def _advance(cron: Cron, clock: _Clock, at: int, is_set: bool) -> tuple[bool, int, bool]:
-    """To the next match, or to where a larger field has to be looked at again."""
+    """Advance to the next match, or to where a larger field must be checked again."""
     while (now := clock.local(at)).month not in cron.months:
         if not is_set:
             now, is_set = clock.local(clock.unix(now.year, now.month, 1, 0)), True
@@ -174,7 +174,7 @@ def _advance(cron: Cron, clock: _Clock, at: int, is_set: bool) -> tuple[bool, in
         there = clock.unix(now.year, now.month, now.day + 1, _seconds(now))
         at = there if there > at else at + DAY  # a day that the calendar of the zone leaves out
         hour = clock.local(at).hour
-        if hour:  # midnight is not there, or there twice
+        if hour:  # midnight does not exist, or exists twice
             at += (24 - hour) * HOUR if hour > 12 else -hour * HOUR
         if clock.local(at).day == 1:
             return False, at, True
@@ -198,17 +198,17 @@ def _seconds(at: datetime) -> int:
 
 
 class _Clock:
-    """Local times of a zone, as Go has them (time.Date, time.Time.In)."""
+    """Local times of a zone, as Go computes them (time.Date, time.Time.In)."""
 
     def __init__(self, zone: tzinfo) -> None:
         self._zone = zone
 
     def local(self, unix: int) -> datetime:
-        """What the clock shows."""
+        """Return the local time at a timestamp."""
         return datetime.fromtimestamp(unix, self._zone)
 
     def unix(self, year: int, month: int, day: int, seconds: int) -> int:
-        """The moment when the clock shows a time; Go's choice where it never does or does twice."""
+        """Return the timestamp of a local time; if that time never occurs or occurs twice, Go's choice."""
         year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
         naive = datetime(year, month, 1, tzinfo=UTC) + timedelta(days=day - 1, seconds=seconds)
         unix = int(naive.timestamp())

@@ -1,4 +1,4 @@
-"""Durations in specs: text such as `90m`, `24h` or `1h30m` in, whole seconds out, and back."""
+"""Durations in specs: text such as `90m`, `24h` or `1h30m` from and to whole seconds."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 from gangplan.model.units import AmountError, Proposal
 
 _SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
-# Each unit at most once, the larger first, so that every duration is written in one obvious way.
+# Each unit at most once, larger units first, so that there is one obvious way to write every duration.
 _DURATION = re.compile(r"(?:([0-9]+)d)?(?:([0-9]+)h)?(?:([0-9]+)m)?(?:([0-9]+)s)?", re.ASCII)
-# `activeDeadlineSeconds` and its kin are int32 in several of the objects that carry them.
+# `activeDeadlineSeconds` and similar fields are int32 in several kinds of object.
 MAX_S = 2**31 - 1
-# Longer than any duration that makes sense, and short enough for a message.
+# The most characters of a text that a message shows; longer texts are never durations.
 _SHOWN = 40
 
 _WORDS = {
@@ -33,7 +33,7 @@ class DurationError(AmountError):
 
 
 def parse_duration(text: str | int) -> int:
-    """Whole seconds, more than zero. Raises `DurationError`."""
+    """Parse a duration to whole seconds, more than zero. Raises `DurationError`."""
     shown = repr(text) if len(repr(text)) <= _SHOWN else repr(text)[:_SHOWN] + "..."
     if isinstance(text, bool) or not isinstance(text, str | int):
         raise DurationError(f"{shown} is not a time", _GENERAL)
@@ -54,7 +54,8 @@ def parse_duration(text: str | int) -> int:
 
 
 def format_duration(seconds: int) -> str:
-    """The one text that `parse_duration` reads back; in days if they are whole and two or more."""
+    """Return the canonical text, which `parse_duration` reads back; in days if they are whole and two or
+    more."""
     if seconds <= 0:
         raise ValueError(f"a duration is more than zero seconds, not {seconds}")
     days, rest = divmod(seconds, _SECONDS["d"])
@@ -69,9 +70,9 @@ def format_duration(seconds: int) -> str:
 
 
 _GENERAL = "Write it as 30m, 24h, 7d or 1h30m."
-# A number alone, up to this much -> the units that somebody who writes it may mean, the likelier first.
+# A number without a unit, up to this much -> the units that its writer may mean, likelier ones first.
 _READINGS = ((7, "hd"), (9, "h"), (168, "hm"), (299, "m"), (999, "ms"), (MAX_S, "s"))
-# As Slurm and clocks write it (days-hours:minutes:seconds, minutes:seconds), and as ISO 8601 does.
+# Notations of Slurm and clocks (days-hours:minutes:seconds, minutes:seconds), and of ISO 8601.
 _CLOCK = re.compile(r"(?:(?:([0-9]+)-)?([0-9]{1,3}):)?([0-9]{1,3}):([0-9]{2})", re.ASCII)
 _ISO = re.compile(
     r"P(?:([0-9]+)D)?(?:T(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+)S)?)?", re.ASCII | re.IGNORECASE
@@ -79,7 +80,8 @@ _ISO = re.compile(
 
 
 def _with_a_unit(number: int) -> list[Proposal]:
-    """The plausible readings of a number alone; seconds are also said in larger units."""
+    """Return the plausible readings of a number without a unit; those in minutes or seconds also in larger
+    units."""
     if not 0 < number <= MAX_S:
         return []
     letters = next(letters for most, letters in _READINGS if number <= most)
@@ -91,7 +93,7 @@ def _with_a_unit(number: int) -> list[Proposal]:
 
 
 def _proposals(text: str) -> list[Proposal]:
-    """The same time in our units, if the text can be understood."""
+    """Return the same time in the units of gangplan, if the text can be understood."""
     for pattern in (_CLOCK, _ISO):
         if match := pattern.fullmatch(text):
             return _meaning(

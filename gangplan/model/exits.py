@@ -1,9 +1,10 @@
-"""How a launch that fails before the program has started ends: exit codes of gangplan's own.
+"""The exit codes of a launch that fails before the program has started; they are gangplan's own.
 
-Above 192, the last that a signal makes (128 + 64), and below 200, where systemd's begin; no sysexits, no code
-of a shell, of `timeout` or of the MPIs; within what the Linux Standard Base leaves to applications (150 to
-199). Programs that hand an errno on (`exit(-errno)`) do not meet them either: 256 less these are numbers of
-devices and streams that no system call returns today (Linux 6.12, errno.h).
+They are above 192, the highest that a signal causes (128 + 64), and below 200, where systemd's begin. They
+are not sysexits, nor codes of a shell, of `timeout` or of the MPIs, and they are within the range that the
+Linux Standard Base leaves to applications (150 to 199). Programs that exit with a negated errno
+(`exit(-errno)`) do not use them either: 256 minus these codes are error numbers of devices and streams that
+no system call returns today (Linux 6.12, errno.h).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import NamedTuple
 
 
 class LaunchExit(NamedTuple):
-    """One way to fail; `is_final` where no other try and no other node can cure it."""
+    """One way to fail; `is_final` if neither another attempt nor another node can help."""
 
     code: int
     meaning: str
@@ -25,8 +26,8 @@ LAUNCH_EXITS = {
     "unanswered": LaunchExit(198, "a worker has no address or does not answer by SSH", False),
     "unreached": LaunchExit(199, "MPI did not reach all workers", False),
 }
-# What the preflight exits with, if the spec has one: images/preflight/preflight.py has the same numbers.
-# Between the signals that a kernel sends by itself and 192 no program of a launch uses them either.
+# The exit codes of the preflight, if the spec has one: images/preflight/preflight.py has the same numbers. No
+# program of a launch uses a number between the signals that a kernel sends by itself and 192 either.
 PREFLIGHT_EXITS = {
     "ranks": LaunchExit(183, "the preflight found other ranks than the plan", True),
     "hosts": LaunchExit(184, "the preflight found a host twice", False),

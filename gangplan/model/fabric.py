@@ -1,4 +1,5 @@
-"""What workers get of their nodes by the fabric of their pool, and the Pod Security level that it takes."""
+"""What workers get from their nodes through the fabric of their pool, and the Pod Security level that this
+needs."""
 
 from __future__ import annotations
 
@@ -7,9 +8,9 @@ from gangplan.records import dataclass
 
 Pairs = tuple[tuple[str, str], ...]
 
-# Pod Security levels, from the tightest (k8s.io/pod-security-admission, api/constants.go).
+# Pod Security levels, strictest first (k8s.io/pod-security-admission, api/constants.go).
 LEVELS = ("restricted", "baseline", "privileged")
-# Capabilities that the level baseline adds, and the one of restricted (policy/check_capabilities_*.go).
+# Capabilities that pods may add at the levels baseline and restricted (policy/check_capabilities_*.go).
 BASELINE = frozenset(
     {
         *("AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE"),
@@ -21,7 +22,7 @@ RESTRICTED = frozenset({"NET_BIND_SERVICE"})
 
 @dataclass(frozen=True, slots=True)
 class FabricVolume:
-    """A path of the node, of a kind that the kubelet makes sure of; an empty folder without one."""
+    """A path of the node, with a type that the kubelet ensures; without a path, an empty folder."""
 
     name: str
     path: str = ""
@@ -30,17 +31,18 @@ class FabricVolume:
 
 @dataclass(frozen=True, slots=True)
 class FabricMount:
-    """A volume of the fabric, by its name in the pod, as one container sees it."""
+    """A volume of the fabric, by its name in the pod, as mounted into one container."""
 
     volume: str
     path: str
     read_only: bool = False
-    key: str = ""  # the whole volume, never one file of it
+    key: str = ""  # always the whole volume, never one file of it
 
 
 @dataclass(frozen=True, slots=True)
 class FabricContainer:
-    """A container beside the program. `is_sidecar`: it runs as long as the program does, not before it."""
+    """A container next to the program. With `is_sidecar` it runs as long as the program does, else before
+    it."""
 
     name: str
     image: str
@@ -57,7 +59,7 @@ class FabricContainer:
 
 @dataclass(frozen=True, slots=True)
 class FabricAccess:
-    """What a fabric gives a worker beside devices; all empty without one.
+    """What a fabric gives a worker in addition to devices; all fields are empty without a fabric.
 
     `node_addresses` are those of the nodes, for the policies of pods that are not on the node's network.
     """
@@ -76,7 +78,7 @@ class FabricAccess:
 
     @property
     def needs(self) -> dict[str, str]:
-        """What of it Pod Security's level restricted refuses, in words, each with the level that it takes."""
+        """What Pod Security's level restricted refuses, in words, each with the level that admits it."""
         found = {}
         if self.host_network:
             found["the node's network"] = "privileged"
@@ -94,13 +96,13 @@ class FabricAccess:
 
     @property
     def added(self) -> tuple[str, ...]:
-        """The capabilities of workers and of the containers beside them."""
+        """The capabilities of workers and of the containers next to them."""
         inner = (name for one in self.containers for name in one.capabilities)
         return tuple(dict.fromkeys((*self.capabilities, *inner)))
 
     @property
     def level(self) -> str:
-        """The tightest Pod Security level that admits it."""
+        """The strictest Pod Security level that admits it."""
         return max(self.needs.values(), key=LEVELS.index, default=LEVELS[0])
 
 
@@ -119,11 +121,11 @@ class GivenByFabrics:
 
 @dataclass(frozen=True, slots=True)
 class Fabric:
-    """The RDMA network of a worker, empty where it has none.
+    """The RDMA network of a worker; empty if it has none.
 
-    `resources` are its devices as the pool calls them; `networks` are attached in this order, one by one also
-    where a name repeats; `interfaces` are names inside pods, `hcas` cards by name and port (`mlx5_0:2`);
-    `access` is all else that the pool's fabric gives.
+    `resources` are its devices as the pool calls them. `networks` are attached in this order, one by one even
+    if a name repeats. `interfaces` are names inside pods, `hcas` cards by name and port (`mlx5_0:2`);
+    `access` is everything else that the pool's fabric gives.
     """
 
     resources: tuple[str, ...] = ()

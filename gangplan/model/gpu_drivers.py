@@ -1,4 +1,4 @@
-"""Which GPU drivers run what an image was built with: the tables of NVIDIA and AMD, and what they mean.
+"""Which GPU drivers can run an image, by the CUDA or ROCm version that it was built with.
 
 Minor versions of CUDA: NVIDIA's CUDA Toolkit Release Notes 13.2 Update 2, "CUDA Toolkit and Corresponding
 Driver Versions" (Linux). Major versions: "CUDA Compatibility", Minor Version Compatibility; the patch levels
@@ -14,7 +14,7 @@ from typing import Literal
 
 from gangplan.records import dataclass
 
-# The driver that each minor version came with, at its first release.
+# The driver that was released with each minor version, at its first release.
 CUDA_TOOLKIT = {
     "11.0": "450.51.05",
     "11.1": "455.23",
@@ -38,9 +38,11 @@ CUDA_TOOLKIT = {
     "13.1": "590.44.01",
     "13.2": "595.45.04",
 }
-# The oldest driver on which any minor version of a major one runs, without what its own driver added.
+# The oldest driver that runs any minor version of a major one, without the features that its own driver
+# added.
 CUDA_LEAST = {11: "450.80.02", 12: "525.60.13", 13: "580.65.06"}
-# What the AMD GPU driver of a line runs. Its lines were those of ROCm until 6.4, then counted from 30.10 on.
+# The ROCm versions that each line of the AMD GPU driver runs. Until 6.4 its lines were those of ROCm, since
+# then they count from 30.10.
 ROCM_ON = {
     "5.3": ("5.1", "5.2", "5.3", "5.4", "5.5"),
     "5.4": ("5.2", "5.3", "5.4", "5.5", "5.6"),
@@ -57,22 +59,23 @@ ROCM_ON = {
 }
 _LINE = re.compile(r"(\d+)\.(\d+)(?:\.|$)")
 
-# fits; runs with the functions of an older CUDA; runs by libraries in the image; is too old; is not known.
+# fits; runs with the features of an older CUDA; runs with libraries in the image; too old; unknown.
 Outcome = Literal["fits", "minor", "forward", "refused", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a driver makes of an image; `needs` is what would do, in words for a person."""
+    """Whether a driver can run an image; `needs` says, in words, what would do."""
 
     outcome: Outcome
     needs: str = ""
 
 
 def cuda_on(cuda: str, driver: str, has_compat: bool = False) -> Verdict:
-    """What an NVIDIA driver makes of an image with a CUDA version; `has_compat`: cuda-compat is in it.
+    """Return whether an NVIDIA driver runs an image with a CUDA version.
 
-    A version that NVIDIA's tables do not list is unknown: nothing is said rather than guessed.
+    `has_compat`: the image contains cuda-compat. A version that NVIDIA's tables do not list is unknown,
+    because gangplan does not guess.
     """
     line = line_of(cuda)
     if line is None:
@@ -90,7 +93,7 @@ def cuda_on(cuda: str, driver: str, has_compat: bool = False) -> Verdict:
 
 
 def rocm_on(rocm: str, driver: str) -> Verdict:
-    """What an AMD GPU driver makes of an image with a ROCm version, by AMD's table of tested pairs."""
+    """Return whether an AMD GPU driver runs an image with a ROCm version, by AMD's table of tested pairs."""
     line, driver_line = line_of(rocm), line_of(driver)
     runs = ROCM_ON.get(driver_line or "")
     if line is None or runs is None:
@@ -101,7 +104,7 @@ def rocm_on(rocm: str, driver: str) -> Verdict:
 
 
 def line_of(version: str) -> str | None:
-    """Major and minor of a version such as 12.8.1; None for what is no version."""
+    """Return the major and minor part of a version such as 12.8.1; None if the text is not a version."""
     match = _LINE.match(version)
     return f"{match[1]}.{match[2]}" if match else None
 

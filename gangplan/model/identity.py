@@ -1,21 +1,21 @@
-"""A team's identity in a cloud: what its service account and pods carry, and what the cloud's webhook adds.
+"""A team's cloud identity: what its service account and pods carry, and what the cloud's webhook adds.
 
 Sources: aws/amazon-eks-pod-identity-webhook v0.6 (README), Azure/azure-workload-identity v1.5 (docs/book,
 topics/service-account-labels-and-annotations), Workload Identity Federation for GKE. The webhooks of AWS and
-Azure mount a projected token with an audience of its own, whatever automountServiceAccountToken says; GKE's
-metadata server asks for tokens itself, and the pod has none.
+Azure mount a projected token with an audience of its own, regardless of automountServiceAccountToken. GKE's
+metadata server requests tokens itself, and the pod has none.
 """
 
 from __future__ import annotations
 
 from gangplan.records import dataclass
 
-# The service account that every training pod runs as; it has no token and no rights.
+# The service account of every training pod; it has no token and no rights.
 SERVICE_ACCOUNT = "training"
 Pairs = tuple[tuple[str, str], ...]
 _ROLE, _ACCOUNT = "eks.amazonaws.com/role-arn", "iam.gke.io/gcp-service-account"
 _AZURE = "azure.workload.identity/"
-# Variables that the webhook gives to containers, of which ranks behind SSH would not know.
+# Variables that the webhook sets in containers. Ranks that are started over SSH would not have them.
 _GIVEN = {
     "aws": (
         *("AWS_DEFAULT_REGION", "AWS_REGION", "AWS_ROLE_ARN", "AWS_STS_REGIONAL_ENDPOINTS"),
@@ -23,7 +23,7 @@ _GIVEN = {
     ),
     "azure": (*("AZURE_AUTHORITY_HOST", "AZURE_CLIENT_ID", "AZURE_FEDERATED_TOKEN_FILE", "AZURE_TENANT_ID"),),
 }
-# GKE's metadata server, before and behind address translation: Calico sees the latter from GKE 1.21 on,
+# GKE's metadata server, before and after address translation. Calico sees the latter from GKE 1.21 on,
 # Dataplane V2 the former.
 METADATA: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("169.254.169.252/32", (987, 988)),
@@ -33,7 +33,7 @@ METADATA: tuple[tuple[str, tuple[int, ...]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class CloudIdentity:
-    """Whom pods are in the cloud of a cluster: `name` is a role, a service account or a client.
+    """The identity of pods in the cloud of a cluster: `name` is a role, a service account or a client.
 
     `provider` is aws, gcp or azure; `tenant` is Azure's, empty for the webhook's own.
     """
@@ -44,7 +44,7 @@ class CloudIdentity:
 
     @property
     def annotations(self) -> Pairs:
-        """What the service account carries."""
+        """The annotations of the service account."""
         if self.provider == "aws":
             return ((_ROLE, self.name),)
         if self.provider == "gcp":
@@ -54,15 +54,15 @@ class CloudIdentity:
 
     @property
     def pod_labels(self) -> Pairs:
-        """What pods carry: Azure's webhook looks at no others."""
+        """The labels of pods. Azure's webhook ignores pods without them."""
         return ((f"{_AZURE}use", "true"),) if self.provider == "azure" else ()
 
     @property
     def given(self) -> tuple[str, ...]:
-        """The variables that the webhook gives to each container, where it knows their values."""
+        """The variables that the webhook sets in each container, if it knows their values."""
         return _GIVEN.get(self.provider, ())
 
 
 def subject_of(namespace: str, account: str) -> str:
-    """How the token of a service account is called by the cluster's issuer; a cloud trusts this name."""
+    """Return the subject of a service account in tokens of the cluster's issuer; a cloud trusts this name."""
     return f"system:serviceaccount:{namespace}:{account}"

@@ -1,4 +1,4 @@
-"""An image as a cluster pulls it: its MPI, its SSH server, its user."""
+"""An image as a cluster pulls it: its MPI, SSH server and user."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Ssh:
 
 @dataclass(frozen=True, slots=True)
 class MpiBuild:
-    """The MPI of an image. `major` decides the environment names (Open MPI 4 and 5 differ)."""
+    """The MPI of an image. `major` decides the names of environment variables (Open MPI 4 and 5 differ)."""
 
     family: Family
     major: int
@@ -32,7 +32,7 @@ class MpiBuild:
 
 @dataclass(frozen=True, slots=True)
 class PulledImage:
-    """An image as this cluster pulls it. `preflight` is its program for that, in runs that have one."""
+    """An image as this cluster pulls it. `preflight` is its preflight program, for runs that use one."""
 
     name: str
     reference: str

@@ -1,4 +1,4 @@
-"""A job as resolved for one cluster: every default applied, every name looked up, nothing left to guess."""
+"""A job as resolved for one cluster: every default is applied and every name is looked up."""
 
 from __future__ import annotations
 
@@ -39,8 +39,9 @@ from gangplan.records import dataclass
 
 Posture = Literal["default", "restricted", "isolated"]
 
-# A stand-in for the hash at the end of a run's name: of its length, legal wherever that is, replaced once the
-# content is known. It must not be anything that a user writes: `checkpoint-00000000` in an environment stays.
+# A stand-in for the hash at the end of a run's name: it has the same length, is valid wherever the hash is,
+# and is replaced once the content is known. It must not be anything that a user writes: `checkpoint-00000000`
+# in an environment stays.
 PLACEHOLDER = "zq7xk0vj"
 HASH_LENGTH = 8
 
@@ -55,7 +56,8 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Requests, equal to limits: CPU, memory, GPUs and RDMA devices by name, and all else by resource.
+    """Requests, which equal limits: CPU, memory, GPUs and RDMA devices by name, and everything else by
+    resource.
 
     `others` are ephemeral storage, huge pages and further devices, in bytes and pieces.
     """
@@ -67,15 +69,15 @@ class Resources:
 
     @property
     def amounts(self) -> dict[str, Quantity]:
-        """Everything beside CPU and memory, by resource."""
+        """Everything except CPU and memory, by resource."""
         return {name: Quantity.of(count) for name, count in self.devices} | dict(self.others)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What makes a pod a step before the workers: its place in `steps`, how long it may take, in seconds.
+    """A step before the workers: its index in `steps` and its timeout in seconds.
 
-    One that fetches has a `source` (hf://... or s3://BUCKET/PATH) and the folder that it goes to.
+    A step that fetches data has a `source` (hf://... or s3://BUCKET/PATH) and the folder that it goes to.
     """
 
     index: int
@@ -86,9 +88,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Pods of another shape beside the workers; without `argv` they run the job's command.
+    """Pods that differ from the workers; without `argv` they run the job's command.
 
-    `env` are variables beside those of the job. With a `step` they come before the workers instead.
+    `env` are variables in addition to those of the job. With a `step` they run before the workers instead of
+    next to them.
     """
 
     name: str
@@ -102,13 +105,13 @@ class Role:
 
     @property
     def place(self) -> tuple[str | int, ...]:
-        """Where it stands in the spec."""
+        """The path of the role in the spec."""
         return ("steps", self.step.index) if self.step else ("roles", self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Egress:
-    """One place outside the run: an address range without some parts, and TCP ports."""
+    """A destination outside the run: an address range with exclusions, and TCP ports."""
 
     name: str
     cidr: str
@@ -118,7 +121,7 @@ class Egress:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job on one cluster. Times are seconds; resources are per worker (or per launcher)."""
+    """One job on one cluster. Times are in seconds; resources are per worker (or per launcher)."""
 
     name: str
     team: str
@@ -159,34 +162,34 @@ class Job:
     run: int
     is_archived: bool
     is_stopped: bool = False
-    is_kept: bool = False  # as it was rendered, although the platform changed
+    is_kept: bool = False  # keeps its earlier rendering, although the platform changed
     retired: tuple[str, ...] = ()  # earlier runs of the job that are over
-    waived: tuple[str, ...] = ()  # policies that a server must not hold against it
+    waived: tuple[str, ...] = ()  # policies that the API server must not apply to it
     regimes: tuple[str, ...] = ()
     residency: str = ""
     datasets: tuple[str, ...] = ()  # the claims and connections that it reads and writes
     data_regions: tuple[tuple[str, str], ...] = ()
     is_extended: bool = False  # whether it may take longer than a plain run
     exit_codes: ExitCodes = ExitCodes()
-    elastic: Elastic | None = None  # for torch; `workers` is the most
-    debug: Debug | None = None  # None: a failed run's pods go at once
+    elastic: Elastic | None = None  # for torch; `workers` is the maximum
+    debug: Debug | None = None  # None: a failed run's pods are deleted at once
     workdir: str = ""  # empty: the image's own
     identity: CloudIdentity | None = None
     mounts_token: bool = False  # of the service account, for the Kubernetes API
     roles: tuple[Role, ...] = ()
     steps: tuple[Role, ...] = ()  # before the workers, in their order
     near: tuple[Neighbour, ...] = ()
-    apart: tuple[str, ...] = ()  # jobs whose pods are on no node of the workers
-    files: tuple[RunFile, ...] = ()  # from beside the spec
-    containers: tuple[PodContainer, ...] = ()  # beside the program: setup, then sidecars
+    apart: tuple[str, ...] = ()  # jobs whose pods never share a node with the workers
+    files: tuple[RunFile, ...] = ()  # from the folder of the spec
+    containers: tuple[PodContainer, ...] = ()  # in addition to the program: setup, then sidecars
     made_of: BackendName = "trainjob"
-    pools: tuple[str, ...] = ()  # those of the team where a worker fits, as they are preferred
+    pools: tuple[str, ...] = ()  # the team's pools where a worker fits, in order of preference
     trial: Trial | None = None  # of a sweep
-    template: FromTemplate | None = None  # that it was made from
-    schedule: Schedule | None = None  # that starts runs of it
-    after: After | None = None  # other runs; Git holds a template of it then
-    model: Registered | None = None  # what it registers
-    is_dated: bool = False  # a CronJob makes its runs, each named after its start
+    template: FromTemplate | None = None  # from which it was created
+    schedule: Schedule | None = None  # that starts its runs
+    after: After | None = None  # other runs; Git then contains a template of this one
+    model: Registered | None = None  # that it registers
+    is_dated: bool = False  # a CronJob creates its runs, each named after its start
     origins: dict[str, Origin] = field(default_factory=dict, compare=False, repr=False)
     pulled: dict[str, Origins] = field(
         default_factory=dict, compare=False, repr=False
@@ -194,43 +197,46 @@ class Job:
 
     @property
     def is_active(self) -> bool:
-        """Whether the run is to run: neither stopped nor archived."""
+        """Whether the run should run: it is neither stopped nor archived."""
         return not (self.is_archived or self.is_stopped)
 
     @property
     def backend(self) -> Backend:
-        """What the run is made of."""
+        """The backend of the run."""
         return DATED_TRAINJOB if self.is_dated else BACKENDS[self.made_of]
 
     @property
     def uses_mpi(self) -> bool:
-        """Whether ranks are started by a launcher over SSH (torch and what has no launcher are not)."""
+        """Whether a launcher starts the ranks over SSH (not so for torch and frameworks without a
+        launcher)."""
         return self.image.framework in BY_MPI
 
     @property
     def others(self) -> tuple[Role, ...]:
-        """All pods beside workers and launcher: steps before them, and other roles."""
+        """All pods other than workers and launcher: steps, which come first, and other roles."""
         return (*self.steps, *self.roles) if self.steps else self.roles
 
     def trains(self, role: str) -> bool:
-        """Whether pods of a role run ranks: workers, and a launcher that is one of them."""
+        """Return whether pods of a role run ranks: workers, and a launcher that also trains."""
         return role == "worker" or (role == "launcher" and self.launcher_runs_ranks)
 
     def mounts_of(self, role: str) -> tuple[Mount, ...]:
-        """What the pods of a role mount: without ranks they leave alone what one pod can hold."""
+        """Return the mounts of a role's pods. Pods without ranks skip volumes that one pod or node at a time
+        can mount."""
         return self.mounts if self.trains(role) else tuple(one for one in self.mounts if not one.single)
 
     def access_of(self, role: str) -> FabricAccess:
-        """What the pods of a role get of their nodes."""
+        """Return what the pods of a role get from their nodes."""
         return self.fabric.access if self.trains(role) else NO_ACCESS
 
     def containers_of(self, role: str) -> tuple[PodContainer, ...]:
-        """What runs before and beside the program in pods of a role: none where they run no ranks."""
+        """Return the containers before and next to the program in pods of a role; none if they run no
+        ranks."""
         return self.containers if self.trains(role) else ()
 
     @property
     def worker_pod(self) -> Resources:
-        """What a whole worker asks for: its program, and containers of its fabric and the job around it."""
+        """The requests of a whole worker: its program, and the containers that its fabric and the job add."""
         fabric, own = self.fabric.access.containers, self.containers
         if not (fabric or own):
             return self.resources
@@ -246,5 +252,5 @@ class Job:
 
     @property
     def ranks(self) -> int:
-        """Workers times slots."""
+        """The number of ranks: workers times slots."""
         return self.workers * self.slots

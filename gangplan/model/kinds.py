@@ -1,7 +1,7 @@
-"""Every kind of object that gangplan renders: one row for each.
+"""The kinds of object that gangplan renders, one row each.
 
-In which part of a cluster's tree it stands, in which wave, what no update may change, what the project of an
-engine allows, who may look at it: all of it is asked here. What makes pods is in backend.py.
+A row says which part of a cluster's tree the kind is in, its wave, which fields no update may change, what
+the project of an engine allows, and who may read it. What creates pods is in backend.py.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB
 from gangplan.objects import ADMISSION, BINDING, POLICY
 from gangplan.records import dataclass
 
-# Of a cluster's tree: platform/policies.yaml, other files of platform/, tenants/, runs/.
+# Parts of a cluster's tree: platform/policies.yaml, other files of platform/, tenants/, runs/.
 Part = Literal["policies", "platform", "tenants", "runs"]
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of object: its API group, and whether it is of the cluster instead of a namespace.
+    """A kind of object: its API group, and whether it is cluster-scoped.
 
     `waves` are the parts that it is rendered into, each with its sync wave. `needs` is what a cluster must
     have for it: a controller, as `versions` calls it, or schedules, volumes or waiting runs. No update may
-    change the fields `fixed`, as dotted paths. `seen_as` is its plural where admins of a team may look at it.
+    change the fields `fixed`, given as dotted paths. `seen_as` is its plural if admins of a team may read it.
     """
 
     name: str
@@ -35,14 +35,14 @@ class Kind:
 
 
 _KUEUE, _RBAC, _POLICIES = "kueue.x-k8s.io", "rbac.authorization.k8s.io", ADMISSION.partition("/")[0]
-# An object comes after what it names and what judges it. Engines remove in the opposite order (gitops-engine
-# of Argo CD 3.5.1, sync_context.go, "reverse of sync wave").
+# An object comes after those that it refers to and those that validate it. Engines remove in the opposite
+# order (gitops-engine of Argo CD 3.5.1, sync_context.go, "reverse of sync wave").
 KINDS = (
     Kind("Namespace", "", (("policies", -25), ("tenants", -30)), is_wide=True),
     # Parameters of policies, without which their bindings refuse everything; dashboards; files of runs. No
-    # Secret: the External Secrets Operator makes those, and one in Git is an error.
+    # Secret: the External Secrets Operator creates those, and one in Git is an error.
     Kind("ConfigMap", "", (("policies", -25), ("platform", -10), ("runs", -5))),
-    # Before the queues, so that nothing is admitted where policies are not in force.
+    # Before the queues, so that nothing is admitted before the policies are in force.
     Kind(POLICY, _POLICIES, (("policies", -24),), is_wide=True),
     Kind(BINDING, _POLICIES, (("policies", -23),), is_wide=True),
     Kind("ClusterRole", _RBAC, (("platform", -20),), is_wide=True),
@@ -57,8 +57,8 @@ KINDS = (
         seen_as="resourcequotas",
     ),
     Kind("NetworkPolicy", "networking.k8s.io", (("tenants", -20), ("runs", -20)), seen_as="networkpolicies"),
-    # A queue is made when what it names is there: topology and parameters, then flavors and checks, then
-    # queues.
+    # A queue is created after the objects that it refers to: first topology and parameters, then flavors and
+    # checks, then queues.
     Kind("Topology", _KUEUE, (("platform", -16),), is_wide=True, fixed=("spec.levels",)),
     Kind("ProvisioningRequestConfig", _KUEUE, (("platform", -16),), is_wide=True),
     Kind("MultiKueueCluster", _KUEUE, (("platform", -16),), is_wide=True),
@@ -68,12 +68,12 @@ KINDS = (
     Kind("ResourceFlavor", _KUEUE, (("platform", -14),), is_wide=True),
     Kind("AdmissionCheck", _KUEUE, (("platform", -14),), is_wide=True, fixed=("spec.controllerName",)),
     Kind("Cohort", _KUEUE, (("platform", -14),), is_wide=True),
-    # Since Kueue 0.18 (clusterqueue_webhook.go), whatever the feature gate says.
+    # Since Kueue 0.18 (clusterqueue_webhook.go), regardless of the feature gate.
     Kind(
         "ClusterQueue", _KUEUE, (("platform", -12),), is_wide=True, fixed=("spec.concurrentAdmissionPolicy",)
     ),
     Kind("PrometheusRule", "monitoring.coreos.com", (("platform", -10),)),
-    # Before its claim, which would wait. Fixed by ValidatePersistentVolumeUpdate (Kubernetes v1.34).
+    # Before its claim, which would wait for it. Fixed by ValidatePersistentVolumeUpdate (Kubernetes v1.34).
     Kind(
         "PersistentVolume",
         "",
@@ -83,8 +83,7 @@ KINDS = (
         fixed=("spec.csi", "spec.nfs", "spec.volumeMode"),
     ),
     # The last wave of tenants, which Argo CD does not wait for: a claim may be pending until a run uses it,
-    # and a vault that cannot be reached must not hold up the queue (gitops-engine of Argo CD 3.5.1,
-    # health_pvc.go).
+    # and an unreachable vault must not block the queue (gitops-engine of Argo CD 3.5.1, health_pvc.go).
     Kind(
         "PersistentVolumeClaim",
         "",
@@ -94,21 +93,22 @@ KINDS = (
     ),
     Kind("ExternalSecret", "external-secrets.io", (("tenants", -5),)),
     Kind("LocalQueue", _KUEUE, (("tenants", -5),), fixed=("spec.clusterQueue",)),
-    # Trainer's webhook refuses a TrainJob whose runtime is not there.
+    # Trainer's webhook refuses a TrainJob whose runtime does not exist.
     Kind(RUNTIME, TRAINJOB.group, (("runs", -5),), needs=TRAINJOB.stated),
-    # The highest waves: nothing may wait for a run, or for what starts one.
+    # The highest waves: nothing may wait for a run, or for the object that starts one.
     Kind(TRAINJOB.kind, TRAINJOB.group, (("runs", 10),), needs=TRAINJOB.stated),
     Kind(MPIJOB.kind, MPIJOB.group, (("runs", 10),), needs=MPIJOB.stated),
     Kind("CronJob", "batch", (("runs", 10),), needs="schedules"),
     Kind("Job", "batch", (("runs", 11),), needs="after"),
 )
 WAVES = {(part, one.name): wave for one in KINDS for part, wave in one.waves}
-# All that stands in a namespace; one that names none would be created in whatever namespace the client uses.
+# All kinds with a namespace. An object that names none would be created in the namespace that the client
+# happens to use.
 NAMESPACED = frozenset(one.name for one in KINDS if not one.is_wide)
 # Paths that no update may change, by kind.
 FIXED = {one.name: tuple(tuple(path.split(".")) for path in one.fixed) for one in KINDS if one.fixed}
 
 
 def kinds_of(*parts: Part) -> tuple[Kind, ...]:
-    """The kinds that some of the parts hold."""
+    """Return the kinds that are in any of the parts."""
     return tuple(one for one in KINDS if any(part in parts for part, _ in one.waves))

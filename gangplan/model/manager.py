@@ -1,4 +1,4 @@
-"""What Kueue's manager is configured with on a cluster, as far as it decides about runs."""
+"""The configuration of Kueue's manager on a cluster, as far as it affects runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from gangplan.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Transformation:
-    """What quota counts instead of a resource, or beside it: `outputs` are billionths per whole unit."""
+    """What quota counts instead of a resource, or in addition to it: `outputs` are in billionths per whole
+    unit."""
 
     resource: str
     outputs: tuple[tuple[str, int], ...]
@@ -16,9 +17,11 @@ class Transformation:
 
 @dataclass(frozen=True, slots=True)
 class ManagerSettings:
-    """Settings of the manager, and what stands beside it. `external_checks` are admission checks that
-    somebody else creates; `is_concurrent` is the feature gate ConcurrentAdmission. Resources that begin with
-    one of `excluded` are not counted, others as `transformations` say.
+    """Settings of the manager, and of controllers next to it.
+
+    `external_checks` are admission checks that are created elsewhere; `is_concurrent` is the feature gate
+    ConcurrentAdmission. Resources that begin with one of `excluded` are not counted, others as
+    `transformations` say.
     """
 
     external_checks: frozenset[str] = frozenset()
@@ -28,15 +31,15 @@ class ManagerSettings:
 
     @property
     def counts_as_written(self) -> bool:
-        """Whether quota counts what pods ask for, and nothing else."""
+        """Whether quota counts exactly what pods request."""
         return not self.excluded and not self.transformations
 
     def is_excluded(self, resource: str) -> bool:
-        """Whether quota leaves a resource out."""
+        """Return whether quota ignores a resource."""
         return resource.startswith(self.excluded)
 
     def of(self, resource: str) -> Transformation | None:
-        """What is counted for a resource; None for itself alone."""
+        """Return how a resource is transformed; None if it is counted as it is."""
         return next((one for one in self.transformations if one.resource == resource), None)
 
 

@@ -1,7 +1,8 @@
-"""What Prometheus measured of runs, from a file: the answer of its HTTP API to the query of docs/cost.md.
+"""What Prometheus measured for runs, read from a file: the answer of its HTTP API to the query of
+docs/cost.md.
 
-Instant vectors and ranges will do (Prometheus 3.5, querying/api). A value that is no finite number of at
-least 0 is left out, as are series without the labels: what is not there is not guessed.
+Instant vectors and ranges are accepted (Prometheus 3.5, querying/api). Values that are not finite numbers of
+at least 0 are ignored, and so are series without the labels; gangplan does not guess missing values.
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ from gangplan.errors import UserError
 from gangplan.records import dataclass
 
 HELP = "Save the answer of /api/v1/query to the query of docs/cost.md."
-# Values of the label `measured`: cores and bytes of the busiest worker, percent of all GPUs on average.
+# Values of the label `measured`: cores and bytes of the busiest worker, average utilisation of all GPUs in
+# percent.
 CPU, MEMORY, GPU = "cpu", "memory", "gpu"
 _MOST_BYTES = 1 << 28
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Of one run: the most cores and bytes that a worker used, and how busy its GPUs were, in percent."""
+    """What one run used: the most cores and bytes of any worker, and the utilisation of its GPUs in
+    percent."""
 
     cpu: Decimal | None = None
     memory: Decimal | None = None
@@ -31,7 +34,10 @@ class Measured:
 
 
 def read_measured(path: Path) -> dict[tuple[str, str], Measured]:
-    """By namespace and run. Raises UserError for a file that is no answer of Prometheus."""
+    """Return the measurements by namespace and run.
+
+    Raises UserError if the file is not an answer of Prometheus.
+    """
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise UserError(f"{path} is larger than 256 MiB", "Query a shorter time, or instant values.")
@@ -72,7 +78,7 @@ def _series(result: Any) -> Iterator[tuple[Mapping[str, Any], list[Decimal]]]:
 
 
 def _value(point: Any) -> Decimal | None:
-    """The number of `[time, "1.5"]`."""
+    """Return the number in `[time, "1.5"]`."""
     if not (isinstance(point, list) and len(point) == 2 and isinstance(point[1], str) and len(point[1]) < 64):
         return None
     try:

@@ -1,7 +1,7 @@
-"""Months as calendars and budgets have them, in UTC: how often a schedule starts in one.
+"""Months of calendars and budgets, in UTC, and how often a schedule starts in one.
 
-A month is that of UTC everywhere, as the names of dated runs are, so that a run is of the same month for each
-team, cluster and time zone. Which day and hour a schedule means is its own zone's.
+A month is that of UTC everywhere, like the names of dated runs, so a run is in the same month for each team,
+cluster and time zone. The days and hours of a schedule are those of its own zone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gangplan.model.starts import CLOCK_YEARS, FIRST, zone_of
 from gangplan.records import dataclass
 
 _WRITTEN = re.compile(r"([0-9]{4})(?:-(0[1-9]|1[0-2]))?", re.ASCII)
-# Years whose every day has a moment in every zone.
+# Every day of these years has a timestamp in every zone.
 _LEAST, _MOST = 1970, 9998
 
 
@@ -38,7 +38,7 @@ class Month:
 
     @property
     def next(self) -> Month:
-        """The month after it."""
+        """The following month."""
         return Month(self.year + self.month // 12, self.month % 12 + 1)
 
     @property
@@ -48,12 +48,12 @@ class Month:
 
     @property
     def seconds(self) -> int:
-        """How long it is."""
+        """Its length in seconds."""
         return self.next.begin - self.begin
 
 
 def months_of(text: str) -> tuple[Month, ...]:
-    """The month of `2026-12`, or the twelve of `2026`. Raises ValueError for any other text."""
+    """Return the month of `2026-12`, or the twelve of `2026`. Raises ValueError for any other text."""
     found = _WRITTEN.fullmatch(text)
     year = int(found[1]) if found else 0
     if found is None or not _LEAST <= year <= _MOST:
@@ -62,7 +62,7 @@ def months_of(text: str) -> tuple[Month, ...]:
 
 
 def year_from(day: date) -> tuple[Month, ...]:
-    """The month of a day and the eleven after it."""
+    """Return the month of a day and the eleven after it."""
     found = [Month(day.year, day.month)]
     while len(found) < 12:
         found.append(found[-1].next)
@@ -71,9 +71,10 @@ def year_from(day: date) -> tuple[Month, ...]:
 
 @lru_cache(maxsize=65536)
 def starts_in(expression: str, zone: str, month: Month) -> int:
-    """How often a schedule starts in a month.
+    """Return how often a schedule starts in a month.
 
-    Raises what parse_cron and zone_of raise. Days on which the clock changes are played, all others counted.
+    Days on which the clock changes are simulated, all others counted. Raises what parse_cron and zone_of
+    raise.
     """
     cron, where = parse_cron(expression), zone_of(zone)
     times = [hour * HOUR + minute * MINUTE for hour in cron.hours for minute in cron.minutes]
@@ -97,8 +98,8 @@ def _played(cron: Cron, where: tzinfo, first: int, last: int) -> int:
 
 @lru_cache(maxsize=4096)
 def _days(where: tzinfo, month: Month) -> tuple[tuple[int, int, datetime, bool], ...]:
-    """The days of a zone that lie in a month, if only in part: first second, the next day's, and whether the
-    clock stays as it is."""
+    """Return the days of a zone that overlap a month: first second, that of the next day, and whether the
+    clock does not change."""
     return tuple(_each_day(where, month.begin, month.next.begin))
 
 
@@ -114,10 +115,10 @@ def _each_day(where: tzinfo, begin: int, end: int) -> Iterator[tuple[int, int, d
 
 
 def in_month(one: Item, job: Job, month: Month) -> Item | None:
-    """What the schedule of a job starts in a month; `one` is a single start. None where it starts nothing.
+    """Return the item of all runs that a job's schedule starts in a month; None if it starts none.
 
-    A start is skipped while an earlier run trains (concurrency: forbid), so all runs of a month together take
-    no longer than the month and one run. Raises what `starts_in` raises.
+    `one` is the item of a single start. A start is skipped while an earlier run trains (concurrency: forbid),
+    so all runs of a month together take no longer than the month and one run. Raises what `starts_in` raises.
     """
     assert job.schedule is not None
     starts = starts_in(job.schedule.cron, job.schedule.time_zone, month)
@@ -138,23 +139,25 @@ def in_month(one: Item, job: Job, month: Month) -> Item | None:
 
 
 def held(starts: int, longest: int, span: int) -> int:
-    """The seconds that all runs of a schedule take at most in `span` seconds, one after the other."""
+    """Return the most seconds that all runs of a schedule take in `span` seconds, one after the other."""
     return min(starts * longest, span + longest)
 
 
 def cost_of(cost: Decimal, starts: int, longest: int, span: int) -> Decimal:
-    """What they cost together, where one costs so much and takes `longest` at most."""
+    """Return what all runs cost together if one costs `cost` and takes `longest` at most."""
     return (cost * held(starts, longest, span) / longest).quantize(CENT)
 
 
 def every_month() -> tuple[Month, ...]:
-    """The months that budgets are held against, 2026 to 2031: the same files always give the same answer."""
+    """Return the months that budgets are checked against, 2026 to 2031. They are fixed, so the same files
+    always give the same answer."""
     return tuple(Month(FIRST + year, month) for year in range(CLOCK_YEARS) for month in range(1, 13))
 
 
 @lru_cache(maxsize=4096)
 def busiest(expression: str, zone: str) -> tuple[int, Month]:
-    """The most starts that a month has, and the first month that has them. Raises what `starts_in` raises."""
+    """Return the most starts in any month, and the first month that has them. Raises what `starts_in`
+    raises."""
     counted = [(starts_in(expression, zone, one), one) for one in every_month()]
     most = max(count for count, _ in counted)
     return next(one for one in counted if one[0] == most)

@@ -18,7 +18,8 @@ Gang = Literal["kueue", "volcano", "coscheduling", "none"]
 
 @dataclass(frozen=True, slots=True)
 class DnsService:
-    """The DNS pods of a cluster, as NetworkPolicy selects; `addresses` answer on port 53 without pods."""
+    """The DNS pods of a cluster, as NetworkPolicy selects them; `addresses` answer on port 53 without
+    pods."""
 
     namespace: str
     labels: tuple[tuple[str, str], ...]
@@ -28,18 +29,18 @@ class DnsService:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """The facts of one cluster that decide how objects are spelled.
+    """The facts of one cluster that decide what objects contain.
 
     `gang` is what starts all pods of a run together; `kueue` is None unless that is Kueue. `start_wait_s` is
-    how long a run may take until all its pods are ready. `hands_on` tells that runs go to worker clusters.
-    `runtime_classes` are the RuntimeClasses that exist; None where nobody has said which.
+    how long a run may take until all its pods are ready, in seconds. With `hands_on`, runs go to worker
+    clusters. `runtime_classes` are the RuntimeClasses that exist; None if the cluster file does not say.
     """
 
     cluster: str
     environment: str
     region: str
     kubernetes: Version
-    trainer: Version  # NOT_INSTALLED, and jobset with it, where runs are MPIJobs alone
+    trainer: Version  # NOT_INSTALLED, like jobset, if all runs are MPIJobs
     jobset: Version
     kueue: Version | None
     openshift: Version | None
@@ -55,37 +56,37 @@ class Platform:
 
     @property
     def trainer_line(self) -> TrainerLine:
-        """What this Trainer does."""
+        """The behaviour of this line of Trainer."""
         return trainer_line(self.trainer.line)
 
     @property
     def kueue_line(self) -> KueueLine | None:
-        """What this Kueue does; None without one."""
+        """The behaviour of this line of Kueue; None without Kueue."""
         return kueue_line(self.kueue.line) if self.kueue else None
 
     @property
     def has_trainer(self) -> bool:
-        """Whether Kubeflow Trainer is there, and JobSet with it."""
+        """Whether Kubeflow Trainer is installed, and JobSet with it."""
         return self.trainer != NOT_INSTALLED
 
     @property
     def backends(self) -> tuple[Backend, ...]:
-        """What runs can be made of there."""
+        """The backends that are installed on the cluster."""
         there = {"trainer": self.has_trainer, "mpiOperator": self.mpi_operator is not None}
         return tuple(made for made in BACKENDS.values() if there[made.stated])
 
     @property
     def has_pod_group(self) -> bool:
-        """Whether Trainer makes a PodGroup, which a scheduler of its own starts as one."""
+        """Whether Trainer creates a PodGroup, which a separate scheduler starts as a unit."""
         return self.gang in ("volcano", "coscheduling")
 
 
 @dataclass(slots=True)
 class ClusterMemo:
-    """What follows of a cluster's file, once it was asked for.
+    """What is derived from a cluster's file, cached after the first use.
 
-    `most` is what each team can ever hold: team -> pool -> resource -> amount. `sweeps` are the marks of the
-    sweeps, by file, for which `trials` has the pods of their trials, of each shape once.
+    `most` is what each team can have at most: team -> pool -> resource -> amount. `sweeps` are the marks of
+    the sweeps, by file, for which `trials` has the pods of their trials, each shape once.
     """
 
     most: dict[str, dict[str, dict[str, Quantity]]] | None = None

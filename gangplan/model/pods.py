@@ -1,4 +1,5 @@
-"""What pods of a run have beside image and command: variables, mounts, scratch; and where they go."""
+"""What pods of a run have in addition to image and command: variables, mounts, scratch space and target
+pools."""
 
 from __future__ import annotations
 
@@ -11,14 +12,15 @@ from gangplan.model.quantity import Quantity
 from gangplan.model.trial import Origins, PartOrigins
 from gangplan.records import dataclass
 
-# What pods of dated runs read the name of their run from, which NO_PROXY refers to (resolve/schedule.py).
+# The variable with the name of a dated run, to which NO_PROXY refers (resolve/schedule.py).
 RUN_NAME = "GANGPLAN_RUN"
-# What the end of a run takes beside the time that its ranks have: finding them, and their last lines.
+# What the end of a run takes in addition to its ranks' grace period: finding the ranks, and their last lines
+# of output. In seconds.
 GRACE_MARGIN_S = 15
 
 
 def origin_of(variable: str) -> str:
-    """The name of a variable's origin (`Job.origins`), where a file beside the spec sets it."""
+    """Return the key in `Job.origins` of a variable that is set by a file in the folder of the spec."""
     return f"env.{variable}"
 
 
@@ -38,7 +40,8 @@ class EnvVar:
 
     @property
     def is_told_apart(self) -> bool:
-        """Whether sessions on other pods must ask their pod for it, because pods differ in it."""
+        """Whether pods differ in its value, so that SSH sessions on other pods must read it from their
+        pod."""
         return self.is_own and self.name != RUN_NAME
 
     @property
@@ -54,7 +57,8 @@ class EnvVar:
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """Room for temporary files in a worker: `disk`, `memory` or `local`, which is of a storage class."""
+    """Space for temporary files in a worker, on `disk`, in `memory` or `local`, which needs a storage
+    class."""
 
     size: Quantity
     medium: Literal["disk", "memory", "local"]
@@ -62,14 +66,15 @@ class Scratch:
     storage_class: str = ""
 
 
-# The CSI driver of Cloud Storage FUSE on GKE, and what lets GKE add its container to a pod.
+# The CSI driver of Cloud Storage FUSE on GKE, and the annotation that lets GKE add its container to a pod.
 GCSFUSE = "gcsfuse.csi.storage.gke.io"
 GCSFUSE_ANNOTATION = ("gke-gcsfuse/volumes", "true")
 
 
 @dataclass(frozen=True, slots=True)
 class InlineVolume:
-    """A volume that a CSI driver makes for a pod: a bucket (`connection`), or of the cluster's `volumes`."""
+    """A volume that a CSI driver creates for a pod: a bucket (`connection`), or one of the cluster's
+    `volumes`."""
 
     connection: str
     driver: str
@@ -81,7 +86,7 @@ class InlineVolume:
 
 @dataclass(frozen=True, slots=True)
 class PodClaim:
-    """A claim that is made for a pod and ends with it, of the cluster's `volumes`."""
+    """A claim that is created for a pod and deleted with it, from the cluster's `volumes`."""
 
     name: str
     storage_class: str
@@ -91,10 +96,10 @@ class PodClaim:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A claim, a secret, a ConfigMap, a bucket, scratch or a volume of the cluster; one of them is set.
+    """A claim, a secret, a ConfigMap, a bucket, scratch space or a volume of the cluster; exactly one is set.
 
-    `single`: one node or pod at a time can mount it, so it goes where ranks
-    run, not to a launcher without any.
+    `single`: only one node or pod at a time can mount it, so it goes to pods with ranks, not to a launcher
+    without any.
     """
 
     volume: str
@@ -107,13 +112,13 @@ class Mount:
     scratch: Scratch | None = None
     inline: InlineVolume | None = None
     own_claim: PodClaim | None = None
-    file: str = ""  # of a ConfigMap that holds files beside the spec, which the spec calls so
-    key: str = ""  # its key there, of which alone the mount consists
+    file: str = ""  # of a ConfigMap with files of the spec: the spec's name for it
+    key: str = ""  # the only key of it that is mounted
     origins: PartOrigins = kept(default_factory=dict, compare=False, repr=False)
 
     @property
     def name(self) -> str:
-        """What is mounted, as messages call it."""
+        """What messages call the mounted volume."""
         if self.inline:
             return self.inline.connection or self.inline.name
         if self.own_claim:
@@ -123,7 +128,8 @@ class Mount:
 
 @dataclass(frozen=True, slots=True)
 class RunFile:
-    """A file beside the spec: its key in the ConfigMap of the run, its place in the workspace, its bytes."""
+    """A file in the folder of the spec: its key in the run's ConfigMap, its path in the workspace, its
+    bytes."""
 
     key: str
     source: str
@@ -132,7 +138,7 @@ class RunFile:
 
 @dataclass(frozen=True, slots=True)
 class Elastic:
-    """How many workers a run may go on with, and how often its ranks are started again in place."""
+    """The numbers of workers that a run may continue with, and how often its ranks are restarted in place."""
 
     least: int
     most: int
@@ -141,7 +147,7 @@ class Elastic:
 
 @dataclass(frozen=True, slots=True)
 class Debug:
-    """Until when the pods of a failed run are kept: the last day, and its end in seconds since 1970 (UTC)."""
+    """How long the pods of a failed run are kept: the last day, and its end in seconds since 1970 (UTC)."""
 
     until: str
     end_s: int
@@ -149,7 +155,8 @@ class Debug:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """Another job whose pods workers prefer to be in one domain with, by node label, and how much they do."""
+    """Another job in whose topology domain workers prefer to be, by node label, and the weight of this
+    preference."""
 
     job: str
     key: str
@@ -158,28 +165,29 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class ExitCodes:
-    """Codes with which a program is tried again (none: all others are), and codes with which it is not."""
+    """Exit codes after which a program is retried (empty: after all others), and those after which it is
+    not."""
 
     retry: tuple[int, ...] = ()
     fail: tuple[int, ...] = ()
 
     @property
     def is_set(self) -> bool:
-        """Whether the spec says anything."""
+        """Whether the spec sets any code."""
         return bool(self.retry or self.fail)
 
     def is_final(self, code: int) -> bool:
-        """Whether no other try is made after this code."""
+        """Return whether the program is not retried after this code."""
         return code in self.fail or (bool(self.retry) and code not in self.retry)
 
 
 @dataclass(frozen=True, slots=True)
 class PodContainer:
-    """A container beside the program. `is_sidecar`: it runs as long as the program does, not before it.
+    """A container next to the program. With `is_sidecar` it runs as long as the program does, else before it.
 
-    Without `argv` the image starts its own command. `env` are variables beside those of the job. `index` is
-    its place in `setup` or `sidecars`; `is_own` tells that it starts a command in the
-    job's image, which has a shell.
+    Without `argv` the image starts its own command. `env` are variables in addition to those of the job.
+    `index` is its place in `setup` or `sidecars`; with `is_own` it starts a command in the job's image, which
+    has a shell.
     """
 
     name: str
@@ -194,15 +202,15 @@ class PodContainer:
 
     @property
     def place(self) -> tuple[str | int, ...]:
-        """Where it stands in the spec."""
+        """The path of the container in the spec."""
         return "sidecars" if self.is_sidecar else "setup", self.index
 
 
 def whole_pod(program: Quantity, containers: Iterable[tuple[Quantity, bool]]) -> Quantity:
-    """What a pod takes of a resource: the program and all sidecars, or the hungriest moment before it.
+    """Return what a pod needs of a resource: the program and all sidecars, or the largest need before it.
 
-    `containers` are those before the program in their order, each with whether it is a sidecar: a step of a
-    setup runs beside the sidecars before it (KEP-753; component-helpers v0.34, resource/helpers.go).
+    `containers` are those that start before the program, in order, each with whether it is a sidecar. A setup
+    step runs together with the sidecars before it (KEP-753; component-helpers v0.34, resource/helpers.go).
     """
     total = program
     beside: Quantity | None = None
@@ -218,7 +226,7 @@ def whole_pod(program: Quantity, containers: Iterable[tuple[Quantity, bool]]) ->
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """A toleration; an empty value means operator Exists."""
+    """A toleration; an empty value means the operator Exists."""
 
     key: str
     effect: str
@@ -229,14 +237,14 @@ class Toleration:
 class TargetPool:
     """Where pods go: node selector and tolerations, and what a node there offers.
 
-    Prices are of one GPU and one CPU core for an hour, in the currency of the platform; None is not stated.
-    `gbps` is the network of a node in Gbit/s.
+    Prices are for one GPU and one CPU core per hour, in the currency of the platform; None if they are not
+    stated. `gbps` is the network bandwidth of a node in Gbit/s.
     """
 
     name: str
     selector: tuple[tuple[str, str], ...]
     tolerations: tuple[Toleration, ...]
-    gpu: str = ""  # the resource by which its GPUs are counted
+    gpu: str = ""  # the resource that counts its GPUs
     per_gpu_hour: Decimal | None = None
     per_cpu_hour: Decimal | None = None
     gbps: int | None = None
@@ -244,10 +252,10 @@ class TargetPool:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When runs start, in the zone's time, and how many that are over are kept.
+    """When runs start, in the zone's time, and how many finished runs are kept.
 
-    `client` is the image with kubectl, by digest; empty where commits start runs. `uid` and `gid` are
-    those of its user. Each run comes after that of the same start of each job that it `follows`.
+    `client` is the image with kubectl, by digest; empty if commits start the runs. `uid` and `gid` are those
+    of its user. Each run waits for the run with the same start of each job that it `follows`.
     """
 
     cron: str
@@ -263,14 +271,14 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A job or sweep that a run comes after: its name, its file, and the cluster that it runs on."""
+    """A job or sweep that a run waits for: its name, its file, and its cluster."""
 
     name: str
     file: str
     cluster: str
 
 
-# Variables of a job that registers a model, and the fields of `model` that are in them.
+# Variables of a job that registers a model, and the fields of `model` that they contain.
 MODEL_ENV = {"GANGPLAN_MODEL_NAME": "name", "GANGPLAN_MODEL_VERSION": "version"}
 
 
@@ -284,7 +292,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """What a run comes after, and what creates it then.
+    """What a run waits for, and what creates the run afterwards.
 
     `engine` is job, tekton or kfp. `client` is the image with kubectl, by digest; `uid` and `gid` are those
     of its user.

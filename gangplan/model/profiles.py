@@ -1,4 +1,4 @@
-"""Workload profiles, built-in defaults and the launcher ladder: the numbers, each with its source."""
+"""Workload profiles, built-in defaults and launcher sizes: the numbers, each with its source."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ DEFAULT_WORKERS = 4
 DEFAULT_GPUS = 0
 DEFAULT_TIMEOUT_S = 86_400
 DEFAULT_RETRIES = 0
-# Ours: what AWS gives a spot node, the longest that any cloud gives (Google and Azure: 30 s).
+# Our choice: the notice that AWS gives a spot node, the longest of any cloud (Google and Azure: 30 s).
 DEFAULT_GRACE_S = 120
 LEAST_GRACE_S, MOST_GRACE_S = 30, 3600
 DEFAULT_PRIORITY = "normal"
 DEFAULT_POSTURE = "default"
-# Ours: enough for a data loader per rank; every sample and profile sets its own.
+# Our choice: enough for a data loader per rank; every sample and profile sets its own.
 DEFAULT_CPU = parse_cpu(4)
 DEFAULT_MEMORY = parse_memory("16Gi")
 
-# Without extendedTimeout a run may take 24 hours, with it seven days.
+# A run may take 24 hours, or seven days with extendedTimeout.
 PLAIN_TIMEOUT_S = 86_400
 EXTENDED_TIMEOUT_S = 604_800
 
-# A warning above 64 workers; 1, 2, 4 and 8 GPUs per worker are usual (founding requirements).
+# More than 64 workers are reported as a warning; 1, 2, 4 and 8 GPUs per worker are usual (founding
+# requirements).
 MANY_WORKERS = 64
 USUAL_GPUS = frozenset({0, 1, 2, 4, 8})
 
@@ -32,7 +33,7 @@ USUAL_GPUS = frozenset({0, 1, 2, 4, 8})
 class Profile:
     """A preset: workers, GPUs per worker, CPU and memory per worker, timeout in seconds.
 
-    Each field has the name of the spec's field that it is the default of (`Context.choose` looks it up).
+    Each field has the name of the spec field whose default it is (`Context.choose` looks it up).
     """
 
     workers: int
@@ -49,8 +50,8 @@ PROFILES: dict[str, Profile] = {
     "large": Profile(32, 4, parse_cpu(32), parse_memory("256Gi"), 72 * 3600),
 }
 
-# mpirun holds one SSH session and one daemon connection per worker, so the launcher grows
-# with their number. Steps at the documented sizes 16, 32, 64 and 100; the amounts are ours.
+# mpirun has one SSH session and one daemon connection per worker, so the launcher grows with their number.
+# The steps are at the documented sizes 16, 32, 64 and 100; the amounts are ours.
 LAUNCHER_LADDER: tuple[tuple[int, Quantity, Quantity], ...] = (
     (16, parse_cpu(1), parse_memory("2Gi")),
     (32, parse_cpu(2), parse_memory("4Gi")),
@@ -61,7 +62,7 @@ LAUNCHER_LADDER: tuple[tuple[int, Quantity, Quantity], ...] = (
 
 
 def launcher_size(workers: int) -> tuple[Quantity, Quantity]:
-    """CPU and memory of a dedicated launcher for this many workers."""
+    """Return CPU and memory of a dedicated launcher for this many workers."""
     for most, cpu, memory in LAUNCHER_LADDER:
         if workers <= most:
             return cpu, memory

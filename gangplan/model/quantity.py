@@ -1,9 +1,9 @@
-"""Kubernetes quantities: text in, exact numbers and the canonical text of `resource.Quantity` out.
+"""Kubernetes quantities: exact numbers, their parser and the canonical text of `resource.Quantity`.
 
 The grammar, the rounding and the canonical text are those of k8s.io/apimachinery v0.34, with two differences.
-What `canonical` returns is always what Go reads and writes unchanged, while its `String()` returns some texts
-as they were written (`1.500`, `+1Gi`, `01Gi`), and some that it then changes (`4.8828125Ki` to 5000 to 5k).
-And where Go caps (`8Ei`) or overflows (`10E`), a `QuantityError` is raised.
+Go always reads and writes the result of `canonical` unchanged, while its `String()` returns some texts as
+they were written (`1.500`, `+1Gi`, `01Gi`), and some that it then changes (`4.8828125Ki` to 5000 to 5k).
+Where Go caps (`8Ei`) or overflows (`10E`), a `QuantityError` is raised.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gangplan.records import dataclass
 _NANO = 10**9
 # The largest number of whole units: `Value()` is an int64.
 _MAXUNITS = 2**63 - 1
-# More digits than any amount within that bound needs, and few enough to be cheap.
+# More digits than any amount within that limit needs, and few enough to be cheap.
 _MAX_DIGITS = 64
 
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -27,7 +27,7 @@ _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL_SUFFIX = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
 _BINARY_SUFFIX = ("", *_BINARY)
 
-# Go's scanner also reads "+" and "-." as zero; nobody means that.
+# Go's scanner also reads "+" and "-." as zero, which cannot be intended.
 _QUANTITY = re.compile(
     r"([-+]?)([0-9]+\.?[0-9]*|\.[0-9]+)(?:([numkMGTPE]|[KMGTPE]i)?|[eE]([-+]?[0-9]+))", re.ASCII
 )
@@ -37,7 +37,7 @@ _LOOKS_LIKE = re.compile(r"([-+]?[0-9][0-9.,_]*)\s*([A-Za-z]*)", re.ASCII)
 
 
 class Format(StrEnum):
-    """The family of suffixes a quantity was written with; the canonical text keeps it."""
+    """The family of suffixes that a quantity was written with; the canonical text keeps it."""
 
     DECIMAL_SI = "DecimalSI"
     BINARY_SI = "BinarySI"
@@ -51,14 +51,14 @@ class QuantityError(AmountError):
 @total_ordering
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
-    """An exact amount in billionths of a unit (a core, a byte, a GPU), equal in whatever format."""
+    """An exact amount in billionths of a unit (a core, a byte, a GPU). Equality ignores the format."""
 
     nano: int
     format: Format = Format.DECIMAL_SI
 
     @classmethod
     def of(cls, units: int, format: Format = Format.DECIMAL_SI) -> Quantity:
-        """So many whole cores, bytes or devices."""
+        """Return a number of whole cores, bytes or devices."""
         return cls(units * _NANO, format)
 
     @property
@@ -67,19 +67,19 @@ class Quantity:
         return self.value()
 
     def value(self) -> int:
-        """Whole units, rounded away from zero as Go's `Value()`."""
+        """Return whole units, rounded away from zero like Go's `Value()`."""
         return _away_from_zero(self.nano, _NANO)
 
     def milli(self) -> int:
-        """Thousandths, rounded away from zero as Go's `MilliValue()`."""
+        """Return thousandths, rounded away from zero like Go's `MilliValue()`."""
         return _away_from_zero(self.nano, _NANO // 1000)
 
     def canonical(self) -> str:
-        """The text that Kubernetes stores: the largest suffix that needs no fraction."""
+        """Return the text that Kubernetes stores: the largest suffix that needs no fraction."""
         if not self.nano:
             return "0"
-        # Go writes what is below 1Ki, or is no whole number of bytes, with decimal suffixes. We do so as well
-        # where it is no multiple of 1Ki: Go writes 5000 then, but reads that back as 5k.
+        # Go writes amounts below 1Ki, and those that are not whole bytes, with decimal suffixes. We also do
+        # so for amounts that are not a multiple of 1Ki: Go writes 5000 then, but reads that back as 5k.
         if self.format is Format.BINARY_SI and abs(self.nano) >= 1024 * _NANO and self.nano % _NANO == 0:
             number, power = _without_factor(self.nano // _NANO, 1024, len(_BINARY))
             if power:
@@ -107,7 +107,7 @@ class Quantity:
         return self.nano != 0
 
     def __add__(self, other: Quantity) -> Quantity:
-        """The sum, in the format of the first operand that is not zero (as Go's `Add`)."""
+        """Return the sum, in the format of the first operand that is not zero (like Go's `Add`)."""
         return Quantity(self.nano + other.nano, self.format if self.nano else other.format)
 
     def __sub__(self, other: Quantity) -> Quantity:
@@ -123,7 +123,7 @@ ZERO = Quantity(0)
 
 
 def parse(text: str) -> Quantity:
-    """The quantity that Kubernetes reads; finer than a billionth rounds up. Raises `QuantityError`."""
+    """Parse a quantity as Kubernetes does; parts finer than a billionth round up. Raises `QuantityError`."""
     match = _read(text)
     if not match:
         raise _not_a_quantity(text)
@@ -148,9 +148,9 @@ _MEMORY_HELP = "Write a number and its unit, such as 32Gi."
 
 
 def parse_cpu(text: str | int | float) -> Quantity:
-    """A number of cores such as 8, 0.5, "8" or "500m". Raises `QuantityError`.
+    """Parse a number of cores such as 8, 0.5, "8" or "500m". Raises `QuantityError`.
 
-    An unquoted `0.5` comes as a float; as in Kubernetes its decimal text is what counts, never its bits.
+    An unquoted `0.5` arrives as a float; as in Kubernetes its decimal text counts, not its bits.
     """
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         raise QuantityError(f"{text!r} is not a number of cores", _CPU_HELP)
@@ -163,7 +163,7 @@ def parse_cpu(text: str | int | float) -> Quantity:
 
 
 def parse_memory(text: str | int | float) -> Quantity:
-    """An amount of memory or disk with its unit, such as "32Gi". Raises `QuantityError`."""
+    """Parse an amount of memory or disk with its unit, such as "32Gi". Raises `QuantityError`."""
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         raise QuantityError(f"{text!r} is not an amount of memory", _MEMORY_HELP)
     written = str(text).strip()
@@ -178,24 +178,25 @@ def parse_memory(text: str | int | float) -> Quantity:
 
 
 def _is_cpu(text: str) -> bool:
-    """Whether a text may be proposed for a number of cores."""
+    """Return whether a text may be proposed as a number of cores."""
     quantity = parse(text) if _QUANTITY.fullmatch(text) else ZERO
     return quantity.nano > 0 and not quantity.nano % (_NANO // 1000) and not text.endswith("i")
 
 
 def _is_memory(text: str) -> bool:
-    """Whether a text may be proposed for an amount of memory."""
+    """Return whether a text may be proposed as an amount of memory."""
     quantity = parse(text) if _QUANTITY.fullmatch(text) and not _NUMBER.fullmatch(text) else ZERO
     return quantity.nano > 0 and not quantity.nano % _NANO
 
 
 def _parsed(text: str, suffixes: tuple[str, ...], otherwise: str, fits: Callable[[str], bool]) -> Quantity:
-    """The quantity; what is proposed for a text that is none ends in one of these suffixes, and fits."""
+    """Parse a quantity. For a text that is not one, propose only amounts with one of the suffixes for which
+    `fits` is true."""
     try:
         return parse(text)
     except QuantityError as error:
         if _read(text):
-            raise  # it is a quantity, and too large
+            raise  # it is a quantity, but too large
         proposals = _proposals(text.strip(), suffixes, fits) if error.proposed else ()
         raise QuantityError(error.message, otherwise, proposals) from None
 
@@ -207,12 +208,12 @@ def _more_than_zero(quantity: Quantity, text: str | int | float) -> Quantity:
 
 
 def _scale(digits: int, places: int, suffix: str, exponent: str | None) -> tuple[int, Format]:
-    """Billionths, rounded up, and the family of the suffix."""
+    """Return billionths, rounded up, and the family of the suffix."""
     if suffix in _BINARY:
         return _up(digits * _NANO << _BINARY[suffix], 10**places), Format.BINARY_SI
     format = Format.DECIMAL_SI if exponent is None else Format.DECIMAL_EXPONENT
     power = (_DECIMAL[suffix] if exponent is None else int(exponent)) + 9 - places
-    # Beyond these powers the amount is out of bounds, or rounds up to one billionth, whatever its digits.
+    # Beyond these powers the amount is out of range, or rounds up to one billionth, regardless of its digits.
     power = max(-2 * _MAX_DIGITS, min(power, _MAX_DIGITS))
     return (digits * 10**power, format) if power >= 0 else (_up(digits, 10**-power), format)
 
@@ -226,7 +227,8 @@ def _away_from_zero(amount: int, divisor: int) -> int:
 
 
 def _without_factor(number: int, factor: int, most: int | None) -> tuple[int, int]:
-    """`number` divided by the highest power of `factor` that divides it (at most `most`), and that power."""
+    """Return `number` divided by the highest power of `factor` that divides it (at most `most`), and that
+    power."""
     power = 0
     while power != most and number % factor == 0:
         number //= factor
@@ -246,7 +248,8 @@ _GENERAL = "Write a number and its unit, such as 32Gi, 500m or 8."
 
 
 def _with_a_unit(number: str) -> list[Proposal]:
-    """The plausible readings of an amount of memory without its unit: GiB, MiB (as Slurm reads it), bytes."""
+    """Return the plausible readings of an amount of memory without a unit: GiB, MiB (as Slurm reads it),
+    bytes."""
     amount = float(number)
     if amount >= 1e8:
         exact = Quantity.of(int(amount), Format.BINARY_SI)
@@ -257,9 +260,11 @@ def _with_a_unit(number: str) -> list[Proposal]:
 
 
 def gib(amount: Quantity) -> str:
-    """An amount of bytes as people read it: `34 GiB`, `1.5 TiB`, `512 MiB`, to three digits behind the point.
+    """Return an amount of bytes as people write it: `34 GiB`, `1.5 TiB`, `512 MiB`, with up to three
+    decimals.
 
-    GiB below 10 TiB, so that amounts can be compared by eye; an amount that is no such number is in bytes.
+    Amounts from 1 GiB to 10 TiB are in GiB, so that they are easy to compare; amounts below 1 KiB are in
+    bytes.
     """
     size = abs(amount.nano)
     power = (
@@ -271,7 +276,7 @@ def gib(amount: Quantity) -> str:
 
 
 def _decimal(number: int, unit: int) -> str:
-    """A number of units to three digits behind the point, without zeros at the end."""
+    """Return a number of units with up to three decimals, without trailing zeros."""
     thousandths, rest = divmod(abs(number) * 1000, unit)
     if rest and thousandths < 1:
         return "less than 0.001"
@@ -284,12 +289,12 @@ def _decimal(number: int, unit: int) -> str:
 def _proposals(
     text: str, among: tuple[str, ...] = UNIT_SUFFIXES, fits: Callable[[str], bool] | None = None
 ) -> Sequence[Proposal]:
-    """The nearest texts that are quantities."""
+    """Return the closest texts that are quantities."""
     match = _LOOKS_LIKE.fullmatch(text)
     if not match:
         return ()
     number, unit = match[1].replace("_", ""), match[2]
-    # 1,024 or 1,000,000 separate thousands; 1,5 is a decimal comma.
+    # 1,024 and 1,000,000 separate thousands; 1,5 has a decimal comma.
     number = number.replace(",", "" if _THOUSANDS.fullmatch(number) else ".")
     suffixes = (unit,) if unit in _DECIMAL or unit in _BINARY else UNITS.get(unit.lower(), ())
     wanted = (suffix for suffix in suffixes if suffix in among)

@@ -1,4 +1,4 @@
-"""What a run amounts to, in a few words that can be kept and added up: of one job on one cluster."""
+"""The key figures of one run, for storing and adding up: one job on one cluster."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ NANO = 10**9
 class RunFacts:
     """One run as it is planned and named.
 
-    `source` is its spec. `state` is what that says: active, stopped or archived. `gpus` and `cpu_nano`
-    (cores x 10^9) are of all workers together, `seconds` the longest that it holds them. `cost` is at most
-    that, in `currency`; empty without a price. `outcome` is Kueue's on an idle cluster: admit or never, empty
-    where the objects are invalid; `verdict` says so in words. `retired` are earlier runs that are over.
-    `schedule` is cron and time zone, with a blank between, where a CronJob starts runs; `kept` how many
-    of them stay in the cluster, with one that is not over. `repeats` is the same as `schedule`, whatever
-    starts the runs. `step_gpus` and `step_cpu_nano` are what steps ask for beside the workers, in their pool;
-    the seconds are those that steps hold GPUs, and billionths of cores, at most. `after` are the jobs that it
-    comes after, with blanks between. `made_of` is its backend.
+    `source` is its spec, and `state` the state there: active, stopped or archived. `gpus` and `cpu_nano`
+    (cores x 10^9) are those of all workers together, `seconds` the longest that the run uses them. `cost` is
+    the most that this costs, in `currency`; empty without a price. `outcome` is Kueue's on an idle cluster:
+    admit or never, empty if the objects are invalid; `verdict` says so in words. `retired` are earlier runs
+    that are over.
+
+    `schedule` is cron and time zone, separated by a space, if a CronJob starts runs; `kept` is how many of
+    them stay in the cluster, including one that is not over. `repeats` is the same as `schedule`, regardless
+    of what starts the runs. `step_gpus` and `step_cpu_nano` are the requests of steps in addition to the
+    workers', in their pool; the seconds are the most GPU-seconds, and seconds of billionths of cores, that
+    steps use. `after` are the jobs that the run waits for, separated by spaces. `made_of` is its backend.
     """
 
     source: str
@@ -54,11 +56,11 @@ class RunFacts:
     step_cpu_nano: int = 0
     step_gpu_seconds: int = 0
     step_cpu_seconds: int = 0
-    retired: tuple[str, ...] = ()  # the last: what is kept on disk goes by that (pipeline/stored.py)
+    retired: tuple[str, ...] = ()  # the last field: stored values depend on that (pipeline/stored.py)
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What stays the same from one run of a job to the next: cluster, team, job."""
+        """What is the same for all runs of a job: cluster, team, job."""
         return self.cluster, self.team, self.job
 
     @property
@@ -68,25 +70,25 @@ class RunFacts:
 
     @property
     def path(self) -> str:
-        """Where it stands in the tree."""
+        """The path of its file in the tree."""
         return f"{self.cluster}/runs/{self.team}/{self.name}.yaml"
 
     @property
     def gpu_seconds(self) -> int:
-        """The most that it takes, exactly."""
+        """The most GPU-seconds that it uses, exactly."""
         return self.gpus * self.seconds + self.step_gpu_seconds
 
     @property
     def cpu_seconds(self) -> int:
-        """The same of billionths of cores."""
+        """The most seconds of billionths of cores that it uses, exactly."""
         return self.cpu_nano * self.seconds + self.step_cpu_seconds
 
     @property
     def gpu_hours(self) -> Decimal:
-        """The most that it takes, exactly."""
+        """The most GPU-hours that it uses, exactly."""
         return Decimal(self.gpu_seconds) / SECONDS
 
     @property
     def cpu_hours(self) -> Decimal:
-        """The same in hours of cores."""
+        """The most CPU-hours that it uses, exactly."""
         return Decimal(self.cpu_seconds) / NANO / SECONDS

@@ -1,12 +1,12 @@
-"""What creates the runs of schedules: its account, and what its pod asks for."""
+"""What creates the runs of schedules: its service account, and the resources of its pod."""
 
 from __future__ import annotations
 
-# The account that creates dated runs, and the name of its role, binding and network policy.
+# The service account that creates dated runs, and the name of its role, binding and network policy.
 ACCOUNT = "gangplan-scheduler"
-# What the pod that creates a run asks for: kubectl alone.
+# The resources of the pod that creates a run; it only runs kubectl.
 CPU, MEMORY = "100m", "128Mi"
-# Schedules of a team that may start at once while its runs use all that their queue gives.
+# How many schedules of a team may start at once while its runs use the whole quota of their queue.
 TOGETHER = 10
-# Where the pod of a run that comes after others finds the template of it, and seconds between two looks.
+# The path of a run's template in the pod that waits for other runs, and the seconds between two checks.
 MOUNT, PAUSE_S = "/template/run.yaml", 30

@@ -1,4 +1,4 @@
-"""A cluster as its platform team sees it, and a team on it: what stands there before any run does."""
+"""A cluster as its platform team sees it, and a team on it: the objects that exist before any run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """One resource of one flavor. `borrow` and `lend` are limits; None is no limit."""
+    """One resource of one flavor. `borrow` and `lend` are limits; None means no limit."""
 
     resource: str
     nominal: Quantity
@@ -24,7 +24,8 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class FlavorQuota:
-    """What a queue or a cohort has of one flavor: every covered resource, in the order of `Site.covered`."""
+    """The quota of a queue or a cohort for one flavor: every covered resource, in the order of
+    `Site.covered`."""
 
     flavor: str
     amounts: tuple[Amount, ...]
@@ -41,7 +42,8 @@ class NodeTaint:
 
 @dataclass(frozen=True, slots=True)
 class SiteFlavor:
-    """A node pool as Kueue sees it; `name` is not the pool's where the flavor cannot change in place."""
+    """A node pool as Kueue sees it; `name` differs from the pool's if the flavor cannot be changed in
+    place."""
 
     name: str
     pool: str
@@ -60,7 +62,7 @@ class SiteTopology:
 
 @dataclass(frozen=True, slots=True)
 class SiteCohort:
-    """Queues and cohorts that lend each other. `parent` is empty for a root."""
+    """Queues and cohorts that lend to each other. `parent` is empty for a root."""
 
     name: str
     parent: str
@@ -70,7 +72,7 @@ class SiteCohort:
 
 @dataclass(frozen=True, slots=True)
 class Preempt:
-    """Preemption of a queue, in Kueue's words."""
+    """The preemption of a queue, in Kueue's terms."""
 
     within_cluster_queue: str
     reclaim_within_cohort: str
@@ -87,7 +89,7 @@ class QueueCheck:
 
 @dataclass(frozen=True, slots=True)
 class Concurrent:
-    """A queue's concurrentAdmissionPolicy, in Kueue's words; the flavor is empty for any."""
+    """A queue's concurrentAdmissionPolicy, in Kueue's terms; an empty flavor means any."""
 
     mode: str
     last_flavor: str
@@ -95,7 +97,7 @@ class Concurrent:
 
 @dataclass(frozen=True, slots=True)
 class SiteQueue:
-    """The ClusterQueue of one team, or of a sweep of it, which covers further resources (`covered`)."""
+    """The ClusterQueue of one team, or of one of its sweeps, which covers further resources (`covered`)."""
 
     name: str
     team: str
@@ -109,12 +111,12 @@ class SiteQueue:
     queueing_strategy: str = "BestEffortFIFO"
     concurrent: Concurrent | None = None
     admission_mode: str = ""
-    covered: tuple[str, ...] = ()  # where those are not the site's
+    covered: tuple[str, ...] = ()  # if they differ from the site's
 
 
 @dataclass(frozen=True, slots=True)
 class Provisioning:
-    """An autoscaled pool: Kueue asks for nodes of it before it admits a run."""
+    """An autoscaled pool: Kueue requests nodes of it before it admits a run."""
 
     name: str
     provisioning_class: str
@@ -132,7 +134,8 @@ class RemoteCluster:
 
 @dataclass(frozen=True, slots=True)
 class Monitor:
-    """Where alert rules and dashboards go. `pending_s` is how long a run may wait in a queue unnoticed."""
+    """Where alert rules and dashboards go. `pending_s` is how long a run may be pending without an alert, in
+    seconds."""
 
     namespace: str
     rule_labels: Pairs
@@ -142,7 +145,7 @@ class Monitor:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A cluster: queues, flavors and cohorts of Kueue (empty without it), priorities, monitoring."""
+    """A cluster: queues, flavors and cohorts of Kueue (empty without Kueue), priorities and monitoring."""
 
     source: str
     platform: Platform
@@ -152,21 +155,21 @@ class Site:
     flavors: tuple[SiteFlavor, ...] = ()
     cohorts: tuple[SiteCohort, ...] = ()
     queues: tuple[SiteQueue, ...] = ()
-    sweeps: tuple[SiteQueue, ...] = ()  # queues of sweeps, which take from their team's quota
+    sweeps: tuple[SiteQueue, ...] = ()  # queues of sweeps, which use their team's quota
     fair_sharing: bool = True
     provisioning: tuple[Provisioning, ...] = ()
     manager: ManagerSettings = UNCONFIGURED
-    controllers: Pairs = ()  # further admission checks to make: name, controller
+    controllers: Pairs = ()  # further admission checks to create: name, controller
     workers: tuple[RemoteCluster, ...] = ()
     monitor: Monitor | None = None
     is_gitops_only: bool = False
-    has_cronjobs: bool = False  # that start runs of schedules
+    has_cronjobs: bool = False  # CronJobs that start the runs of schedules
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimToMake:
-    """A PersistentVolumeClaim that gangplan renders. Its class is always named: the API server would keep its
-    own default, and claims never change."""
+    """A PersistentVolumeClaim that gangplan renders. Its storage class is always set, because the API server
+    would fill in its own default and claims cannot be changed."""
 
     name: str
     size: Quantity
@@ -176,9 +179,10 @@ class ClaimToMake:
 
 @dataclass(frozen=True, slots=True)
 class VolumeToMake:
-    """A PersistentVolume for storage that exists, and its claim: of a CSI driver, or `nfs` (server and path).
+    """A PersistentVolume for existing storage, and its claim: from a CSI driver, or `nfs` (server and path).
 
-    `key` is its name in the cluster's file, `name` the object's, which is the team's alone on the cluster.
+    `key` is its name in the cluster's file, `name` that of the object, which is unique to the team on the
+    cluster.
     """
 
     key: str
@@ -206,8 +210,8 @@ class StoredSecret:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The external store that secrets are read from, every `refresh_s` seconds. `version` is the operator's;
-    None is a current one."""
+    """The external store that secrets are read from, every `refresh_s` seconds. `version` is that of the
+    operator; None means a current one."""
 
     name: str
     kind: str
@@ -235,7 +239,7 @@ class DebugGrant:
 
 @dataclass(frozen=True, slots=True)
 class PodSecurityLevel:
-    """The Pod Security level of a namespace; beyond restricted with the reason and the last day."""
+    """The Pod Security level of a namespace; levels above restricted have a reason and a last day."""
 
     level: str = "restricted"
     reason: str = ""
@@ -244,7 +248,8 @@ class PodSecurityLevel:
 
 @dataclass(frozen=True, slots=True)
 class ContainerBounds:
-    """The LimitRange of a namespace: CPU and memory only, because any other upper bound becomes a default."""
+    """The LimitRange of a namespace: only CPU and memory, because any other upper bound would become a
+    default."""
 
     default_cpu: Quantity
     default_memory: Quantity
@@ -254,16 +259,17 @@ class ContainerBounds:
 
 @dataclass(frozen=True, slots=True)
 class TenantQueue:
-    """A LocalQueue. Its weight counts among those of the team; None is not stated, which is 1."""
+    """A LocalQueue. Its weight is relative to the other queues of the team; None is not stated, which means
+    1."""
 
     name: str
     weight: Quantity | None = None
-    cluster_queue: str = ""  # where it is not the team's
+    cluster_queue: str = ""  # if it is not the team's
 
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """A team on one cluster. `hard` is its namespace's ResourceQuota: keys as Kubernetes writes them."""
+    """A team on one cluster. `hard` is the ResourceQuota of its namespace, with the keys of Kubernetes."""
 
     team: str
     namespace: str
@@ -271,7 +277,7 @@ class Tenant:
     platform: Platform
     service_account: str
     pull_secrets: tuple[str, ...]
-    queues: tuple[TenantQueue, ...]  # the team's own first
+    queues: tuple[TenantQueue, ...]  # the team's main queue first
     cluster_queue: str
     contact: str
     cost_centre: str
@@ -285,8 +291,8 @@ class Tenant:
     volumes: tuple[VolumeToMake, ...] = ()
     store: Store | None = None
     is_gitops_only: bool = False
-    waived: tuple[str, ...] = ()  # policies that a server must not hold against its objects
+    waived: tuple[str, ...] = ()  # policies that the API server must not apply to its objects
     regimes: tuple[str, ...] = ()
     pod_security: PodSecurityLevel = PodSecurityLevel()
     identity: CloudIdentity | None = None
-    schedules: tuple[Egress, ...] = ()  # how pods that create runs of schedules reach the API server
+    schedules: tuple[Egress, ...] = ()  # how pods that create the runs of schedules reach the API server

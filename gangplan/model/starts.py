@@ -1,7 +1,7 @@
-"""What the starts of a schedule have in common: the shortest time between two, and what changed clocks do.
+"""The shortest time between two starts of a schedule, and what clock changes do to its starts.
 
-Nothing here asks for today: starts are looked at over the years from 2026 on, so that the same files always
-give the same answer. Zones are those of the tz database, of the system or of the package tzdata.
+This module never reads the clock: starts are computed for the years from 2026 on, so the same files always
+give the same answer. Zones are those of the tz database, from the system or the package tzdata.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 from gangplan.model.cron import DAY, HOUR, MINUTE, Cron, parse_cron, starts
 from gangplan.records import dataclass
 
-# After 28 years, days and weekdays come together as before; the rules of clocks are alike in most years.
+# After 28 years, days and weekdays coincide again; clock changes are alike in most years.
 FIRST, YEARS, CLOCK_YEARS = 2026, 28, 6
-# What happens within two days of a changed clock.
+# How far from a clock change starts can be affected.
 _AROUND = 2 * DAY
 
 
 class NoZonesError(Exception):
-    """There is no tz database on this machine."""
+    """This machine has no tz database."""
 
 
 def zone_of(name: str) -> tzinfo:
-    """A time zone by name. Raises KeyError for an unknown one, NoZonesError where none is known but UTC."""
+    """Return a time zone by name. Raises KeyError if it is unknown, NoZonesError if only UTC is known."""
     if name in ("UTC", "Etc/UTC"):
         return UTC
     try:
@@ -39,7 +39,7 @@ def zone_of(name: str) -> tzinfo:
 
 @dataclass(frozen=True, slots=True)
 class ClockChange:
-    """A start that a changed clock leaves out, or that happens twice: the local time, as people write it."""
+    """A start that a clock change skips or repeats; `local` is the local time, as people write it."""
 
     local: str
     is_twice: bool
@@ -47,9 +47,10 @@ class ClockChange:
 
 @lru_cache(maxsize=256)
 def shortest_gap(expression: str, zone: str) -> tuple[int, int] | None:
-    """The shortest time between two starts, and the first start before it; None where there are no two.
+    """Return the shortest time between two starts, and the first start before it; None if there are no two
+    starts.
 
-    A start that a clock which was set back repeats does not count.
+    A start that is repeated because the clock is set back does not count.
     """
     cron, where = parse_cron(expression), zone_of(zone)
     plain = _plain_gap(cron)
@@ -64,7 +65,7 @@ def shortest_gap(expression: str, zone: str) -> tuple[int, int] | None:
 
 
 def _once(found: Iterable[int], where: tzinfo) -> Iterator[int]:
-    """Starts without those that a clock which was set back repeats: `clock_changes` has these."""
+    """Yield starts, except those repeated because the clock is set back: `clock_changes` returns these."""
     seen: set[str] = set()
     for at in found:
         shown = f"{datetime.fromtimestamp(at, where):%Y%m%d%H%M}"
@@ -74,7 +75,8 @@ def _once(found: Iterable[int], where: tzinfo) -> Iterator[int]:
 
 
 def clock_changes(expression: str, zone: str) -> tuple[ClockChange, ...]:
-    """The first start that is left out, and the first that happens twice; none where all hours are listed."""
+    """Return the first start that is skipped and the first that is repeated; nothing if all hours are
+    listed."""
     cron, where = parse_cron(expression), zone_of(zone)
     if len(cron.hours) == 24:
         return ()
@@ -94,7 +96,7 @@ def _is_repeated(cron: Cron, moment: int, where: tzinfo, local: datetime) -> boo
 
 
 def _locals(cron: Cron, first: int, last: int) -> Iterator[datetime]:
-    """Times of an expression that the clock shows between two readings of it, the last one excluded."""
+    """Yield the times of an expression between two local times, excluding the second."""
     for at in range(first, last, MINUTE):
         local = datetime.fromtimestamp(at, UTC).replace(tzinfo=None)
         is_then = local.minute in cron.minutes and local.hour in cron.hours
@@ -103,7 +105,7 @@ def _locals(cron: Cron, first: int, last: int) -> Iterator[datetime]:
 
 
 def _plain_gap(cron: Cron) -> tuple[int, int] | None:
-    """The shortest time where no clock changes."""
+    """Return the shortest time if the clock never changes."""
     times = sorted(hour * HOUR + minute * MINUTE for hour in cron.hours for minute in cron.minutes)
     if not times:
         return None
@@ -122,7 +124,7 @@ def _plain_gap(cron: Cron) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=64)
 def _changes(zone: tzinfo) -> tuple[tuple[int, int, int], ...]:
-    """When the clock changes: the moment, and the seconds from UTC before and after it."""
+    """Return the clock changes: the time, and the offsets from UTC before and after it, in seconds."""
     first = int(datetime(FIRST, 1, 1, tzinfo=UTC).timestamp())
     probes = range(first, first + CLOCK_YEARS * 366 * DAY, 7 * DAY)
     found = []

@@ -1,4 +1,4 @@
-"""How runs are on a cluster: `kubectl get trainjobs -A -o json`, read back."""
+"""The status of runs on a cluster, read from the output of `kubectl get trainjobs -A -o json`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENDS = {made.kind: made.ends for made in BY_KIND.values()}
 
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """A TrainJob or an MPIJob of gangplan's. `end` is the condition that ended it, empty while it waits or
+    """A TrainJob or an MPIJob of gangplan. `end` is the condition that ended it, empty while it waits or
     trains."""
 
     namespace: str
@@ -29,7 +29,7 @@ class RunStatus:
 
 
 def read_statuses(path: Path) -> list[RunStatus]:
-    """The runs of gangplan's in the file, whatever else is in it. Raises UserError."""
+    """Read the runs of gangplan from a file and ignore other objects. Raises UserError."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:

@@ -1,6 +1,6 @@
-"""Which versions gangplan knows, and what each line decides. Adding a version is a line in a table here.
+"""The supported versions, and what each line decides. Adding a version adds a line to a table here.
 
-A line is major and minor, such as "2.3". Schemas of a new line go into `validate/apiserver/schemas/` besides.
+A line is major and minor, such as "2.3". A new line also needs schemas in `validate/apiserver/schemas/`.
 """
 
 from __future__ import annotations
@@ -18,81 +18,80 @@ _L = TypeVar("_L")
 
 @dataclass(frozen=True, slots=True)
 class JobSetLine:
-    """A line of JobSet. `has_claim_policies` tells that its API fills in what becomes of volume claims."""
+    """A line of JobSet. `has_claim_policies`: its API fills in what happens to volume claims."""
 
     has_claim_policies: bool
 
 
 @dataclass(frozen=True, slots=True)
 class TrainerLine:
-    """A line of Kubeflow Trainer, by what it does."""
+    """A line of Kubeflow Trainer, by its behaviour."""
 
-    jobset: Version  # that it is made for
-    override_field: str  # of a TrainJob, into which a queue writes
+    jobset: Version  # that it is built for
+    override_field: str  # of a TrainJob, for changes by a queue
     has_run_deadline: bool  # TrainJobs have activeDeadlineSeconds
     is_run_immutable: bool
     reruns_after_ttl: str  # which runs it creates again once a TTL has deleted their JobSet
     fills_torch_processes: bool  # mlPolicy.torch.numProcPerNode is auto by default; later, only flux has one
-    respects_managers: bool  # a TrainJob that another controller manages is left alone
-    keys_need_group: bool  # SSH keys can be read by the pod's group alone
-    refuses_mpi_variables: bool  # that it sets itself; else they are overwritten
-    merges_resources: bool  # those of a run are laid over its runtime's, and do not take their place
+    respects_managers: bool  # it ignores a TrainJob that another controller manages
+    keys_need_group: bool  # only the pod's group can read SSH keys
+    refuses_mpi_variables: bool  # variables that it sets itself; else it overwrites them
+    merges_resources: bool  # resources of a run are merged into its runtime's instead of replacing them
 
 
 @dataclass(frozen=True, slots=True)
 class KueueLine:
-    """A line of Kueue, by what it does. The values here are those of 0.15."""
+    """A line of Kueue, by its behaviour. The values here are those of 0.15."""
 
     api_version: str = "kueue.x-k8s.io/v1beta2"  # served from 0.15 on (CHANGELOG-0.15)
-    most_pod_sets: int = 8  # kinds of pods of one run
+    most_pod_sets: int = 8  # kinds of pods in one run
     # Runs and the manager's configuration.
-    override_field: str = "podTemplateOverrides"  # of a TrainJob, into which it writes to start it
-    patches_on_create: bool = False  # an empty one is there before
-    refuses_elastic: bool = False  # of TrainJobs
-    waits_for_pods: bool = False  # waitForPodsReady is on where the configuration does not name it
+    override_field: str = "podTemplateOverrides"  # of a TrainJob, which it sets to start the run
+    patches_on_create: bool = False  # an empty one exists from the start
+    refuses_elastic: bool = False  # elastic TrainJobs
+    waits_for_pods: bool = False  # waitForPodsReady is on if the configuration does not set it
     has_recovery_timeout: bool = False  # and its recoveryTimeout has a default
     has_concurrent_admission: bool = False
-    has_pending_metric: bool = False  # of the resources that pending runs ask for
-    says_workload_small: bool = False  # messages begin in small letters
+    has_pending_metric: bool = False  # of the resources that pending runs request
+    says_workload_small: bool = False  # messages begin with lower-case letters
     # Flavors.
     is_flavor_frozen: bool = True  # one with a topology cannot change at all; later, its taints can
     swaps_preferences: bool = True  # each preference of flavorFungibility means the other
-    skips_unasked: bool = False  # a resource of which nothing is asked needs no quota
-    matches_group_labels: bool = True  # affinity is held against the labels of all flavors of a group
-    orders_by_hash: bool = False  # the resources of a run are looked at in this order; before, at random
+    skips_unasked: bool = False  # a resource with no request needs no quota
+    matches_group_labels: bool = True  # affinity is checked against the labels of all flavors of a group
+    orders_by_hash: bool = False  # a run's resources are considered in this order; before, at random
     ranks_hopeless_last: bool = False  # a flavor without candidates for preemption comes after others
-    keeps_progress: bool = False  # an interrupted search goes on (FlavorFungibilityPreserveScanProgress)
+    keeps_progress: bool = False  # an interrupted search continues (FlavorFungibilityPreserveScanProgress)
     counts_exactly: bool = False  # amounts are not rounded up before they are transformed
     # Fair sharing.
-    puts_own_first: bool = False  # who stays within the own quota goes first, and may take all of it back
+    puts_own_first: bool = False  # runs within their own quota go first, and may reclaim all of it
     # Topologies.
     mixes_flavors: bool = False  # a pod set may have flavors with a topology and without
-    shares_nodes: bool = False  # what one flavor takes of a node, no other has
-    places_as_written: bool = False  # room is looked for by requests as written, not as quota counts them
-    has_layers: bool = False  # slices in slices
-    groups_without_quota: bool = False  # of a group of pod sets, those that ask for no quota share the flavor
+    shares_nodes: bool = False  # flavors see what other flavors use on a node
+    places_as_written: bool = False  # topology uses requests as written, not as quota counts them
+    has_layers: bool = False  # slices within slices
+    groups_without_quota: bool = False  # in a group of pod sets, those that request no quota share the flavor
 
 
 @dataclass(frozen=True, slots=True)
 class SupportedTool:
-    """A component whose version decides nothing that is rendered: the lines that gangplan was made for."""
+    """A component whose version does not affect rendering: the lines that gangplan supports."""
 
     name: str
     first: str
     last: str
 
 
-# Those whose API schemas are in validate/apiserver/schemas/.
+# The versions whose API schemas are in validate/apiserver/schemas/.
 KUBERNETES = tuple(f"1.{minor}" for minor in range(30, 38))
 
 # startupPolicy and volumeClaimPolicies: jobset_types.go of v0.10.1 to v0.12.0.
 JOBSET = {"0.10": JobSetLine(False), "0.11": JobSetLine(True), "0.12": JobSetLine(True)}
 
 # JobSet: go.mod of the tags v2.1.0, v2.2.1, v2.3.0. Fields: the TrainJob CRD of the same tags
-# (podTemplateOverrides until 2.1, runtimePatches from 2.2; activeDeadlineSeconds and the CEL rules
-# `self == oldSelf` from 2.2). SSH keys (mode 0644, from 2.3 on 0640) and variables:
-# pkg/runtime/framework/plugins/mpi. TTL: trainer#2981 was cured in 2.2 for runs that ended well, trainer#3737
-# in no release up to 2.3.
+# (podTemplateOverrides until 2.1, runtimePatches from 2.2; activeDeadlineSeconds and the CEL rules `self ==
+# oldSelf` from 2.2). SSH keys (mode 0644, from 2.3 on 0640) and variables: pkg/runtime/framework/plugins/mpi.
+# TTL: trainer#2981 was fixed in 2.2 for runs that succeeded, trainer#3737 in no release up to 2.3.
 _TRAINER_21 = TrainerLine(
     jobset=Version(0, 10, 1),
     override_field="podTemplateOverrides",
@@ -125,10 +124,10 @@ _TRAINER_23 = replace(
 TRAINER = {"2.1": _TRAINER_21, "2.2": _TRAINER_22, "2.3": _TRAINER_23}
 
 # Field: pkg/controller/jobs/trainjob of each line. Pod sets: maxItems of Workload spec.podSets.
-# waitForPodsReady: apis/config/v1beta2/defaults.go (CHANGELOG-0.19).
-# Flavors: the XValidation rules of resourceflavor_types.go (0.15.2: the whole spec; 0.18.2: three fields).
-# Metric: pkg/metrics/metrics.go (v0.15.2 and v0.16.1 do not have it, v0.18.2 does; 0.17 was not seen).
-# The rest: pkg/scheduler, pkg/cache/scheduler and pkg/workload of v0.15.2, v0.16.1, v0.18.2 and v0.19.2.
+# waitForPodsReady: apis/config/v1beta2/defaults.go (CHANGELOG-0.19). Flavors: the XValidation rules of
+# resourceflavor_types.go (0.15.2: the whole spec; 0.18.2: three fields). Metric: pkg/metrics/metrics.go
+# (v0.15.2 and v0.16.1 do not have it, v0.18.2 does; 0.17 was not checked). The rest: pkg/scheduler,
+# pkg/cache/scheduler and pkg/workload of v0.15.2, v0.16.1, v0.18.2 and v0.19.2.
 _KUEUE_15 = KueueLine()
 _KUEUE_16 = replace(_KUEUE_15, swaps_preferences=False, skips_unasked=True)
 _KUEUE_17 = replace(
@@ -165,8 +164,8 @@ _KUEUE_19 = replace(
 KUEUE = {"0.15": _KUEUE_15, "0.16": _KUEUE_16, "0.17": _KUEUE_17, "0.18": _KUEUE_18, "0.19": _KUEUE_19}
 LATEST_KUEUE = _KUEUE_19
 
-# The Kubernetes inside each OpenShift line (release notes of 4.14 to 4.21). The founding requirements
-# name 4.14 and later; those whose Kubernetes is not in the table above are named in messages only.
+# The Kubernetes inside each OpenShift line (release notes of 4.14 to 4.21). The founding requirements name
+# 4.14 and later; lines whose Kubernetes is not in the table above appear in messages only.
 KUBERNETES_OF_OPENSHIFT = {
     "4.14": "1.27",
     "4.15": "1.28",
@@ -181,30 +180,31 @@ OPENSHIFT = {line: inside for line, inside in KUBERNETES_OF_OPENSHIFT.items() if
 LEAST_OPENSHIFT = next(iter(OPENSHIFT))
 NO_OPENSHIFT_SDN = "4.17"  # the release that removed the network plugin openshift-sdn
 
-# By the name in a cluster file. MPI operator: v2beta1 of 0.8. Argo CD: server-side diff is stable from
-# 3.1 on, 3.5.1 is what the lab runs. Flux: health checks by expression came with 2.5.
+# By the name in a cluster file. MPI operator: v2beta1 of 0.8. Argo CD: server-side diff is stable from 3.1
+# on, the lab runs 3.5.1. Flux: health checks by expression came with 2.5.
 TOOLS = {
     "mpiOperator": SupportedTool("MPI operator", "0.8", "0.8"),
     "argocd": SupportedTool("Argo CD", "3.1", "3.5"),
     "flux": SupportedTool("Flux", "2.5", "2.9"),
 }
 
-# The resource that NVIDIA's operator offers; devices under another name have an owner of their own.
+# The resource of NVIDIA's operator; devices with another name belong to another operator.
 NVIDIA_GPU = "nvidia.com/gpu"
 
 
 def trainer_line(line: str | None) -> TrainerLine:
-    """What a line of Trainer does; of one that is not known, what the newest before it does, or the first."""
+    """Return the behaviour of a line of Trainer; for an unknown line, that of the newest before it, or of the
+    first."""
     return _of(TRAINER, line)
 
 
 def kueue_line(line: str | None) -> KueueLine:
-    """What a line of Kueue does, as `trainer_line`."""
+    """Return the behaviour of a line of Kueue, like `trainer_line`."""
     return _of(KUEUE, line)
 
 
 def jobset_line(line: str | None) -> JobSetLine:
-    """What a line of JobSet does, as `trainer_line`."""
+    """Return the behaviour of a line of JobSet, like `trainer_line`."""
     return _of(JOBSET, line)
 
 
@@ -218,27 +218,27 @@ def _of(table: Mapping[str, _L], line: str | None) -> _L:
 
 @cache
 def minor_key(line: str) -> tuple[int, ...]:
-    """A line as numbers, for comparing: 0.10 comes after 0.9, and 0 before all of them."""
+    """Return a line as numbers, for comparison: 0.10 comes after 0.9, and 0 before all of them."""
     return tuple(int(part) for part in line.split("."))
 
 
 def work_together(trainer: str, kueue: str) -> bool:
-    """Whether Kueue writes the field that this Trainer reads; both lines are known ones."""
+    """Return whether Kueue sets the field that this Trainer reads; both lines must be known."""
     return TRAINER[trainer].override_field == KUEUE[kueue].override_field
 
 
 def kueue_for(trainer: str) -> tuple[str, ...]:
-    """The Kueue lines that work with a Trainer line; none for a line that is not known."""
+    """Return the Kueue lines that work with a Trainer line; none if that line is unknown."""
     return tuple(line for line in KUEUE if trainer in TRAINER and work_together(trainer, line))
 
 
 def trainer_for(kueue: str) -> tuple[str, ...]:
-    """The Trainer lines that work with a Kueue line; none for a line that is not known."""
+    """Return the Trainer lines that work with a Kueue line; none if that line is unknown."""
     return tuple(line for line in TRAINER if kueue in KUEUE and work_together(line, kueue))
 
 
 def nearest_line(line: str, lines: Iterable[str]) -> str:
-    """The line that is closest to a given one: the least to change."""
+    """Return the line that is closest to a given one, so that the change is small."""
     major, minor = minor_key(line)
 
     def distance(other: str) -> tuple[int, int]:

@@ -1,6 +1,8 @@
-"""What objects tell GitOps engines: a row of annotations for each engine, which nothing else names.
+"""The annotations for GitOps engines, in one table with a row for each engine. Other modules do not name
+them.
 
-Argo CD v3.5.1 (state.go, sync-options, sync-waves), Flux v2.9 (kustomize-controller; fluxcd/pkg ssa, Delete).
+Sources: Argo CD v3.5.1 (state.go, sync-options, sync-waves), Flux v2.9 (kustomize-controller; fluxcd/pkg ssa,
+Delete).
 """
 
 from __future__ import annotations
@@ -17,11 +19,12 @@ Pairs = tuple[tuple[str, str], ...]
 class Engine:
     """The annotations that one engine reads.
 
-    `run`: a file that leaves Git neither kills the run nor shows as drift, and nothing ever waits for it.
-    `archived`: the object stays in Git and is never applied. `kept`: data, which outlives its file. `home`: a
-    namespace, with which runs and data go. `confirmed`: what others stand on, and goes when somebody agrees.
-    `verbatim`: texts that no engine fills values into, as every object of a run has them, and dashboards.
-    `wave` is the annotation with the number of a wave, if the engine knows any.
+    `run`: a file that is removed from Git neither stops the run nor shows as drift, and nothing ever waits
+    for the run. `archived`: the object stays in Git and is never applied. `kept`: data, which outlives its
+    file. `home`: a namespace, whose deletion would delete runs and data. `confirmed`: what other objects
+    need, deleted only after somebody agrees. `verbatim`: texts in which no engine replaces values, as in
+    every object of a run, and in dashboards. `wave` is the annotation with the number of a wave, if the
+    engine has waves.
     """
 
     prefix: str
@@ -41,7 +44,7 @@ SERVER_SIDE, PRUNE, FORCE = f"{FLUX}ssa", f"{FLUX}prune", f"{FLUX}force"
 SKIPPED = "Skip"  # of a hook: never applied
 NEVER_PRUNED, ASKED_FIRST = "Prune=false", "Prune=confirm"
 REPLACED = ("Force=true", "Replace=true")
-# What guards a run that its record no longer needs.
+# What protects a run, and is no longer needed once the run is only a record.
 GUARDS = (NEVER_PRUNED, "Delete=confirm")
 
 ENGINES: Mapping[str, Engine] = {
@@ -54,66 +57,66 @@ ENGINES: Mapping[str, Engine] = {
         confirmed=((OPTIONS, f"{ASKED_FIRST},Delete=confirm"),),
         wave=WAVE,
     ),
-    # It asks nobody: what is not to go at once is removed by a person.
+    # Flux never asks for confirmation: a person deletes what must not be deleted at once.
     "flux": Engine(
         FLUX,
         run=((PRUNE, "disabled"),),
         archived=((SERVER_SIDE, "Ignore"),),
         kept=((PRUNE, "disabled"),),
         home=((PRUNE, "disabled"),),
-        # Else postBuild takes every ${NAME} for a variable of its own; v2.9 stops at one that it has not.
+        # Otherwise postBuild reads every ${NAME} as a variable of its own; v2.9 fails on an undefined one.
         verbatim=((f"{FLUX}substitute", "disabled"),),
     ),
 }
 
 
 def of_run() -> dict[str, str]:
-    """The annotations of an object of a run."""
+    """Return the annotations of an object of a run."""
     return dict(pair for engine in _engines() for pair in engine.run)
 
 
 def of_verbatim() -> dict[str, str]:
-    """The annotations of an object with texts that stay as they are."""
+    """Return the annotations of an object with texts that must stay as they are."""
     return dict(pair for engine in _engines() for pair in engine.verbatim)
 
 
 def of_archived() -> dict[str, str]:
-    """Those that an archived run has besides."""
+    """Return the additional annotations of an archived run."""
     return dict(pair for engine in _engines() for pair in engine.archived)
 
 
 def of_kept() -> dict[str, str]:
-    """The annotations of data."""
+    """Return the annotations of data."""
     return dict(pair for engine in _engines() for pair in engine.kept)
 
 
 def of_home() -> dict[str, str]:
-    """The annotations of a namespace, with which everything in it goes."""
+    """Return the annotations of a namespace, whose deletion would delete everything in it."""
     return dict(pair for engine in _engines() for pair in engine.home)
 
 
 def of_confirmed() -> dict[str, str]:
-    """The annotations of what others stand on."""
+    """Return the annotations of objects that others need."""
     return dict(pair for engine in _engines() for pair in engine.confirmed)
 
 
 def in_wave(number: int) -> dict[str, str]:
-    """The annotations of an object that comes after those of lower waves."""
+    """Return the annotations of an object that comes after those of lower waves."""
     return {engine.wave: str(number) for engine in _engines() if engine.wave}
 
 
 def options_of(annotations: Mapping[str, Any]) -> list[str]:
-    """The sync options of an object."""
+    """Return the sync options of an object."""
     return [one.strip() for one in str(annotations.get(OPTIONS, "")).split(",") if one.strip()]
 
 
 def is_read(key: str) -> bool:
-    """Whether an engine reads an annotation."""
+    """Return whether any engine reads an annotation."""
     return any(key.startswith(engine.prefix) for engine in _engines())
 
 
 def pointer(key: str) -> str:
-    """An annotation as JSON Pointer names it in patches."""
+    """Return the JSON Pointer of an annotation, for patches."""
     return f"/metadata/annotations/{key.replace('/', '~1')}"
 
 

@@ -1,10 +1,10 @@
-"""Units of amounts as people write them, and as Kubernetes does; what a text that is no amount may mean."""
+"""Units of amounts as people and as Kubernetes write them, and the error for texts that are not amounts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-# What people write for a unit, and what Kubernetes has for it. A gigabyte may be meant in two ways that
+# What people write as a unit, and Kubernetes' suffixes for it. A gigabyte can be meant in two ways that
 # differ by 7 % and more, a gibibyte only in one.
 _SPELLINGS = {
     "k kb": ("Ki", "k"),
@@ -30,8 +30,8 @@ Proposal = tuple[str, str]
 
 
 class AmountError(ValueError):
-    """A text is no amount. `help` says what to write; `proposed` are the amounts that were probably meant, in
-    words, and `meant` is the amount where it is one that needs no other words."""
+    """A text is not an amount. `help` says what to write; `proposed` are the amounts that were probably
+    meant, in words; `meant` is the only proposal, if it needs no other words."""
 
     def __init__(self, message: str, help: str = "", proposals: Sequence[Proposal] = ()) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""A snapshot of what is in use: `kubectl get clusterqueues -o json`, read back."""
+"""What is in use on a cluster, read from the output of `kubectl get clusterqueues -o json`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ HELP = "Write it with: kubectl get clusterqueues -o json > usage.json"
 
 
 def read_usage(path: Path) -> Usage:
-    """What each ClusterQueue of the file uses, by flavor and resource. Raises UserError.
+    """Read what each ClusterQueue of the file uses, by flavor and resource. Raises UserError.
 
-    Kueue keeps it in `status.flavorsUsage` (v1beta1 and v1beta2 alike, v0.15 to v0.19).
+    Kueue records it in `status.flavorsUsage` (v1beta1 and v1beta2 alike, v0.15 to v0.19).
     """
     try:
         text = path.read_text(encoding="utf-8")

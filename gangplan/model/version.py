@@ -7,7 +7,7 @@ from gangplan.records import dataclass
 
 @dataclass(frozen=True, slots=True, order=True)
 class Version:
-    """Major, minor and patch; the patch is 0 when it was not given."""
+    """Major, minor and patch; the patch is 0 if it was not given."""
 
     major: int
     minor: int
@@ -15,23 +15,23 @@ class Version:
 
     @property
     def line(self) -> str:
-        """The minor line that API facts are keyed by, such as "2.3"."""
+        """The minor line by which API facts are looked up, such as "2.3"."""
         return f"{self.major}.{self.minor}"
 
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}.{self.patch}"
 
     def at_least(self, major: int, minor: int) -> bool:
-        """Whether this version belongs to the given minor line or a later one."""
+        """Return whether this version belongs to the given minor line or a later one."""
         return (self.major, self.minor) >= (major, minor)
 
 
-# Of a component that a cluster does not have.
+# The version of a component that a cluster does not have.
 NOT_INSTALLED = Version(0, 0, 0)
 
 
 def parse_version(text: str) -> Version:
-    """The version that `text` names: two or three numbers, a leading v allowed. Raises ValueError."""
+    """Parse a version of two or three numbers, with an optional leading v. Raises ValueError."""
     numbers = [int(part) for part in text.removeprefix("v").split(".")]
     if len(numbers) not in (2, 3):
         raise ValueError(f"'{text}' is not a version")

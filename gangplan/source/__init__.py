@@ -1,7 +1,8 @@
-"""Bytes of a YAML file in; a document whose every value knows its line and column, or findings, out.
+"""Reading YAML: bytes of a file to a document whose every value has a line and column, or to findings.
 
-Scalars are read as Kubernetes reads them. `load` is for what people write (strict, with positions),
-`load_objects` for what programs write (fast, without), `load_blocks` for what templates write (faster).
+Scalars are read as Kubernetes reads them. `load` is for files that people write (strict, with positions),
+`load_objects` for files that programs write (fast, without positions), `load_blocks` for the output of
+templates (faster).
 """
 
 from gangplan.source.blocks import load_blocks

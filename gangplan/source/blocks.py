@@ -1,8 +1,8 @@
-"""Block YAML as templates write it in, dictionaries out: four times faster than a whole YAML parser.
+"""A reader of block YAML as templates write it, four times faster than a full YAML parser.
 
-Templates print one line for each key, entry or scalar, so that hardly any of YAML is needed. Whatever is not
-read here with certainty (comments, block scalars, flow collections, anchors, odd characters) is handed to
-`load_objects`, which is right about everything; a law in the tests holds the two together.
+Templates print one line for each key, entry or scalar, so that they need little of YAML. Text that cannot be
+read here with certainty (comments, block scalars, flow collections, anchors, odd characters) is passed to
+`load_objects`, which reads all of YAML; a property test checks that both agree.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from gangplan.source.scalars import plain
 
 
 class _BeyondError(Exception):
-    """The text is more than this reader knows."""
+    """The text uses more of YAML than this reader supports."""
 
 
 def load_blocks(text: str) -> list[dict[str, Any]]:
-    """The same objects as `load_objects`, faster for plain block YAML. Raises `ManifestError`."""
+    """Return the same objects as `load_objects`, faster for simple block YAML. Raises `ManifestError`."""
     try:
         return [_Reader(lines).document() for part in _SEPARATOR.split(text) if (lines := _lines(part))]
     except (_BeyondError, RecursionError):
@@ -28,7 +28,7 @@ def load_blocks(text: str) -> list[dict[str, Any]]:
 
 
 _SEPARATOR = re.compile(r"^---\n", re.MULTILINE)
-# What can be nothing but a plain scalar on one line; its value is still to be found.
+# Text that can only be a plain scalar on one line; its value is determined later.
 _WORD = re.compile(r"(?:[A-Za-z0-9/_.+~]|-[^ ])(?:[^:#]|:(?! |\Z)|(?<! )#)*(?<! )")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LONGEST = 1000
@@ -37,7 +37,7 @@ _Line = tuple[int, str]
 
 
 def _lines(text: str) -> list[_Line]:
-    """Indentation and content of each line that has any."""
+    """Return the indentation and content of each line that is not blank."""
     lines = []
     for line in text.split("\n"):
         content = line.lstrip(" ")
@@ -47,7 +47,7 @@ def _lines(text: str) -> list[_Line]:
 
 
 class _Reader:
-    """Reads one document."""
+    """A reader of one document."""
 
     __slots__ = ("_at", "_lines")
 
@@ -57,14 +57,14 @@ class _Reader:
         self._at = 0
 
     def document(self) -> dict[str, Any]:
-        """The mapping that is the whole document."""
+        """Return the mapping that is the whole document."""
         body = self._mapping(0)
         if self._lines[self._at][0] != -1:
             raise _BeyondError
         return body
 
     def _mapping(self, indent: int) -> dict[str, Any]:
-        """Pairs at one indentation, from the current line on."""
+        """Read the pairs at one indentation, starting at the current line."""
         body: dict[str, Any] = {}
         at, content = self._lines[self._at]
         while at == indent:
@@ -88,7 +88,7 @@ class _Reader:
         return body
 
     def _value(self, indent: int) -> Any:
-        """What stands below a key at `indent`: a mapping, a list, or nothing."""
+        """Read the value below a key at `indent`: a mapping, a list, or nothing."""
         at, content = self._lines[self._at]
         if content[:2] == "- ":
             if at >= indent:
@@ -98,13 +98,13 @@ class _Reader:
         return None
 
     def _list(self, indent: int) -> list[Any]:
-        """Entries at one indentation, from the current line on."""
+        """Read the entries at one indentation, starting at the current line."""
         entries: list[Any] = []
         at, content = self._lines[self._at]
         while at == indent and content[:2] == "- ":
             entry = content[2:]
             if entry[:1] != '"' and (": " in entry or entry[-1:] == ":"):
-                # The entry's first pair stands on the line of its dash.
+                # The entry's first pair is on the line of its dash.
                 self._lines[self._at] = (indent + 2, entry)
                 entries.append(self._mapping(indent + 2))
             else:
@@ -116,14 +116,14 @@ class _Reader:
         return entries
 
 
-# Scalars and keys seen before: the same few hundred make up nearly all manifests.
+# Caches of scalars and keys: the same few hundred make up nearly all manifests.
 _SCALARS: dict[str, Any] = {}
 _KEYS: dict[str, str] = {}
 _CACHED = 20_000
 
 
 def _scalar(written: str) -> Any:
-    """The value of a scalar or of an empty collection."""
+    """Return the value of a scalar or of an empty collection."""
     try:
         return _SCALARS[written]
     except KeyError:
@@ -143,7 +143,7 @@ def _read(written: str) -> Any:
         raise _BeyondError
     try:
         if _QUOTED.fullmatch(written):
-            return json.loads(written)  # JSON's escapes are YAML's; of those it lacks, it complains
+            return json.loads(written)  # JSON's escapes are YAML's; it raises for those that it lacks
         if _WORD.fullmatch(written):
             return plain(written)
     except ValueError:

@@ -1,4 +1,5 @@
-"""A node tree in, plain Python values out; duplicate keys, odd keys, tags and bad numbers become findings."""
+"""Building plain Python values from a node tree; duplicate keys, odd keys, tags and bad numbers become
+findings."""
 
 from __future__ import annotations
 
@@ -30,15 +31,15 @@ _MERGE = "<<"
 
 
 class _StopError(Exception):
-    """The limits are reached."""
+    """A limit was exceeded."""
 
 
 class ValueBuilder:
-    """Builds the value of one document; `findings` says what was wrong with it."""
+    """A builder of the value of one document; `findings` are its errors."""
 
     def __init__(self, file: str, text: str, max_depth: int, max_entries: int) -> None:
         self.findings: list[Finding] = []
-        # libyaml drops a tag that is only "!", which Kubernetes reads as !!str: look for it in the text.
+        # libyaml drops a tag that is only "!", which Kubernetes reads as !!str, so look for it in the text.
         self._bare_tags = text if "!" in text else ""
         self._file = file
         self._text = text
@@ -47,7 +48,7 @@ class ValueBuilder:
         self._left = max_entries
 
     def document(self, root: Node | None) -> Any:
-        """The value of the root; meaningless when there are findings."""
+        """Return the value of the root; it is meaningless if there are findings."""
         if root is None:
             return None
         try:
@@ -76,7 +77,7 @@ class ValueBuilder:
             text = name.value
             if self._bare_tags:
                 self._bare_tag(name)
-            # The common key: a plain word that is nothing but a word.
+            # The common case: the key is plain text.
             if type(name) is not ScalarNode or not self._is_text(name):
                 self._key(name)
             elif text in mapping:
@@ -158,7 +159,7 @@ class ValueBuilder:
             self._report(YAML_TAG, node, "the tag ! is not supported", "remove the '!', or quote the value")
 
     def _excess(self, root: Node) -> None:
-        """Says which limit was reached: by what is written, or only by its aliases."""
+        """Report which limit was exceeded, and whether by the text itself or only by its aliases."""
         entries, depth, deepest = _as_written(root)
         if depth > self._max_depth:
             self.findings.append(too_deep(self._location(deepest), self._max_depth))
@@ -171,7 +172,7 @@ class ValueBuilder:
 
     def _report(self, rule: Rule, node: Node, message: str, help: str, fix: Fix | None = None) -> None:
         finding = replace(Finding(rule, self._location(node), message, help), fix=fix)
-        if finding not in self.findings:  # an alias can show the same mistake again
+        if finding not in self.findings:  # an alias can repeat the same mistake
             self.findings.append(finding)
 
     def _location(self, node: Node) -> Location:
@@ -179,13 +180,14 @@ class ValueBuilder:
 
 
 def too_deep(where: Location, max_depth: int) -> Finding:
-    """The finding for a document that nests too deep."""
+    """Return the finding for a document that is nested too deeply."""
     message = f"values are nested more than {max_depth} deep"
     return Finding(YAML_TOO_DEEP, where, message, "check for brackets or indentation repeated by mistake")
 
 
 def _as_written(root: Node) -> tuple[int, int, Node]:
-    """Before aliases are expanded: the number of entries, the depth, and the deepest mapping or list."""
+    """Return the number of entries, the depth, and the deepest mapping or list, before aliases are
+    expanded."""
     entries, depth, deepest = 0, 0, root
     seen: set[int] = set()
     todo = [(root, 1)]
@@ -197,7 +199,7 @@ def _as_written(root: Node) -> tuple[int, int, Node]:
         entries += len(node.value)
         if level > depth:
             depth, deepest = level, node
-        # The last in is the first out: an anchor must be met before its aliases.
+        # The stack is last in, first out: an anchor must be visited before its aliases.
         for entry in reversed(node.value):
             inner = reversed(entry) if type(node) is MappingNode else (entry,)
             todo.extend((child, level + 1) for child in inner)
@@ -205,7 +207,7 @@ def _as_written(root: Node) -> tuple[int, int, Node]:
 
 
 def _kind(text: str) -> str:
-    """In words, what an unquoted scalar that is no text is read as."""
+    """Return, in words, what an unquoted scalar is read as if it is not text."""
     if text in WORDS:
         value = WORDS[text]
         return "nothing" if value is None else f"the boolean {str(value).lower()}"

@@ -1,4 +1,4 @@
-"""A complaint of the YAML parser with the lines around it, and the answer to it."""
+"""An error of the YAML parser with the lines around it, and its explanation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INDENT = re.compile(r"[ \t]*(?:-[ \t]+)*")
 
 
 class TextPlace(NamedTuple):
-    """A place; both start at 0."""
+    """A place; line and column start at 0."""
 
     line: int
     column: int
@@ -28,7 +28,8 @@ class Explanation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """A complaint, and the lines around it. `begin` is where the thing began that went wrong at `at`."""
+    """A parser's error, and the lines of the text. `begin` is where the construct began that failed at
+    `at`."""
 
     problem: str
     lines: list[str]
@@ -39,16 +40,16 @@ class Complaint:
         return self.lines[spot.line] if spot.line < len(self.lines) else ""
 
     def rest(self, spot: TextPlace) -> str:
-        """The text from the spot to the end of its line, without a comment."""
+        """Return the text from the spot to the end of its line, without a comment."""
         return re.split(r"\s#", self.line(spot)[spot.column :], maxsplit=1)[0].strip()
 
     def depth(self, number: int) -> int:
-        """The column in which the text of a line begins, behind the dash of a list entry."""
+        """Return the column where the text of a line begins, after the dash of a list entry."""
         indent = INDENT.match(self.lines[number]) if number < len(self.lines) else None
         return len(indent[0]) if indent else 0
 
     def above(self) -> int | None:
-        """The nearest line above the complaint that says something."""
+        """Return the nearest line above the error that is neither blank nor a comment."""
         for number in range(self.at.line - 1, -1, -1):
             if self.lines[number].strip() and not self.lines[number].lstrip().startswith("#"):
                 return number

@@ -1,6 +1,6 @@
-"""One YAML document in, plain Python values with positions out; every way to be wrong is a finding.
+"""Loading one YAML document into plain Python values with positions; every error is a finding.
 
-A document that loads holds only dictionaries with text keys, lists, and scalars as Kubernetes reads them.
+A loaded document contains only dictionaries with text keys, lists, and scalars as Kubernetes reads them.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from gangplan.source.syntax import reword
 
 Path = tuple[str | int, ...]
 
-# Refused by YAML itself, or read as a line break by YAML 1.1 (U+0085, U+2028, U+2029) and as text by 1.2. The
-# second takes 3 ms to compile, and most files are ASCII.
+# Characters that YAML itself refuses, or that YAML 1.1 reads as a line break (U+0085, U+2028, U+2029) and
+# YAML 1.2 as text. The second pattern takes 3 ms to compile, and most files are ASCII.
 _FORBIDDEN_ASCII = r"[^\t\n\r\x20-\x7e]"
 _FORBIDDEN = "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 _BOM = "\ufeff"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
-# Of a file of a workspace.
+# The limit for a file of a workspace.
 MOST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
-    """What a file may cost. A spec of 20 lines has about 1 kB, 4 levels and 40 entries.
+    """The limits for a file. A spec of 20 lines has about 1 kB, 4 levels and 40 entries.
 
-    `max_entries` counts those of all mappings and lists, after aliases are expanded; `max_depth` counts the
+    `max_entries` counts those of all mappings and lists after aliases are expanded. `max_depth` counts the
     mappings and lists around a value, and must stay below 200.
     """
 
@@ -55,10 +55,10 @@ class FileLimits:
 
 
 class Document:
-    """The value of a file, and where each part of it stands.
+    """The value of a file, and the position of each part of it.
 
-    `value` holds no aliases: an anchor that is used twice yields two equal, separate values.
-    Positions are found by parsing again at the first question, so that a valid file costs no memory for them.
+    `value` contains no aliases: an anchor that is used twice yields two equal, separate values. Positions are
+    found by parsing again at the first request, so that they cost no memory for valid files.
     """
 
     __slots__ = ("_root", "_text", "file", "value")
@@ -75,33 +75,35 @@ class Document:
         return self._text
 
     def where(self, path: Path, key: bool = False) -> Location:
-        """The place of the value at `path`, or of its key; of its nearest ancestor if it is absent."""
+        """Return the place of the value at `path`, or of its key; if it is absent, that of its nearest
+        ancestor."""
         name, node, _ = self._find(path)
         return location(self.file, name if key and name is not None else node)
 
     def home(self, path: Path) -> tuple[str, Path]:
-        """The file that says the value at `path`, and the path there."""
+        """Return the file that contains the value at `path`, and the path in that file."""
         return self.file, path
 
     def text(self, path: Path) -> str | None:
-        """The scalar at `path` as written, without its quotes; None for anything else."""
+        """Return the scalar at `path` as written, without its quotes; None for anything else."""
         _, node, found = self._find(path)
         return node.value if found and isinstance(node, ScalarNode) else None
 
     def is_quoted(self, path: Path) -> bool:
-        """Whether the value at `path` is a quoted or block scalar, that is, text and nothing else."""
+        """Return whether the value at `path` is a quoted or block scalar, which can only be text."""
         _, node, found = self._find(path)
         return found and isinstance(node, ScalarNode) and bool(node.style)
 
     def inside(self, path: Path, offset: int) -> Location:
-        """The place of the character at `offset` (code points) of the text at `path`; else of the value."""
+        """Return the place of the character at `offset` (code points) of the text at `path`; else that of the
+        value."""
         _, node, found = self._find(path)
         if not found or not isinstance(node, ScalarNode):
             return self.where(path)
         return Location(self.file, *place_inside(self._text, node, offset))
 
     def fix(self, path: Path, replacement: str, why: str, key: bool = False) -> Fix | None:
-        """The fix that replaces the scalar at `path`, or its key, with a text (`scalar_fix`)."""
+        """Return the fix that replaces the scalar at `path`, or its key, with a text (`scalar_fix`)."""
         name, node, found = self._find(path)
         part = name if key else node
         return (
@@ -109,12 +111,13 @@ class Document:
         )
 
     def like(self, path: Path, text: str) -> str | None:
-        """How to write another value at `path` in the manner of the one there; see `as_before`."""
+        """Return another value for `path` in the same style as the current one; see `as_before`."""
         _, node, found = self._find(path)
         return as_before(node, text) if found else None
 
     def _find(self, path: Path) -> tuple[Node | None, Node, bool]:
-        """The key (None for the root and list entries) and the node at `path`; whether all of it exists."""
+        """Return the key (None for the root and list entries) and the node at `path`, and whether all of it
+        exists."""
         if self._root is None:
             self._root = parse_one(self._text)
         name: Node | None = None
@@ -138,7 +141,8 @@ class Document:
 
 
 def load(data: bytes, file: str, limits: FileLimits | None = None) -> tuple[Document | None, list[Finding]]:
-    """The document in `data`, or the findings that say why there is none: one of the two. Never raises."""
+    """Load the document in `data`; return either the document or the findings that explain why it cannot be
+    read. Never raises."""
     limits = limits or FileLimits()
     if len(data) > limits.max_bytes:
         return None, [_too_large(file, limits, len(data))]
@@ -194,7 +198,7 @@ def _decode(data: bytes, file: str) -> str | Finding:
 
 
 def _location(text: str, index: int, file: str) -> Location:
-    """The line and column of a character."""
+    """Return the line and column of a character."""
     start = text.rfind("\n", 0, index) + 1
     return Location(file, text.count("\n", 0, index) + 1, index - start + 1)
 
@@ -217,7 +221,7 @@ def _too_large(file: str, limits: FileLimits, size: int) -> Finding:
     )
 
 
-# Files that a workspace, a cluster or a team cannot do without, and the kind of each.
+# Files that a workspace, a cluster or a team needs, and the kind of each.
 _NEEDED = {"catalog.yaml": "ImageCatalog", "cluster.yaml": "Cluster", "team.yaml": "Team"}
 
 

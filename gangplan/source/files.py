@@ -1,4 +1,4 @@
-"""The path of a file in, its document or findings out. Never blocks and never follows a path to a device."""
+"""Loading a file by its path. It never blocks and never opens a device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gangplan.findings import Finding, Location
 from gangplan.rules.core import FILE_UNREADABLE
 from gangplan.source.document import Document, FileLimits, load
 
-# Opening a FIFO or a terminal must return at once; neither flag exists on every system.
+# Opening a FIFO or a terminal must return at once; these flags do not exist on every system.
 _OPEN_FLAGS = os.O_RDONLY
 for _flag in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY"):
     _OPEN_FLAGS |= getattr(os, _flag, 0)
@@ -30,7 +30,7 @@ _REASONS = {
 def load_file(
     path: pathlib.Path, file: str, limits: FileLimits | None = None
 ) -> tuple[Document | None, list[Finding]]:
-    """As `load`, for the file at `path`; `file` is its name in reports."""
+    """Load the file at `path`, like `load`; `file` is its name in reports."""
     limits = limits or FileLimits()
     try:
         data = _read(path, limits.max_bytes + 1)
@@ -46,7 +46,7 @@ def load_file(
                 "Replace the link with the file.",
             )
         return None, [Finding(FILE_UNREADABLE, Location(file), message, help)]
-    except ValueError:  # a NUL in the path
+    except ValueError:  # the path contains a NUL
         return None, [
             Finding(FILE_UNREADABLE, Location(file), "the path contains a NUL character", "Rename the file.")
         ]
@@ -57,8 +57,12 @@ def load_file(
 
 
 def _read(path: pathlib.Path, size: int) -> bytes | None:
-    """At most `size` bytes; None if it is neither file nor directory. Raises `OSError` and `ValueError`."""
-    # Opening a device can already do something, so look first; look again, because it may have been replaced.
+    """Return at most `size` bytes; None if it is neither a file nor a directory.
+
+    Raises `OSError` (also for a directory) and `ValueError`.
+    """
+    # Opening a device can already have effects, so check first; check again, because it may have been
+    # replaced.
     if not _is_regular(os.stat(path)):
         return None
     handle = os.open(path, _OPEN_FLAGS)

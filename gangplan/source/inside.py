@@ -1,7 +1,7 @@
-"""A character of a scalar in; the line and column in the file where it is written, out.
+"""The line and column in the file of a character inside a scalar.
 
-A value and its text differ by quotes, escapes, indentation and folded line breaks. The text is walked along
-the value: what stands in both is paired, what YAML takes away is skipped.
+A value differs from its text by quotes, escapes, indentation and folded line breaks. Both are walked
+together: characters that are in both are paired, and text that YAML removes is skipped.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ _ESCAPE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|\n[ 
 
 
 def place_inside(text: str, node: ScalarNode, offset: int) -> tuple[int, int]:
-    """Line and column, both from 1, of the character at `offset` (code points) of a scalar's value.
+    """Return line and column, both from 1, of the character at `offset` (code points) of a scalar's value.
 
-    An offset at the end of the value, or beyond, is the place after its last character.
+    For an offset at the end of the value, or beyond, it is the place after the last character.
     """
     at = _index(text, node.start_mark.line, node.start_mark.column)
     style = node.style
@@ -37,7 +37,7 @@ def _index(text: str, line: int, column: int) -> int:
 
 
 def _walk(text: str, at: int, value: str, offset: int, style: str | None) -> int:
-    """The index in the text of the value's character at `offset`."""
+    """Return the index in the text of the value's character at `offset`."""
     past = at  # just after the last character that was paired
     for number in range(offset + 1):
         wanted = value[number] if number < len(value) else ""
@@ -54,7 +54,8 @@ def _walk(text: str, at: int, value: str, offset: int, style: str | None) -> int
 
 
 def _paired(text: str, at: int, wanted: str, style: str | None) -> int:
-    """How many characters of the text are the wanted one; 0 for none. The end of the value ends the walk."""
+    """Return how many characters of the text represent the wanted one, 0 if none do; at the end of the value,
+    1."""
     if not wanted:
         return 1
     here = text[at]
@@ -65,7 +66,7 @@ def _paired(text: str, at: int, wanted: str, style: str | None) -> int:
         return 2
     if here == wanted:
         return 1
-    # A folded line break: one blank, or one break of several, stands for it.
+    # A folded line break represents one blank, or one of several breaks.
     if wanted in " \n" and here == "\n":
         return 1
     return 0

@@ -1,4 +1,4 @@
-"""Lines of a YAML text in; the fields that stand on them out, and the other way round."""
+"""The fields that are on a line of a YAML text, and the line of each field."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from gangplan.source.parser import MappingNode, Node, ScalarNode, SequenceNode, 
 
 
 def paths_at(text: str, line: int) -> list[Path]:
-    """The fields of one document that begin on a line (from 1), or that go on there; none for a blank line.
+    """Return the fields of one document that begin or continue on a line (from 1); none for a blank line.
 
-    Of a field and the parts of it that begin on the same line only the parts are told.
+    If parts of a field begin on the same line, only the parts are returned.
     """
     entries = list(_entries(parse_one(text)))
     begin = [path for path, start, _, _ in entries if start == line]
@@ -23,12 +23,12 @@ def paths_at(text: str, line: int) -> list[Path]:
 
 
 def lines_of(text: str) -> dict[Path, int]:
-    """The line (from 1) where each field of one document begins."""
+    """Return the line (from 1) where each field of one document begins."""
     return {path: start for path, start, _, _ in _entries(parse_one(text))}
 
 
 def _entries(node: Node | None, path: Path = ()) -> Iterator[tuple[Path, int, int, bool]]:
-    """Every field: its path, its first and last line, and whether it is a scalar."""
+    """Yield every field: its path, its first and last line, and whether it is a scalar."""
     if isinstance(node, MappingNode):
         for key, value in node.value:
             if isinstance(key, ScalarNode):
@@ -43,6 +43,6 @@ def _entries(node: Node | None, path: Path = ()) -> Iterator[tuple[Path, int, in
 
 
 def _last(node: Node) -> int:
-    """The last line of a value: a block ends where the next token begins."""
+    """Return the last line of a value; the end mark of a block is where the next token begins."""
     end = node.end_mark
     return int(end.line + (1 if end.column else 0))

@@ -1,4 +1,4 @@
-"""Manifests that programs wrote in; dictionaries out, as fast as possible and without positions."""
+"""Reading manifests that programs wrote into dictionaries, as fast as possible and without positions."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import yaml
 from gangplan.source.parser import DepthError, MappingNode, Node, ScalarNode, expanded_size, is_plain, parse
 from gangplan.source.scalars import plain, tagged
 
-# Ten times the largest CRD in use; only text with aliases is counted.
+# Ten times the largest CRD in use; nodes are counted only if the text has aliases.
 _MAX_NODES = 1_000_000
 
 
 class ManifestError(ValueError):
-    """The text is not a stream of Kubernetes objects; `line` starts at 1, 0 where it is unknown."""
+    """The text is not a stream of Kubernetes objects; `line` starts at 1, and is 0 if unknown."""
 
     def __init__(self, message: str, line: int = 0) -> None:
         super().__init__(f"line {line}: {message}" if line else message)
@@ -23,7 +23,8 @@ class ManifestError(ValueError):
 
 
 def load_objects(text: str | bytes) -> list[dict[str, Any]]:
-    """The objects of a stream of documents, in order; empty ones are skipped. Raises `ManifestError`."""
+    """Return the objects of a stream of documents, in order; empty documents are skipped. Raises
+    `ManifestError`."""
     objects: list[dict[str, Any]] = []
     try:
         decoded = text if isinstance(text, str) else text.decode()
@@ -48,7 +49,7 @@ def load_objects(text: str | bytes) -> list[dict[str, Any]]:
     return objects
 
 
-# Keys known to be text: the same few hundred make up nearly all manifests.
+# A cache of keys that are text: the same few hundred make up nearly all manifests.
 _KNOWN_KEYS: set[str] = set()
 _MOST_KNOWN = 10_000
 
@@ -81,7 +82,7 @@ def _scalar(node: Any) -> Any:
 
 
 def _key(name: Any) -> str:
-    """Kubernetes turns a number or a boolean into text where it stands as a key."""
+    """Return a key as text: Kubernetes converts numbers and booleans that are keys."""
     key = _scalar(name) if type(name) is ScalarNode else None
     if isinstance(key, str) and not (key == "<<" and is_plain(name)):
         if is_plain(name) and len(_KNOWN_KEYS) < _MOST_KNOWN:

@@ -1,7 +1,7 @@
-"""YAML text in, PyYAML's node trees out, never deeper than the stack can bear.
+"""Parsing YAML text into PyYAML's node trees, with a depth limit that protects the stack.
 
-libyaml does the work; PyYAML's own parser takes over where the C extension is absent. Both build the same
-nodes. The `tag` of a node is text only if the file has a tag there; see `is_plain` for the rest.
+libyaml does the work; PyYAML's own parser is used if the C extension is missing. Both build the same nodes.
+The `tag` of a node is text only if the file has a tag there; see `is_plain` for the rest.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ __all__ = [
     "parse_one",
 ]
 
-# PyYAML's composer recurses in C and dies of a segmentation fault between 10 000 and 30 000 levels on a stack
-# of 8 MB; a thread can have a sixteenth of that.
+# PyYAML's composer recurses in C and crashes with a segmentation fault between 10 000 and 30 000 levels on a
+# stack of 8 MB; the stack of a thread can be a sixteenth of that.
 MAX_DEPTH = 1000
-# Text within these bounds cannot nest deeper: every bracket, and every two columns of a line, is one level.
+# Text within these limits cannot nest deeper: every bracket, and every two columns of a line, is one level.
 _SHORT_TEXT = 1000
 _SHORT_LINE = 300
 _FEW_BRACKETS = 400
 
 
 class DepthError(Exception):
-    """The text nests deeper than `MAX_DEPTH`; `near` is the last node before."""
+    """The text is nested deeper than `MAX_DEPTH`; `near` is the last node before that."""
 
     def __init__(self, near: Node | None) -> None:
         super().__init__(f"nested more than {MAX_DEPTH} deep")
@@ -48,7 +48,7 @@ class DepthError(Exception):
 class _Unwatched:
     """The hooks that PyYAML calls at every node, as C functions without effect: 40 % faster than methods.
 
-    `slice` stands in for the tag that nobody needs: whether a scalar is plain, its style says.
+    `slice` replaces the tag, which is not needed: the style of a scalar says whether it is plain.
     """
 
     resolve = slice
@@ -101,7 +101,7 @@ else:  # pragma: no cover
 
 
 def parse(text: str) -> Iterator[Any]:
-    """The root node of each document. Raises `DepthError` and `yaml.YAMLError`."""
+    """Yield the root node of each document. Raises `DepthError` and `yaml.YAMLError`."""
     parser = (_FAST if _is_shallow(text) else _SAFE)(text)
     try:
         while parser.check_node():
@@ -111,7 +111,10 @@ def parse(text: str) -> Iterator[Any]:
 
 
 def parse_one(text: str) -> Any:
-    """The root node of the only document, None if there is none. Raises as `parse`, and for a second one."""
+    """Return the root node of the only document, or None if there is none.
+
+    Raises the errors of `parse`, and `yaml.YAMLError` for a second document.
+    """
     parser = (_FAST if _is_shallow(text) else _SAFE)(text)
     try:
         return parser.get_single_node()
@@ -120,12 +123,13 @@ def parse_one(text: str) -> Any:
 
 
 def is_plain(node: ScalarNode) -> bool:
-    """Whether a scalar has neither quotes nor a tag, so that its text decides what it is."""
+    """Return whether a scalar has neither quotes nor a tag, so that its text decides its type."""
     return not node.style and type(node.tag) is not str
 
 
 def expanded_size(root: Node) -> int:
-    """How many nodes there are when aliases are expanded; `RecursionError` if one contains itself."""
+    """Return the number of nodes after aliases are expanded. Raises `RecursionError` if one contains
+    itself."""
     sizes: dict[int, int] = {}
 
     def size(node: Node) -> int:
@@ -148,7 +152,8 @@ def _is_shallow(text: str) -> bool:
 
 
 def location(file: str, node: Node) -> Location:
-    """The place of a node and its end on the same line; of a block, the end of the key that begins it."""
+    """Return the place of a node and its end on the same line; for a block mapping, the end of its first
+    key."""
     start, end = node.start_mark, node.end_mark
     if isinstance(node, MappingNode) and node.value and end.line != start.line:
         end = node.value[0][0].end_mark

@@ -1,7 +1,8 @@
-"""The folders that people write, looked through before anything in them is read: plain files and folders.
+"""A check of the folders that people write, before any file in them is read: only plain files and folders are
+allowed.
 
-A link shows in a report what stands where it leads (the first line of a file outside, the keys of another), a
-pipe or a device never ends, and a file of gigabytes ends the check of everybody. Git can carry links.
+A link would show its target in a report (the first line of a file outside, or the keys of another), a pipe or
+device never ends, and a file of gigabytes stops the check for everybody. Git can contain links.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ Plain = Mapping[str, tuple[Sequence[str], Sequence[str]]]
 
 
 def unplain(root: Path, names: Iterable[str], plain: Plain = {}) -> list[Finding]:  # noqa: B006  never changed
-    """An error for every link, pipe, socket, device and huge file below `root`/`names`, by path.
+    """Return an error for every link, pipe, socket, device and huge file below `root`/`names`, sorted by
+    path.
 
-    Folders that were found to be `plain` a moment ago are not asked about again.
-
-    A lock of Emacs (`.#job.yaml`, a link that leads nowhere) is none of these as long as it leads nowhere.
+    Folders in `plain` were found to be plain a moment ago and are not checked again. A lock of Emacs
+    (`.#job.yaml`, a dangling link) is allowed as long as it is dangling.
     """
     found: list[Finding] = []
     for name in sorted(names):
         try:
             status = os.lstat(root / name)
         except OSError:
-            continue  # told where it is read
+            continue  # reported by its reader
         found += _wrong(root, name, status)
         if stat.S_ISDIR(status.st_mode):
             found += _below(root, name, plain)
@@ -50,7 +51,7 @@ def _below(root: Path, folder: str, plain: Plain) -> Iterator[Finding]:
         with os.scandir(root / folder) as listed:
             entries = sorted(listed, key=lambda entry: entry.name)
     except OSError:
-        return  # told where it is read
+        return  # reported by its reader
     for entry in entries:
         file = f"{folder}/{entry.name}"
         if entry.is_dir(follow_symlinks=False):

@@ -1,4 +1,4 @@
-"""A scalar and the text to put in its place: a `Fix`, where the stretch of the file is certain."""
+"""A `Fix` that replaces a scalar with a text, if its extent in the file is certain."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from gangplan.findings import Fix
 from gangplan.source.parser import Node, ScalarNode, is_plain
 from gangplan.source.scalars import NotFiniteError, plain
 
-# Plain text that needs no quotes, whatever stands around it: in a block, a list or between brackets.
+# Plain text that needs no quotes anywhere: in a block, a list or between brackets.
 _SAFE = re.compile(r"[A-Za-z0-9/_][A-Za-z0-9/_.@+=-]*(?::[A-Za-z0-9/_.@+=-]+)*", re.ASCII)
 
 
 def scalar_fix(file: str, text: str, node: Node, replacement: str, why: str) -> Fix | None:
-    """The fix that puts `replacement` (as it is to be written) in the place of a scalar of `text`.
+    """Return the fix that replaces a scalar of `text` with `replacement` (as it is to be written).
 
-    None for a scalar with an anchor or a tag, of several lines, or with escapes: there the stretch is
-    more than the value, and what else stands in it would be lost.
+    None for a scalar with an anchor or a tag, on several lines, or with escapes: its extent contains more
+    than the value, which would be lost.
     """
     if not isinstance(node, ScalarNode):
         return None
@@ -30,14 +30,16 @@ def scalar_fix(file: str, text: str, node: Node, replacement: str, why: str) -> 
 
 
 def in_quotes(text: str, quote: str = '"') -> str:
-    """The text as a quoted scalar on one line. The text must have no quotes, backslashes or controls."""
+    """Return the text as a quoted scalar on one line. It must not contain quotes, backslashes or control
+    characters."""
     return f"{quote}{text}{quote}"
 
 
 def as_before(node: Node, text: str) -> str | None:
-    """A new value in the manner of the old one: in the same quotes, or plain where that is read as this text.
+    """Return a new value in the style of the old one: in the same quotes, or plain if it is read back as this
+    text.
 
-    None for a text that could need escapes, and where a block or a tag stood before.
+    None for a text that could need escapes, and if the old value is a block or has a tag.
     """
     if not isinstance(node, ScalarNode) or not _SAFE.fullmatch(text):
         return None
@@ -49,7 +51,8 @@ def as_before(node: Node, text: str) -> str | None:
 
 
 def _reads_back(text: str) -> bool:
-    """Whether the text without quotes is read as itself, word or number: not `on`, `08` or `1e3`."""
+    """Return whether the text without quotes is read back unchanged, as text or number: not `on`, `08` or
+    `1e3`."""
     try:
         return str(plain(text)) == text
     except NotFiniteError:

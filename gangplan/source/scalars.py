@@ -1,6 +1,6 @@
-"""Plain YAML scalars in, Python values out, exactly as `sigs.k8s.io/yaml` reads them for Kubernetes.
+"""Reading plain YAML scalars into Python values, exactly as `sigs.k8s.io/yaml` reads them for Kubernetes.
 
-That reader is YAML 1.1 without sexagesimal numbers and dates: `y` is true, `1e3` and `0o10` are numbers,
+That reader uses YAML 1.1 without sexagesimal numbers and dates: `y` is true, `1e3` and `0o10` are numbers,
 `1:30` and `2026-01-01` are strings. Its value then passes through JSON, so `1.0` becomes the integer 1.
 """
 
@@ -14,7 +14,7 @@ Scalar = str | int | float | bool | None
 _TRUE = "y Y yes Yes YES true True TRUE on On ON"
 _FALSE = "n N no No NO false False FALSE off Off OFF"
 _NULL = "~ null Null NULL"
-# A number that JSON cannot carry, so that Kubernetes refuses the document.
+# Numbers that JSON cannot represent, so that Kubernetes refuses the document.
 _NOT_FINITE = frozenset(sign + word for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")) | {
     ".nan",
     ".NaN",
@@ -34,19 +34,19 @@ _NUMBER_HINTS = frozenset("+-.0123456789")
 
 _INTEGER = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
-# Underscores are dropped anywhere behind a sign or a digit; behind a dot they must stand between digits.
+# Underscores are dropped anywhere after a sign or a digit; after a leading dot they must be between digits.
 _DOT_FLOAT = re.compile(r"\.[0-9](?:_?[0-9])*(?:[eE][-+]?[0-9](?:_?[0-9])*)?", re.ASCII)
 _INT64_MIN, _INT64_MAX, _UINT64_MAX = -(2**63), 2**63 - 1, 2**64 - 1
-# Up to here every integral float is exactly the integer that its shortest decimal text names.
+# Up to here every integral float is exactly the integer in its shortest decimal text.
 _EXACT_FLOAT = 2**53
 
 
 class NotFiniteError(ValueError):
-    """The scalar is an infinity or not a number; JSON and Kubernetes have neither."""
+    """The scalar is an infinity or not a number; JSON and Kubernetes support neither."""
 
 
 def plain(text: str) -> Scalar:
-    """The value of a scalar written without quotes. Raises `NotFiniteError`."""
+    """Return the value of a scalar written without quotes. Raises `NotFiniteError`."""
     if not text:
         return None
     first = text[0]
@@ -61,7 +61,7 @@ def plain(text: str) -> Scalar:
 
 
 def tagged(tag: str, text: str) -> Scalar:
-    """The value of a scalar with a core tag such as `!!int`.
+    """Return the value of a scalar with a core tag such as `!!int`.
 
     Raises `NotFiniteError`, and another `ValueError` if the text does not fit the tag.
     """
@@ -80,7 +80,7 @@ def tagged(tag: str, text: str) -> Scalar:
 
 
 def _number(text: str) -> tuple[bool, int | float] | None:
-    """Whether it is written as an integer, and its value; None where Kubernetes reads a string."""
+    """Return whether it is written as an integer, and its value; None if Kubernetes reads a string."""
     if text[0] == ".":
         if text in _NOT_FINITE:
             raise NotFiniteError(text)
@@ -97,7 +97,8 @@ def _number(text: str) -> tuple[bool, int | float] | None:
 
 def _integer(match: re.Match[str]) -> int:
     sign, hexadecimal, binary, octal, decimal = match.groups()
-    # A text of more digits than any 64-bit number must not cost quadratic time (nor pass int()'s own limit).
+    # A text of more digits than any 64-bit number must not take quadratic time (or exceed the limit of
+    # int()).
     for digits, base in ((hexadecimal, 16), (binary, 2), (octal, 8), (decimal, 10)):
         if digits:
             digits = digits.lstrip("0") or "0"
@@ -107,14 +108,14 @@ def _integer(match: re.Match[str]) -> int:
 
 
 def _float(text: str) -> tuple[bool, int | float] | None:
-    """A decimal float after its way through JSON, where an integral one of 64 bits is an integer."""
+    """Return a decimal float after its conversion to JSON, where an integral one of 64 bits is an integer."""
     value = float(text)
     if value in (float("inf"), float("-inf")):
-        return None  # out of range for Go's ParseFloat, which leaves a string
+        return None  # out of range for Go's ParseFloat, so it remains a string
     if not value.is_integer():
         return False, value
     if abs(value) <= _EXACT_FLOAT:
         return False, int(value)
-    # JSON carries the shortest text of the float (1234567890123456800), not its exact value.
+    # JSON contains the shortest text of the float (1234567890123456800), not its exact value.
     integer = int(Decimal(repr(value)))
     return False, integer if _INT64_MIN <= integer <= _UINT64_MAX else value

@@ -1,4 +1,4 @@
-"""One YAML file with several documents in; each as a document of its own that knows its lines in the file."""
+"""Loading a YAML file with several documents, each with its lines in the file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from gangplan.source.document import Document, FileLimits, load
 def load_several(
     data: bytes, file: str, limits: FileLimits | None = None
 ) -> tuple[list[Document], list[Finding]]:
-    """The documents of a file in their order, empty ones left out, or the findings of those that do not load.
+    """Return the documents of a file in order, without empty ones, and the findings of those that cannot be
+    loaded.
 
     Each document is read by `load`: strictly, and with its places in the whole file. Never raises.
     """
@@ -24,7 +25,7 @@ def load_several(
     problems: list[Finding] = []
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         own = lines[start:end]
-        # Of the lines before it only their ends are left, so that every place is one of the file.
+        # Replace the lines before the document with blank ones, so that every place is one in the file.
         text = "\n" * start + "\n".join(own) + ("\n" if end < len(lines) else "")
         if not any(line.strip() and not line.lstrip().startswith(("#", "---")) for line in own):
             continue
@@ -36,7 +37,8 @@ def load_several(
 
 
 def _starts(data: bytes) -> list[int]:
-    """The line where each document begins (its `---`, if it has one); empty where the text can't be read."""
+    """Return the line where each document begins (its `---`, if it has one); empty if the text can't be
+    read."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         text = data.decode().removeprefix("\ufeff")

@@ -1,7 +1,7 @@
-"""A complaint of the YAML parser in; a finding in the words of somebody who wants to train a model, out.
+"""Rewording errors of the YAML parser for somebody who wants to train a model.
 
-Each complaint of libyaml (and of PyYAML's own parser, which words some differently) has an entry in
-`_ENTRIES`; the first whose pattern is found in "context: problem" answers.
+Each error of libyaml (and of PyYAML's own parser, which words some differently) has an entry in `_ENTRIES`;
+the first entry whose pattern matches "context: problem" and that has an explanation is used.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from gangplan.source.complaint import INDENT, Complaint, Explanation, TextPlace
 
 _CONFLICT = re.compile(r"(<{7}|>{7}|\|{7}) ")
 _LINE_BREAK = re.compile(r"\r\n|\n|\r")
-# Spaces that are none to YAML, as they come with text copied from a web page or a chat.
+# Spaces that YAML does not treat as such; they come with text copied from a web page or a chat.
 _ODD_SPACE = re.compile("[\xa0\u2000-\u200d\u202f\u205f\u2060\u3000]")
 _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"\\]|\\.)*\"")
 
 
 def reword(problem: yaml.YAMLError, text: str, file: str) -> Finding:
-    """The finding for a parser's error in `text`."""
+    """Return the finding for a parser's error in `text`."""
     mark = getattr(problem, "problem_mark", None)
     if mark is None:
         return Finding(YAML_SYNTAX, Location(file), str(problem), "check the characters in the file")
@@ -52,13 +52,13 @@ def reword(problem: yaml.YAMLError, text: str, file: str) -> Finding:
 
 
 def _quote(text: str) -> str:
-    """The text as a YAML string that can be pasted."""
+    """Return the text as a YAML string that can be pasted."""
     bare = text.strip("\"'")
     return f"'{bare}'" if "'" not in bare else '"' + bare.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _conflict(case: Complaint) -> Explanation | None:
-    """What Git writes into a file where two changes of it meet."""
+    """Explain the markers that Git writes into a file with conflicting changes."""
     numbers = (number for number, line in enumerate(case.lines) if _CONFLICT.match(line))
     rest = (spot.line for spot in (case.begin, case.at) if case.line(spot).rstrip() == "=" * 7)
     found = next(chain(numbers, rest), None)
@@ -72,7 +72,7 @@ def _conflict(case: Complaint) -> Explanation | None:
 
 
 def _invisible(case: Complaint) -> Explanation | None:
-    """A tab or an odd space is to blame, whatever the parser made of it."""
+    """Explain a tab or an odd space, which is the cause regardless of the parser's error."""
     line = case.line(case.at)
     indent = INDENT.match(line)
     if indent and "\t" in indent[0] and "quoted scalar" not in case.problem:
@@ -124,7 +124,7 @@ def _escape(case: Complaint) -> Explanation:
 
 
 def _colon(case: Complaint) -> Explanation:
-    """`: ` where none may stand: twice on a line, or below a value that is already complete."""
+    """Explain a `: ` in a wrong place: twice on a line, or below a value that is already complete."""
     line = case.line(case.at)
     before = line[: case.at.column]
     if first := re.match(r"[^:]*?:\s+", _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), before)):
@@ -153,7 +153,7 @@ def _missing_colon(case: Complaint, spot: TextPlace) -> Explanation:
 
 
 def _not_a_key(case: Complaint) -> Explanation:
-    """A block mapping goes on with something that is no key of it."""
+    """Explain a block mapping that continues with something other than a key."""
     line = case.line(case.at)
     before = line[: case.at.column].rstrip()
     if before.endswith(("'", '"')):

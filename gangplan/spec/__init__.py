@@ -1,1 +1,1 @@
-"""What people write: the file formats `gangplan.dev/v1`, strict, every field documented in the model."""
+"""The file formats `gangplan.dev/v1` that people write: strict, with every field documented in the model."""

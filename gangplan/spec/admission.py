@@ -1,4 +1,4 @@
-"""Settings of Kueue beyond quota, as a cluster file states them: a team's LocalQueues, and its manager's own.
+"""Settings of Kueue beyond quota in a cluster file: a team's LocalQueues, and the manager's configuration.
 
 Sources: apis/kueue/v1beta2/{localqueue,clusterqueue,fairsharing}_types.go and apis/config/v1beta2 of Kueue
 v0.15.2, v0.18.2 and v0.19.2.
@@ -12,7 +12,7 @@ from gangplan.spec.base import DurationSeconds, Factor, LabelKey, Name, Strict, 
 
 
 class LocalQueue(Strict):
-    """A LocalQueue of a team, in front of the team's one quota."""
+    """A LocalQueue of a team; all of them share the team's quota."""
 
     weight: Weight | None = Field(
         None,
@@ -22,7 +22,7 @@ class LocalQueue(Strict):
 
 
 class ConcurrentAdmission(Strict):
-    """Runs ask for all pools of the team at the same time, and start on the first that has room."""
+    """Runs request all pools of the team at the same time, and start on the first that has room."""
 
     migration: Literal["TryPreferredFlavors", "RetainFirstAdmission"] = Field(
         description="Whether a run that has started moves to a pool that stands earlier in nodePools once that has room, and so starts again. The words are Kueue's.",
@@ -36,7 +36,7 @@ class ConcurrentAdmission(Strict):
 
 
 class AdmissionCheck(Strict):
-    """Something that must agree before a run starts, after it got its quota."""
+    """A check that must pass before a run starts, after the run has its quota."""
 
     controller: Annotated[LabelKey, Field(max_length=253)] | None = Field(
         None,
@@ -57,7 +57,7 @@ class AdmissionCheck(Strict):
 
 
 class UsageSharing(Strict):
-    """How Kueue counts what the queues of a team used lately."""
+    """How Kueue counts what a team's queues used recently."""
 
     usage_half_life_time: DurationSeconds = Field(
         description="Time after which past use counts half; 0s: only what is in use now.", examples=["7d"]
@@ -74,7 +74,7 @@ class UsageSharing(Strict):
 
 
 class ResourceTransformation(Strict):
-    """What quota counts for each unit of a resource that pods ask for."""
+    """What quota counts for each unit of a resource that pods request."""
 
     strategy: Literal["Retain", "Replace"] = Field(
         "Retain", description="Whether the resource itself is counted, too.", examples=["Replace"]
@@ -88,7 +88,7 @@ class ResourceTransformation(Strict):
 
 
 class ManagedResources(Strict):
-    """How the manager counts what pods ask for."""
+    """How the manager counts what pods request."""
 
     exclude_resource_prefixes: tuple[
         Annotated[str, Field(pattern=r"^[A-Za-z0-9][-A-Za-z0-9_./]*$", max_length=253)], ...
@@ -107,7 +107,7 @@ class ManagedResources(Strict):
 
 
 class KueueSettings(Strict):
-    """What Kueue's manager is configured with on the cluster, as far as it decides about runs."""
+    """Configuration of Kueue's manager on the cluster, as far as it affects runs."""
 
     admission_fair_sharing: UsageSharing | None = Field(
         None,

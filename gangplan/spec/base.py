@@ -1,4 +1,4 @@
-"""The strict base model and the field types that all four file formats share."""
+"""The strict base model and the field types that all file formats share."""
 
 import contextlib
 import posixpath
@@ -24,7 +24,8 @@ ENV_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
 
 
 class Strict(BaseModel):
-    """Unknown keys and wrong types are errors; values are never coerced and never change."""
+    """The base of all models. Unknown keys and wrong types are errors; values are never coerced or
+    changed."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -36,11 +37,11 @@ class Strict(BaseModel):
 
 
 class Hints(NamedTuple):
-    """What code may know of an error that `helpful` makes.
+    """What code can know about an error from `helpful`.
 
-    `word` is the index of the list's entry that is wrong; `is_whole`: the message names the field itself;
-    `proposed` are the amounts that the help asks for, in words, and `meant` the one that can be no other;
-    `writes` is the field that the help writes as a whole.
+    `word` is the index of the wrong entry of a list; `is_whole`: the message names the field itself;
+    `proposed` are the amounts that the help proposes, in words, and `meant` the only possible one; `writes`
+    is the field that the help rewrites as a whole.
     """
 
     word: int | None = None
@@ -54,26 +55,27 @@ NO_HINTS = Hints()
 
 
 def helpful(kind: str, message: str, help: str = "", hints: Hints = NO_HINTS) -> PydanticCustomError:
-    """An error that `spec.load` prints as it is, with its help line."""
+    """Return an error that `spec.load` prints unchanged, with its help line."""
     return PydanticCustomError(kind, "{message}", {"message": message, "help": help, "hints": hints})
 
 
 def unreadable(kind: str, error: AmountError) -> PydanticCustomError:
-    """What `helpful` makes of a text that is no amount."""
+    """Return the error of `helpful` for a text that is not an amount."""
     return helpful(kind, error.message, error.help, Hints(proposed=error.proposed, meant=error.meant))
 
 
-# Characters; a reason that says less says nothing.
+# In characters; shorter reasons do not explain anything.
 SHORTEST_REASON = 10
 
 
 def is_blank(text: str) -> bool:
-    """Whether a reader would see nothing: only blanks, and characters of no width."""
+    """Return whether a reader would see nothing: the text has only blanks and characters without width."""
     return not any(unicodedata.category(letter)[0] not in "CZ" for letter in text)
 
 
 def reason(text: str, say: str) -> str:
-    """The text itself. Raises what `helpful` makes where it is too short to be a reason; `say` is the help."""
+    """Return the text itself. Raises an error of `helpful` if it is too short to be a reason; `say` is the
+    help."""
     if is_blank(text) or len(text.strip()) < SHORTEST_REASON:
         raise helpful(
             "reason", f"'{text}' is not a reason: it has fewer than {SHORTEST_REASON} characters", say
@@ -82,10 +84,11 @@ def reason(text: str, say: str) -> str:
 
 
 class ReadBy:
-    """How a field is written: what reads it, its JSON schema, and what writes it again (default: as it is).
+    """How a field is read, its JSON schema, and how it is written (default: unchanged).
 
-    `read` returns the value or raises what `helpful` makes. pydantic's PlainValidator and its companions would
-    do, but also look into the type of the value, of which nothing is used: every start would pay for it.
+    `read` returns the value or raises an error of `helpful`. pydantic's PlainValidator and its companions
+    would also work, but they inspect the type of the value although it is not used, which would slow down
+    every start.
     """
 
     __slots__ = ("_schema", "read", "write")
@@ -134,7 +137,7 @@ def _memory(value: Any) -> Quantity:
     return amount
 
 
-# No container starts with less: the runtimes of Kubernetes ask for several MiB (CRI-O 1.34, 12 MiB).
+# No container starts with less: the runtimes of Kubernetes need several MiB (CRI-O 1.34, 12 MiB).
 _LEAST_MEMORY = parse_memory("1Mi")
 
 
@@ -162,7 +165,10 @@ def _factor(value: Any) -> Quantity:
 
 
 def price_of(value: Any, what: str, help: str, most: int = 1_000_000) -> Decimal:
-    """A number from 0 to `most`, of nine decimal places or less. Raises what `helpful` makes; `what` was expected."""
+    """Parse a number from 0 to `most` with at most nine decimal places.
+
+    Raises an error of `helpful`, which says that `what` was expected.
+    """
     if not isinstance(value, (int, float, str)) or isinstance(value, bool):
         raise helpful("price", f"expected {what}", help)
     try:
@@ -193,7 +199,7 @@ def _duration(value: Any) -> int:
 
 
 def _absolute(path: str) -> str:
-    """A clean absolute path inside a container."""
+    """Return a normalised absolute path inside a container. Raises an error of `helpful` for other texts."""
     if not path.startswith("/"):
         raise helpful("path", f"'{path}' is not an absolute path", f"Write '/{path}'.")
     parts = path.split("/")
@@ -232,7 +238,7 @@ Name = Annotated[str, Field(pattern=DNS_LABEL, max_length=63)]
 SecretName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
 EnvName = Annotated[str, Field(pattern=ENV_NAME, max_length=253)]
 MountPath = Annotated[str, AfterValidator(_absolute)]
-# A text that may be written as a number or a truth value: the file keeps its spelling (spec.load).
+# A text that may be written as a number or a boolean; its spelling in the file is kept (spec.load).
 Text = Annotated[str, WithJsonSchema({"type": ["string", "number", "boolean"]})]
 LabelKey = Annotated[
     str,
@@ -250,7 +256,7 @@ Cidr = Annotated[str, AfterValidator(lambda text: _cidr(text))]
 
 
 def _cidr(text: str) -> str:
-    import ipaddress  # only read when a cluster file lists addresses
+    import ipaddress  # only imported when a cluster file lists addresses
 
     try:
         return str(ipaddress.ip_network(text))
@@ -265,7 +271,7 @@ def _cidr(text: str) -> str:
 
 
 def _day(text: str) -> str:
-    import datetime  # only imported where a file has a day
+    import datetime  # only imported if a file has a day
 
     try:
         datetime.date.fromisoformat(text)

@@ -1,4 +1,4 @@
-"""The models behind the blocks of a file: which fields stand at a path, and whether a value may stand there."""
+"""The models of the blocks of a file: which fields a path may have, and whether a value is allowed there."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from pydantic import BaseModel, ValidationError
 from gangplan.source import Path
 from gangplan.spec.base import NO_HINTS, Hints
 
-# Where a number may stand for its own text: `1e-4` must reach the program as written.
+# Paths where a number is allowed and read as its text: `1e-4` must reach the program as written.
 TEXT_PARENTS: frozenset[Path] = frozenset(
     {("command",), ("env",), ("labels",), ("defaults", "env"), ("mpi", "flags"), ("model",)}
 )
 
-# What a value may lack without being meant for another field.
+# Errors that do not mean that a value was intended for another field.
 _ONLY_SPELLING = frozenset({"quantity", "duration", "literal_error", "int_type", "bool_type", "missing"})
 
 
 def wrong(block: type[BaseModel] | None, name: str, given: Any) -> list[tuple[str, str, Hints]]:
-    """What is wrong with a value in a field of a block: pydantic's kinds of error, each with what else is known."""
+    """Return what is wrong with a value of a field in a block: pydantic's error types, each with help and
+    hints."""
     if block is None:
         return []
     try:
@@ -36,12 +37,12 @@ def wrong(block: type[BaseModel] | None, name: str, given: Any) -> list[tuple[st
 
 
 def fits(block: type[BaseModel] | None, name: str, given: Any) -> bool:
-    """Whether a field of a block may have a value, but for how that is spelled."""
+    """Return whether a value is suitable for a field of a block, apart from its spelling."""
     return all(kind in _ONLY_SPELLING for kind, *_ in wrong(block, name, given))
 
 
 def _tuples(value: Any, in_text: bool) -> Any:
-    """Lists as tuples, and texts for numbers where a text is wanted, as in a document."""
+    """Return lists as tuples, and numbers as texts where a text is needed, as in a document."""
     if isinstance(value, dict):
         return {key: _tuples(item, in_text) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -50,13 +51,13 @@ def _tuples(value: Any, in_text: bool) -> Any:
 
 
 def block_of(annotation: Any) -> type[BaseModel] | None:
-    """The model of a field that is a block of its own, neither a list nor a map of blocks."""
+    """Return the model of a field that is a single block, not a list or map of blocks."""
     found = _bare(annotation)
     return found if isinstance(found, type) and issubclass(found, BaseModel) else None
 
 
 def paths_in(block: type[BaseModel] | None) -> list[str]:
-    """The paths of the fields in the blocks of a block, two levels down."""
+    """Return the paths of fields in nested blocks of a block, two levels down."""
     found = []
     for name, field in block.model_fields.items() if block else ():
         below = block_of(field.annotation)
@@ -71,7 +72,7 @@ def paths_in(block: type[BaseModel] | None) -> list[str]:
 
 
 def fields_at(model: type[BaseModel], path: Path) -> set[str]:
-    """The fields that may stand in the block at a path."""
+    """Return the fields that are allowed in the block at a path."""
     parent = model_at(model, path)
     if parent is None:
         return set()
@@ -79,7 +80,7 @@ def fields_at(model: type[BaseModel], path: Path) -> set[str]:
 
 
 def model_at(model: type[BaseModel], path: Path) -> type[BaseModel] | None:
-    """The model that describes the value at `path`, or None for free-form maps and scalars."""
+    """Return the model that describes the value at `path`, or None for free-form maps and scalars."""
     annotation: Any = model
     for step in path:
         annotation = _step(_bare(annotation), step)
@@ -92,7 +93,7 @@ def model_at(model: type[BaseModel], path: Path) -> type[BaseModel] | None:
 def _step(annotation: Any, step: str | int) -> Any:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         if isinstance(step, int):
-            return annotation  # a block, or a list of such
+            return annotation  # a block, or a list of blocks
         for name, field in annotation.model_fields.items():
             if (field.alias or name) == step:
                 return field.annotation
@@ -106,14 +107,14 @@ def _step(annotation: Any, step: str | int) -> Any:
 
 
 def _bare(annotation: Any) -> Any:
-    """Without Annotated and without None."""
+    """Return the annotation without Annotated and without None."""
     while True:
         if hasattr(annotation, "__metadata__"):
             annotation = annotation.__origin__
             continue
         if get_origin(annotation) in (Union, types.UnionType):
             rest = [arg for arg in get_args(annotation) if arg is not type(None)]
-            blocks = [arg for arg in rest if block_of(arg)]  # a block, or a list of such
+            blocks = [arg for arg in rest if block_of(arg)]  # a block, or a list of blocks
             annotation = rest[0] if len(rest) == 1 else blocks[0] if blocks else Literal
             continue
         return annotation

@@ -1,4 +1,5 @@
-"""ImageCatalog: image names that specs use, what is inside each image, and where each cluster gets it."""
+"""ImageCatalog: the image names that specs use, what each image contains, and where each cluster pulls it
+from."""
 
 from typing import Annotated, Literal
 
@@ -10,7 +11,7 @@ from gangplan.spec.job import MpiFamily, Regime
 from gangplan.spec.team import Day
 
 Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
-# A registry host is required: an unqualified name means another image on another cluster.
+# A registry host is required: an unqualified name can mean different images on different clusters.
 Repository = Annotated[
     str,
     Field(
@@ -63,7 +64,7 @@ class ImageSsh(Strict):
 
 
 class ImageUser(Strict):
-    """The user that every container of the image runs as; never root."""
+    """The user of every container of the image; never root."""
 
     uid: int = Field(
         1000,
@@ -82,7 +83,7 @@ class ImageUser(Strict):
 
 
 class ImageScan(Strict):
-    """The last scan of a build for known vulnerabilities."""
+    """The latest scan of a build for known vulnerabilities."""
 
     date: Day = Field(description="Day of the scan.", examples=["2026-11-02"])
     tool: Annotated[str, Field(min_length=1, max_length=128)] | None = Field(
@@ -96,7 +97,7 @@ class ImageScan(Strict):
 
 
 class ImageOnCluster(Strict):
-    """What differs for one cluster."""
+    """What is different on one cluster."""
 
     repository: Repository | None = Field(
         None,
@@ -203,7 +204,7 @@ class Image(Strict):
 
 
 class Requirements(Strict):
-    """What every image of the catalog must state, and runs must keep."""
+    """What every image of the catalog must state, and what runs may use."""
 
     owner: bool = Field(False, description="Whether each image must name its owner.", examples=[True])
     licences: tuple[Licence, ...] = Field(
@@ -227,7 +228,7 @@ class Requirements(Strict):
 
 
 class TierRow(Strict):
-    """Combinations of one tier. What is left out may be anything; of several rows that fit, the first counts."""
+    """Combinations with the same tier. An omitted field matches anything; the first matching row applies."""
 
     tier: Tier = Field(description="Their tier.", examples=["certified"])
     framework: Framework | None = Field(None, description="Framework.", examples=["deepspeed"])

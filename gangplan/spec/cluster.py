@@ -1,4 +1,4 @@
-"""Cluster: facts and limits of one cluster. Stands in overlays/<cluster>/cluster.yaml, owned by the platform."""
+"""Cluster: facts and limits of one cluster, in overlays/<cluster>/cluster.yaml, which the platform owns."""
 
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
@@ -34,7 +34,7 @@ Version = Annotated[str, Field(pattern=r"^v?[0-9]+\.[0-9]+(\.[0-9]+)?$")]
 
 
 class Versions(Strict):
-    """What runs on the cluster. API spellings are chosen from this."""
+    """What is installed on the cluster. It decides how objects are written."""
 
     kubernetes: Version = Field(description="Kubernetes version.", examples=["1.34.4"])
     trainer: Version | None = Field(
@@ -85,7 +85,7 @@ class Versions(Strict):
 
 
 class Mirror(Strict):
-    """A registry that another one is pulled through."""
+    """A registry through which another one is pulled."""
 
     source: Registry = Field(
         description="Registry, or registry and path, as the catalog writes it.",
@@ -105,7 +105,7 @@ class Mirror(Strict):
 
 
 class EgressTarget(Strict):
-    """One place outside the cluster."""
+    """A destination outside the cluster."""
 
     cidr: Cidr = Field(description="Address range.", examples=["10.20.0.0/16"])
     excluding: tuple[Cidr, ...] = Field(
@@ -117,7 +117,7 @@ class EgressTarget(Strict):
 
 
 class Dns(Strict):
-    """Where pods look names up."""
+    """Where pods resolve names."""
 
     namespace: Name = Field(description="Namespace of the DNS pods.", examples=["kube-system"])
     labels: dict[LabelKey, LabelValue] = Field(
@@ -135,7 +135,8 @@ class Dns(Strict):
 
 
 def _address(value: str) -> str:
-    """A proxy's address whose host and port can be read; network policies are made from them."""
+    """Return the address of a proxy after checking that its host and port can be read, because network
+    policies use them."""
     try:
         _ = urlsplit(value).port
     except ValueError:
@@ -151,7 +152,7 @@ ProxyAddress = Annotated[str, AfterValidator(_address), Field(max_length=512)]
 
 
 class Proxy(Strict):
-    """HTTP proxy through which runs reach the internet: those whose egress names internet, or the proxy itself."""
+    """The HTTP proxy by which runs reach the internet, if their egress names internet or the proxy."""
 
     http: ProxyAddress = Field(description="Address for http.", examples=["http://proxy.example.com:3128"])
     https: ProxyAddress = Field(description="Address for https.", examples=["http://proxy.example.com:3128"])
@@ -170,7 +171,7 @@ class Proxy(Strict):
 
 
 class StorageClass(Strict):
-    """A storage class, and what it can do."""
+    """A storage class and its capabilities."""
 
     access_modes: Annotated[tuple[AccessMode, ...], Field(min_length=1)] = Field(
         description="How many nodes may mount its volumes.", examples=[["ReadWriteMany"]]
@@ -187,7 +188,7 @@ class StorageClass(Strict):
 
 
 class SecretStore(Strict):
-    """Where the External Secrets Operator reads the teams' secrets from."""
+    """The store from which the External Secrets Operator reads the teams' secrets."""
 
     name: SecretName = Field(description="Name of the store.", examples=["vault"])
     kind: Literal["ClusterSecretStore", "SecretStore"] = Field(
@@ -232,7 +233,7 @@ class Monitoring(Strict):
 
 
 class ObjectLimits(Strict):
-    """Objects that one team's namespace may hold at once."""
+    """How many objects one team's namespace may contain at once."""
 
     pods: int = Field(1000, ge=2, le=100_000, description="Pods that have not ended.", examples=[1000])
     runs: int = Field(500, ge=1, le=100_000, description="TrainJobs, ended ones included.", examples=[500])
@@ -246,7 +247,7 @@ ServiceAccount = Annotated[
 
 
 class Policies(Strict):
-    """Which policy packs hold on the cluster, and how."""
+    """Which policy packs apply on the cluster, and how."""
 
     packs: tuple[Name, ...] = Field(
         (),
@@ -280,7 +281,7 @@ class Policies(Strict):
 
 
 class Retention(Strict):
-    """How long the cluster keeps evidence of runs."""
+    """How long the cluster keeps records of runs."""
 
     audit: DurationSeconds | None = Field(
         None,
@@ -290,7 +291,7 @@ class Retention(Strict):
 
 
 class Limits(Strict):
-    """What no spec on this cluster may exceed."""
+    """Limits that no spec on this cluster may exceed."""
 
     workers: int = Field(100, ge=1, le=500, description="Workers of one run.", examples=[100])
     timeout_hours: int = Field(
@@ -316,7 +317,7 @@ class Limits(Strict):
 
 
 class Schedules(Strict):
-    """What starts the runs of jobs that have a schedule."""
+    """What starts the runs of jobs with a schedule."""
 
     backend: Literal["cronjob", "commit"] | None = Field(
         None,
@@ -336,7 +337,7 @@ class Schedules(Strict):
     )
 
     def starter(self, gitops_only: bool) -> Literal["cronjob", "commit"]:
-        """What starts runs: as stated, else commits where people may only read."""
+        """Return what starts runs: the stated backend, else commits if people may only read the cluster."""
         return self.backend or ("commit" if gitops_only else "cronjob")
 
 

@@ -1,4 +1,4 @@
-"""A command as written (a list, or one line) becomes an argument vector."""
+"""Converting a command as written (a list, or one line) to an argument vector."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from gangplan.spec.base import Hints, helpful
 from gangplan.spec.flow import listed
 from gangplan.spec.lookalikes import as_typed, as_typed_line, typeset
 
-# A line that goes on in the next one.
+# A line that continues on the next one.
 _CONTINUED = re.compile(r"\s*\\\n\s*")
 _LONGEST = 400
 _DIRECTIVE = re.compile(r"^\s*#(SBATCH|PBS)\b", re.MULTILINE)
-# Characters that only a shell understands; gangplan starts programs without one.
+# Syntax that only a shell understands; gangplan starts programs without a shell.
 _SHELL = ("&&", "||", "|", ";", ">", "<", "$(", "`", "&")
 
 
 def argv_of(value: Any) -> tuple[str, ...]:
-    """The words of `value`: a list of texts as it is, one line split at its spaces and quotes.
+    """Return the words of `value`: a list of texts unchanged, or one line split at its spaces and quotes.
 
-    Raises a pydantic error when the value is neither, is empty, or needs a shell.
+    Raises a pydantic error if the value is neither, is empty, or needs a shell.
     """
     if isinstance(value, str):
         return _from_line(value)
@@ -38,14 +38,14 @@ _EXAMPLE = "Write command: [python, train.py]."
 
 
 def _refused(message: str, help: str, kind: str = "command", word: int | None = None) -> PydanticCustomError:
-    """An error about the command, or about one of its words."""
+    """Return an error about the command, or about one of its words."""
     return helpful(kind, message, help, Hints(word, is_whole=True))
 
 
 def _rewritten(
     message: str, help: str, kind: str = "command", word: int | None = None
 ) -> PydanticCustomError:
-    """The same with a help that is the whole command as it would be right."""
+    """Return the same error with a help that contains the whole corrected command."""
     return helpful(kind, message, help, Hints(word, is_whole=True, writes="command"))
 
 
@@ -97,8 +97,10 @@ def _from_line(line: str) -> tuple[str, ...]:
 
 
 def _typeset(words: Sequence[Any], index: int) -> str:
-    """What of a word a word processor has changed. Of a script each word counts; a text of several words that
-    is for the program may have such quotes inside."""
+    """Return how a word processor changed a word; empty if it did not.
+
+    In a script every word is checked. A text of several words for the program may contain such quotes.
+    """
     word = words[index]
     if word.isascii():
         return ""
@@ -112,7 +114,7 @@ def _is_script(words: Sequence[Any], index: int) -> bool:
 
 
 def _typed(words: Sequence[Any]) -> str:
-    """The words as they were before a word processor changed them."""
+    """Return the words as they were before a word processor changed them."""
     typed: list[str] = []
     for index, word in enumerate(map(str, words)):
         if _is_script(words, index):

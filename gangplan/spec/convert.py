@@ -1,4 +1,4 @@
-"""A value as another tool writes it in, the same as our field takes it out."""
+"""Converting a value as another tool writes it to the form of a gangplan field."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gangplan.model.duration import DurationError, format_duration, parse_durati
 from gangplan.spec.phrases import as_name
 from gangplan.spec.words import DNS_LABEL, SYNONYMS, bare
 
-# Our field -> the unit of a number alone -> the foreign fields that count in it.
+# Field of gangplan -> unit of a number without one -> the other tools' fields that count in this unit.
 _UNITS = {
     "memory": {"Gi": "memory_gb mem_gb memory_in_gb ram_gb memory_gib", "M": "memory_mb mem_mb memory_in_mb"},
     "disk": {"Gi": "disk_gb disk_size_gb volume_size_in_gb volume_size disk_size"},
@@ -28,9 +28,9 @@ _UNIT = {
     for unit, names in units.items()
     for name in names.split()
 }
-# Slurm counts --mem in megabytes; nobody means a thousand gigabytes by a small number.
+# Slurm counts --mem in megabytes; a small number cannot mean thousands of gigabytes.
 _SLURM_LEAST_MB = 1024
-# No field takes more than 18 digits, and Python refuses 4300.
+# No field accepts more than 18 digits, and Python refuses 4300.
 _GRES = re.compile(r"(?:gpu[:=])?(?:([A-Za-z][\w.-]*)[:=])?([0-9]{1,18})")
 _NUMBERS = {
     word: number
@@ -41,13 +41,13 @@ _NUMBERS = {
 
 
 def converted(word: str, field: str, given: Any) -> Any:
-    """The value for `field` that stands under another tool's `word`; what is not known to differ stays."""
+    """Return the value for `field` of another tool's `word`; it is unchanged if no difference is known."""
     convert = _CONVERT.get(field)
     return convert(bare(word), given) if convert else given
 
 
 def _number(word: str, given: Any) -> Any:
-    """`"4"`, `4 nodes`, Slurm's `gpu:a100:4`."""
+    """Convert `"4"`, `4 nodes` and Slurm's `gpu:a100:4`."""
     number = whole(given)
     return given if number is None else number
 
@@ -68,7 +68,7 @@ def _with_unit(field: str) -> Callable[[str, Any], Any]:
 
 
 def _nearest_time(given: Any) -> Any:
-    """Slurm's `1-12:00:00` and words such as `4 hours`."""
+    """Convert Slurm's `1-12:00:00` and words such as `4 hours`."""
     try:
         parse_duration(given)
     except DurationError as error:
@@ -77,7 +77,7 @@ def _nearest_time(given: Any) -> Any:
 
 
 def _words(word: str, given: Any) -> Any:
-    """A program alone is started by its interpreter."""
+    """Split a command into words; a Python file alone gets its interpreter."""
     words = (
         shlex.split(given)
         if isinstance(given, str) and given.count("'") % 2 == given.count('"') % 2 == 0
@@ -89,21 +89,21 @@ def _words(word: str, given: Any) -> Any:
 
 
 def _env(word: str, given: Any) -> Any:
-    """Lists as Kubernetes and docker write them."""
+    """Convert lists of variables as Kubernetes and docker write them."""
     if isinstance(given, (list, tuple)):
         return {name: str(value) for name, value in pairs(given)} or given
     return given
 
 
 def _checkpoint(word: str, given: Any) -> Any:
-    """A folder is where checkpoints are mounted; which claim that is, only the team knows."""
+    """Convert a folder to a mount for checkpoints; only the team knows the claim."""
     if isinstance(given, str) and given.startswith("/"):
         return {"to": "CLAIM", "path": given.rstrip("/") or "/checkpoints"}
     return given
 
 
 def _retries(word: str, given: Any) -> Any:
-    """docker's `restart: on-failure:3` and Kubernetes' restartPolicy."""
+    """Convert docker's `restart: on-failure:3` and Kubernetes' restartPolicy."""
     if isinstance(given, bool):
         return int(given)
     number = re.search(r"(?<![0-9])[0-9]{1,18}$", str(given))
@@ -116,7 +116,7 @@ def _name(word: str, given: Any) -> Any:
 
 
 def _elastic(word: str, given: Any) -> Any:
-    """Kubeflow's minReplicas and maxReplicas."""
+    """Convert Kubeflow's minReplicas and maxReplicas."""
     if not isinstance(given, dict):
         return given
     known = {bare(str(key)).removesuffix("replicas"): value for key, value in given.items()}
@@ -137,7 +137,8 @@ _CONVERT: dict[str, Callable[[str, Any], Any]] = {
 
 
 def pairs(entries: list[Any] | tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
-    """Entries as Kubernetes (`name`, `value`) and docker (`A=b`) write them, or of one key each."""
+    """Yield names and values of entries as Kubernetes (`name`, `value`) and docker (`A=b`) write them, or
+    with one key each."""
     for entry in entries:
         if isinstance(entry, str) and "=" in entry:
             name, _, value = entry.partition("=")
@@ -151,8 +152,11 @@ def pairs(entries: list[Any] | tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
 
 
 def mounts(given: Any) -> dict[str, str]:
-    """Claims and folders as docker (`NAME:/PATH`), Kubernetes (name and mountPath) and hurried people write them;
-    empty where one of them is no name."""
+    """Return claims and their folders as docker (`NAME:/PATH`), Kubernetes (name and mountPath) and other
+    short forms write them.
+
+    The result is empty if any of them has an invalid name or path.
+    """
     found: dict[str, str] = {}
     for entry in (
         [given] if isinstance(given, (str, dict)) else given if isinstance(given, (list, tuple)) else []
@@ -172,7 +176,7 @@ def mounts(given: Any) -> dict[str, str]:
 
 
 def whole(given: Any) -> int | None:
-    """The whole number that a text, a list or a block of another tool comes to; None where that is not sure."""
+    """Return the whole number in a text, a list or a block of another tool; None if it is not clear."""
     if isinstance(given, dict):
         given = next((given[key] for key in ("replicas", "count", "number", "value") if key in given), None)
     if isinstance(given, (list, tuple)):
@@ -190,13 +194,13 @@ def whole(given: Any) -> int | None:
 
 
 def model_in(given: Any) -> str:
-    """The GPU model in Slurm's `gpu:a100:4`."""
+    """Return the GPU model in Slurm's `gpu:a100:4`."""
     found = _GRES.fullmatch(given) if isinstance(given, str) else None
     return found[1] or "" if found and found[1] != "gpu" else ""
 
 
 def secret_refs(given: Any) -> dict[str, str]:
-    """Variables from secrets as Kubernetes writes them, in env or envFrom; empty for anything else."""
+    """Return variables from secrets as Kubernetes writes them, in env or envFrom; empty for anything else."""
     found = {}
     for entry in given if isinstance(given, (list, tuple)) else []:
         if not isinstance(entry, dict):
@@ -212,7 +216,7 @@ def secret_refs(given: Any) -> dict[str, str]:
 
 
 def resources(given: Any) -> dict[str, Any]:
-    """Fields for the amounts in a block of resources, whatever tool wrote it."""
+    """Return fields for the amounts in a block of resources of any tool."""
     found: dict[str, Any] = {}
     for key, value in given.items() if isinstance(given, dict) else ():
         if isinstance(value, dict):

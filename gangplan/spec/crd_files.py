@@ -1,4 +1,5 @@
-"""schemas/<group>/<plural>.json for all clusters, overlays/<cluster>/schemas/ for one: the CRDs taken in."""
+"""Loading imported CRDs: schemas/<group>/<plural>.json for all clusters, overlays/<cluster>/schemas/ for
+one."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ IMPORT_AGAIN = "Take it in again: gangplan schema import FILE."
 def load_crds(
     root: Path, clusters: Iterable[str], findings: list[Finding]
 ) -> tuple[CrdFiles, dict[str, CrdFiles]]:
-    """The CRDs of the whole workspace, and those of each cluster: the same and its own."""
+    """Return the CRDs of the whole workspace, and for each cluster these together with its own."""
     shared = _texts(root, SCHEMAS, findings)
     own = {name: _texts(root, f"overlays/{name}/{SCHEMAS}", findings) for name in clusters}
     return CrdFiles(shared), {name: CrdFiles((*shared, *texts)) for name, texts in own.items()}

@@ -1,4 +1,4 @@
-"""How to declare a name that nobody has declared: a line to paste, and the file that it goes to."""
+"""How to declare a name that is not declared yet: a line to paste, and the file that it goes into."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from gangplan.spec.near import close_to, listed, nearest
 
-# What a name is the name of -> how a new one comes into being. {file} is that of the team or of the cluster.
+# The kind of a name -> how to declare a new one. {file} is that of the team or of the cluster.
 _NEW = {
     "claim": "add {name}: {{accessModes: [ReadWriteMany]}} under claims: in {file}",
     "connection": "add {name}: {{endpoint: https://s3.example.com, bucket: BUCKET, secret: SECRET}} under connections: in {file}",
@@ -27,7 +27,7 @@ _NEW = {
 
 
 def known_or_new(what: str, name: str, known: Iterable[str], file: str = "") -> str:
-    """A help that names the closest known name; where none is close, all of them and how to add one."""
+    """Return a help that names the closest known name; if none is close, all of them and how to add one."""
     names = [*known]
     if what not in _NEW or close_to(name, names):
         return nearest(name, names)
@@ -35,6 +35,6 @@ def known_or_new(what: str, name: str, known: Iterable[str], file: str = "") -> 
 
 
 def new(what: str, name: str, file: str) -> str:
-    """A help that says how to add a name where there is none yet."""
+    """Return a help that says how to add a name."""
     how = _NEW[what].format(name=name, file=file)
     return f"{how[0].upper()}{how[1:]}."

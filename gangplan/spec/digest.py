@@ -1,4 +1,4 @@
-"""What tells a spec from another one."""
+"""The digest of a spec, which differs between specs that make different runs."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Mapping
 
 from gangplan.spec.job import TrainingJob
 
-# What may change on a run.
+# Fields that may change without a new run.
 _NOT_HASHED = {"after", "description", "keep", "retired", "schedule", "state"}
 
 
 def digest_of(spec: TrainingJob, files: Mapping[str, bytes] | None = None) -> str:
-    """A hash of what the user wrote, without what may change on a run (description, state, keep, retired), and
-    without its schedule and the jobs that it comes after, which decide when runs start and not what they are.
+    """Return a hash of what the user wrote, except fields that may change without a new run.
 
-    `files` are the files beside the spec that it mounts.
+    These are description, state, keep, retired, and the schedule and the jobs that it comes after, which
+    decide when runs start, not what they are. `files` are the files in the spec's folder that it mounts.
     """
     written = spec.model_dump(mode="json", exclude=_NOT_HASHED, exclude_unset=True)
     if files:

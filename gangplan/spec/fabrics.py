@@ -1,6 +1,6 @@
-"""Fabrics: what the workers of a run with RDMA get of their nodes, as a cluster file describes it.
+"""Fabrics: what the workers of a run with RDMA get from their nodes, as a cluster file describes it.
 
-A fabric is the platform's: a spec says `network: {rdma: required}` or nothing.
+A fabric belongs to the platform: a spec says `network: {rdma: required}` or nothing.
 """
 
 from typing import Annotated, Literal, TypeVar, cast
@@ -25,13 +25,13 @@ Capability = Annotated[str, Field(pattern=r"^[A-Z][A-Z_]*[A-Z]$", max_length=63)
 ImageReference = Annotated[
     str, Field(pattern=r"^[a-z0-9][a-zA-Z0-9._/:-]*(@sha256:[0-9a-f]{64})?$", max_length=512)
 ]
-# Annotations that gangplan sets itself, or that decide about queues.
+# Prefixes of annotations that gangplan sets itself, or that affect queues.
 _OWN = ("gangplan.dev/", "kueue.x-k8s.io/", "openshift.io/required-scc", "cluster-autoscaler.kubernetes.io/")
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
 
 
 def _node_path(path: str) -> str:
-    """An absolute path on a node: what the kubelet takes, without a way out of it."""
+    """Return an absolute path on a node, as the kubelet accepts it, after checking that it has no '..'."""
     if not path.startswith("/") or ".." in path.split("/"):
         help = "Write an absolute path without '..'."
         raise helpful("path", f"'{path}' is not an absolute path on a node", help)
@@ -58,7 +58,7 @@ NodePath = Annotated[str, AfterValidator(_node_path), Field(max_length=512)]
 Capabilities = Annotated[tuple[Annotated[Capability, AfterValidator(_capability)], ...], Field(max_length=16)]
 
 
-# Of a folder: `fabric-` and the name are the name of a volume, which has 63 characters at most.
+# The name of a folder: the volume is named `fabric-` and this name, and has at most 63 characters.
 Folder = Annotated[str, Field(pattern=DNS_LABEL, max_length=56)]
 
 
@@ -85,7 +85,7 @@ class HostPath(Strict):
 
 
 class FabricContainer(Strict):
-    """A container beside the workers' program: a daemon of the fabric, or what prepares the pod."""
+    """A container next to the workers' program: a daemon of the fabric, or one that prepares the pod."""
 
     image: ImageReference | None = Field(
         None,
@@ -123,7 +123,7 @@ class FabricContainer(Strict):
 
 
 class Fabric(Strict):
-    """What workers get on the pools that name the fabric, in runs with RDMA. Own values extend the preset's."""
+    """What workers of runs with RDMA get on pools that name the fabric. Own values extend the preset's."""
 
     preset: Preset | None = Field(
         None, description="Values to start from; docs/fabrics.md lists them.", examples=["aws-efa"]
@@ -226,7 +226,8 @@ Model = TypeVar("Model", bound=Strict)
 
 
 def laid_over(below: Model, above: Model) -> Model:
-    """The fields that `above` writes over those of `below`: mappings key by key, all else as a whole."""
+    """Return `below` with the fields that `above` sets: mappings are merged key by key, other values are
+    replaced."""
     values = {name: getattr(below, name) for name in type(below).model_fields}
     for name in above.model_fields_set:
         values[name] = _over(values[name], getattr(above, name))

@@ -1,4 +1,4 @@
-"""Files beside a spec that its pods mount: read as bytes, or told why they cannot be."""
+"""Reading the files in a spec's folder that its pods mount, or reporting why they cannot be read."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from gangplan.source import Document
 from gangplan.spec.listing import FILES_FOLDER, is_ignored
 from gangplan.spec.near import closest
 
-# Keys of `files` that begin so are files beside the spec; all others are ConfigMaps.
+# Keys of `files` with this prefix are files in the spec's folder; all others are ConfigMaps.
 BESIDE = "./"
-# What a ConfigMap holds at most: all values together (Kubernetes v1.34, pkg/apis/core/validation,
+# The limit of a ConfigMap for all values together (Kubernetes v1.34, pkg/apis/core/validation,
 # ValidateConfigMap with core.MaxSecretSize).
 MOST_BYTES = 1 << 20
 
@@ -24,7 +24,8 @@ Read = tuple[dict[str, bytes], list[Finding]]
 
 
 def read_files(root: Path, spec: str, names: Mapping[str, str], document: Document) -> Read:
-    """The bytes of the files that a spec names, by the names that it gives them; and what is wrong with some."""
+    """Return the bytes of the files of a spec, by the names that the spec uses, and the findings about
+    them."""
     found: dict[str, bytes] = {}
     findings: list[Finding] = []
     for name in names:
@@ -37,7 +38,8 @@ def read_files(root: Path, spec: str, names: Mapping[str, str], document: Docume
 
 
 def path_of(spec: str, name: str) -> str:
-    """Where a file is, from the root of the workspace; a path that leads out of the spec's folder stays one."""
+    """Return the path of a file from the root of the workspace; a path that leaves the spec's folder is kept
+    as it is."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(spec), name))
 
 
@@ -93,7 +95,8 @@ def _base(name: str) -> str:
 
 
 def _too_large(found: Mapping[str, bytes], document: Document) -> Iterator[Finding]:
-    """All files of a run are in one ConfigMap; told at the largest of them."""
+    """Report files that are too large together, since a run has one ConfigMap; the finding is at the
+    largest."""
     total = sum(map(len, found.values()))
     if total > MOST_BYTES:
         yield _large(max(found, key=lambda name: len(found[name])), total, document)

@@ -1,4 +1,4 @@
-"""A spec by template as if all of it stood in one file; every place is one in the file that says the value."""
+"""A spec with a template as one document, in which every place is in the file that contains the value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gangplan.spec.placeholders import Given, placeholders, written
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """The value of a parameter, and where it stands: in the spec, or as a default in a template."""
+    """The value of a parameter, and its place: in the spec, or as a default in a template."""
 
     given: Given
     document: Document
@@ -22,7 +22,8 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A file that says fields of the job: below `prefix` of its document, with values for placeholders."""
+    """A file with fields of the job, which are below `prefix` in its document, and values for
+    placeholders."""
 
     document: Document
     prefix: Path
@@ -30,7 +31,7 @@ class Layer:
 
     @property
     def value(self) -> Any:
-        """Its fields as written."""
+        """The fields as written."""
         value = self.document.value
         for step in self.prefix:
             value = value[step]
@@ -38,14 +39,14 @@ class Layer:
 
     @property
     def given(self) -> dict[str, Given]:
-        """What its placeholders stand for."""
+        """The values of the placeholders."""
         return {name: one.given for name, one in self.arguments.items()}
 
 
 def merged(over: Any, under: Any) -> Any:
-    """Two layers of fields as one: mappings are joined, whatever else is in `over` replaces what is in `under`.
+    """Merge two layers of fields: mappings are merged, any other value in `over` replaces that in `under`.
 
-    A field that is empty in `over` is taken out of `under`.
+    An empty field in `over` removes the field of `under`.
     """
     if not isinstance(over, dict) or not isinstance(under, dict):
         return over
@@ -61,17 +62,18 @@ def merged(over: Any, under: Any) -> Any:
 
 
 class FilledDocument(Document):
-    """The document of a spec by template: the spec over its template, over what that extends."""
+    """The document of a spec with a template: the spec over its template, over what that extends."""
 
     __slots__ = ("_layers",)
 
     def __init__(self, value: Mapping[str, Any], layers: Sequence[Layer]) -> None:
-        """`value` is the whole job; `layers` begin with the spec itself."""
+        """Store the whole job as `value`; `layers` begin with the spec itself."""
         super().__init__(layers[0].document.file, value, "")
         self._layers = tuple(layers)
 
     def _layer(self, path: Path) -> tuple[Layer, Path]:
-        """The layer that says the value at a path, or at its nearest ancestor, and the path in its document."""
+        """Return the layer with the value at a path, or at its nearest ancestor, and the path in its
+        document."""
         levels = [(one, one.value) for one in self._layers]
         for step in path:
             below = list(_below(levels, step))
@@ -82,14 +84,17 @@ class FilledDocument(Document):
         return layer, (*layer.prefix, *path)
 
     def _filled(self, layer: Layer, path: Path) -> tuple[str | None, list[Argument]]:
-        """The scalar there as written in its file, and the values that are filled into it."""
+        """Return the scalar at a path as written in its file, and the values that are filled into it."""
         found = layer.document.text(path)
         names = [one.name for one in placeholders(found)] if found and layer.arguments else []
         return found, [layer.arguments[name] for name in names]
 
     def _shown(self, path: Path) -> tuple[Document, Path]:
-        """What holds the value at a path: the parameter's, where one is filled in that the spec gives, or that is
-        all; else the field."""
+        """Return the document and path of the value at a path.
+
+        If a parameter is filled in that the spec sets, or that is the whole value, it is the parameter's
+        value, else the field.
+        """
         layer, there = self._layer(path)
         found, arguments = self._filled(layer, there)
         is_whole = found is not None and found.startswith("${{") and found.endswith("}}")
@@ -99,7 +104,7 @@ class FilledDocument(Document):
         return layer.document, there
 
     def where(self, path: Path, key: bool = False) -> Location:
-        """The place of the value in the file that says it, or of its key."""
+        """Return the place of the value, or of its key, in the file that contains it."""
         if key:
             layer, there = self._layer(path)
             return layer.document.where(there, key=True)
@@ -107,12 +112,12 @@ class FilledDocument(Document):
         return document.where(there)
 
     def home(self, path: Path) -> tuple[str, Path]:
-        """The file that says the value at a path, and the path there."""
+        """Return the file that contains the value at a path, and the path in that file."""
         document, there = self._shown(path)
         return document.file, there
 
     def text(self, path: Path) -> str | None:
-        """The scalar as it would be written in a file that says all."""
+        """Return the scalar as it would be written in a single file."""
         layer, there = self._layer(path)
         found = layer.document.text(there)
         if found is None or not layer.arguments:
@@ -121,7 +126,7 @@ class FilledDocument(Document):
         return found if filled is None else filled
 
     def is_quoted(self, path: Path) -> bool:
-        """Whether the value there is text and nothing else."""
+        """Return whether the value at a path can only be text."""
         layer, there = self._layer(path)
         _, arguments = self._filled(layer, there)
         if len(arguments) == 1:
@@ -129,19 +134,19 @@ class FilledDocument(Document):
         return layer.document.is_quoted(there)
 
     def inside(self, path: Path, offset: int) -> Location:
-        """The place of a character; of the whole value where it is filled in."""
+        """Return the place of a character; if the value is filled in, that of the whole value."""
         layer, there = self._layer(path)
         if self._filled(layer, there)[1]:
             return self.where(path)
         return layer.document.inside(there, offset)
 
     def fix(self, path: Path, replacement: str, why: str, key: bool = False) -> Fix | None:
-        """The fix of the spec; none in a template, which other specs have, too."""
+        """Return the fix of the spec; None for a value in a template, which other specs use as well."""
         layer, there = self._layer(path)
         return layer.document.fix(there, replacement, why, key=key) if layer is self._layers[0] else None
 
     def like(self, path: Path, text: str) -> str | None:
-        """How to write another value there."""
+        """Return another value for the path in the style of the current one."""
         layer, there = self._layer(path)
         return layer.document.like(there, text)
 
@@ -153,7 +158,7 @@ class FilledDocument(Document):
 
 
 def _below(levels: Sequence[tuple[Layer, Any]], step: str | int) -> Iterator[tuple[Layer, Any]]:
-    """The layers that say something at a step: all that are mappings there, up to the first that is not."""
+    """Yield the layers with a value at a step: all that are mappings there, and the first that is not."""
     for layer, value in levels:
         is_entry = isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value)
         if not is_entry and not (isinstance(value, dict) and step in value):

@@ -15,12 +15,12 @@ _NOT_TEXT = frozenset({"yes", "no", "on", "off", "true", "false", "null", "y", "
 
 
 def listed(words: Sequence[str]) -> str:
-    """Words as a list that can be pasted into a spec."""
+    """Return words as a list that can be pasted into a spec."""
     return f"[{', '.join(_scalar(word) for word in words)}]"
 
 
 def flow(value: Any) -> str:
-    """Any value on one line. A text stays a text, whatever it looks like."""
+    """Return any value on one line. A text remains a text, even if it looks like a number."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{flow(key)}: {flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):

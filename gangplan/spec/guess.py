@@ -1,4 +1,4 @@
-"""An unknown field or word in; what was probably meant out, as message and help in the user's words."""
+"""Guessing what an unknown field or word was meant to be, as message and help in the user's words."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from gangplan.spec.words import (
     bare,
 )
 
-# A kind of Kubernetes: a word in capitals, as PyTorchJob, Job, ConfigMap.
+# A kind of Kubernetes: a capitalised word, such as PyTorchJob, Job, ConfigMap.
 _KIND = re.compile(r"[A-Z][A-Za-z0-9]+")
 
 
-# What is wrong with a value in a field of a block: kinds of error, helps, and what else is known.
+# What is wrong with a value of a field in a block: error types, helps, and hints.
 Wrong = Callable[[str, Any], list[tuple[str, str, Hints]]]
-# Letters of a value that a help repeats.
+# How many characters of a value a help repeats.
 _LONGEST = 300
 
 
@@ -51,11 +51,11 @@ def unknown_field(
     value: Any,
     wrong: Wrong,
 ) -> Problem:
-    """A field that the block at `path` has not.
+    """Return the problem of a field that the block at `path` does not have.
 
-    `kind` is the kind of the file; `fields` are those of the block; `nested` the paths of fields in its blocks,
-    and of the file's own fields where the block is not the file; `value` is what stands in the block; `wrong` tells
-    what is wrong with a value in a field of the block.
+    `kind` is the kind of the file; `fields` are those of the block; `nested` the paths of fields in its
+    blocks, and of the file's own fields if the block is not the file; `value` is the content of the block;
+    `wrong` returns what is wrong with a value of a field in the block.
     """
     word, known = str(path[-1]), sorted(fields)
     place = f" in {dotted(path[:-1])}" if len(path) > 1 else ""
@@ -100,14 +100,15 @@ def _unknown(
     known: tuple[str, ...] = (),
     gpu: tuple[str, str] = ("", ""),
 ) -> Problem:
-    """The problem of an unknown field; `follows` is a field of its block that the help writes."""
+    """Return the problem of an unknown field; `follows` is a field of its block that the help adds."""
     beside = (dotted((*path[:-1], follows)),) if follows else ()
     clue = Clue(path, UNKNOWN_FIELD, None, meant, known, beside, gpu)
     return Problem(path, message, help, SPEC_UNKNOWN_FIELD, clue=clue)
 
 
 def _several(path: Path, message: str, guess: str, given: Any, block: Mapping[str, Any]) -> Problem:
-    """A field that several of ours stand for: the amounts of a worker."""
+    """Return the problem of a field that corresponds to several fields of gangplan: the amounts of a
+    worker."""
     if isinstance(given, str) and (machine := _machine(given)):
         said, asks = machine
         missing = [f"{field}: {value}" for field, value in asks.items() if field not in block]
@@ -120,8 +121,8 @@ def _several(path: Path, message: str, guess: str, given: Any, block: Mapping[st
 
 
 def _machine(name: str) -> tuple[str, dict[str, Any]] | None:
-    """What a machine type of a cloud has, and what a worker asks for then; None for any other text."""
-    from gangplan.spec.machines import INSTANCES  # a file of some hundred lines, for a word of few
+    """Return what a cloud's machine type has, and what a worker then requests; None for any other text."""
+    from gangplan.spec.machines import INSTANCES  # a file of some hundred lines, which few words need
 
     machine = INSTANCES.get(name.strip().lower())
     if machine is None:
@@ -136,7 +137,7 @@ def _machine(name: str) -> tuple[str, dict[str, Any]] | None:
 
 
 def _listed(kind: str, path: Path, message: str, known: list[str], given: Any) -> Problem:
-    """A word of nobody: the help says what may stand there."""
+    """Return the problem of a word that nothing explains; the help lists what is allowed there."""
     if not known:
         return _unknown(path, message, "")
     if path[:-1] == ("secrets",) and isinstance(given, str):
@@ -152,7 +153,7 @@ _AZURE_IMAGE = (
 
 
 def _beside(word: str, guess: str, block: Mapping[str, Any], wrong: Wrong) -> str:
-    """What to do about a field that stands there under both names. Arguments belong behind the program."""
+    """Return what to do about a field that is set under both names. Arguments belong after the program."""
     own, more = block[guess], block[word]
     if guess == "command" and bare(word) in ("args", "arguments") and isinstance(own, (str, list)):
         both = [*split_words(own), *split_words(more)]
@@ -162,7 +163,8 @@ def _beside(word: str, guess: str, block: Mapping[str, Any], wrong: Wrong) -> st
 
 
 def _meant(word: str, known: Collection[str], nested: Collection[str]) -> str:
-    """By spelling, by another tool's name, by the block that has it; in this order."""
+    """Return the field that is meant: by spelling, by another tool's name, by the block that has it, in this
+    order."""
     word = in_latin(word)
     same = [name for name in known if bare(name) == bare(word)]
     if same:
@@ -179,8 +181,11 @@ def _meant(word: str, known: Collection[str], nested: Collection[str]) -> str:
 def _instead(
     path: Path, guess: str, given: Any, wrong: Wrong, fields: Mapping[str, Any]
 ) -> tuple[str, tuple[str, str]]:
-    """What to write: the field with the value that was given, or what it comes to there, where that is known; and
-    how that begins where it ends in a GPU model, with that model."""
+    """Return what to write: the field with the value that was given, or with its equivalent there, if it is
+    known.
+
+    If the help ends with a GPU model, return also how it begins, and that model.
+    """
     gpu = ("Write ", given) if guess in ("gpu", "gpu.model") and isinstance(given, str) else ("", "")
     if "." in guess:
         return _inside(guess, given), gpu
@@ -206,7 +211,7 @@ def _instead(
 
 
 def _inside(guess: str, given: Any) -> str:
-    """What to write for a field of a block."""
+    """Return what to write for a field of a block."""
     if guess == "secrets.env" and (found := secret_refs(given)):
         return f"Write secrets: {{env: {flow(found)}}}."
     value = "..." if isinstance(given, (dict, list)) or given is None else given
@@ -220,7 +225,7 @@ def _inside(guess: str, given: Any) -> str:
 
 
 def wrong_word(kind: str, path: Path, allowed: list[str], given: Any) -> Problem:
-    """A word outside a fixed set."""
+    """Return the problem of a word that is not in a fixed set."""
     if path == ("kind",):
         message, help = _wrong_kind(allowed[0], given)
     else:
@@ -288,5 +293,5 @@ def _or(words: list[str]) -> str:
 
 
 def _written(word: str) -> str:
-    """A word as YAML reads it as a text: "off" needs quotes."""
+    """Return a word as YAML reads it as text: "off" needs quotes."""
     return word if isinstance(plain_value(word), str) else f'"{word}"'

@@ -1,4 +1,4 @@
-"""Whom a team's pods are in clouds, and which cloud answers on a cluster."""
+"""The cloud identities of a team's pods, and the cloud that a cluster uses for them."""
 
 from typing import Annotated, Literal
 
@@ -12,7 +12,7 @@ Uuid = Annotated[
 
 
 class AwsIdentity(Strict):
-    """A role of AWS, which pods take on by IAM roles for service accounts."""
+    """A role of AWS, which pods assume by IAM roles for service accounts."""
 
     role: Annotated[
         str,
@@ -21,7 +21,7 @@ class AwsIdentity(Strict):
 
 
 class GcpIdentity(Strict):
-    """A service account of Google Cloud, which pods are by Workload Identity Federation for GKE."""
+    """A service account of Google Cloud, which pods use by Workload Identity Federation for GKE."""
 
     service_account: Annotated[
         str,
@@ -35,7 +35,7 @@ class GcpIdentity(Strict):
 
 
 class AzureIdentity(Strict):
-    """A client of Azure, which pods are by Microsoft Entra Workload ID."""
+    """A client of Azure, which pods use by Microsoft Entra Workload ID."""
 
     client_id: Uuid = Field(
         description="Client id of the managed identity.", examples=["11111111-2222-3333-4444-555555555555"]
@@ -48,7 +48,7 @@ class AzureIdentity(Strict):
 
 
 class Identity(Strict):
-    """Whom pods are in each cloud; a cluster uses the one of its own."""
+    """The identity of pods in each cloud; a cluster uses the one of its own cloud."""
 
     aws: AwsIdentity | None = Field(
         None,
@@ -68,7 +68,7 @@ class Identity(Strict):
 
 
 class WorkloadIdentity(Strict):
-    """Which cloud gives identities to pods of the cluster, and what they must reach for that."""
+    """Which cloud gives identities to pods of the cluster, and which endpoints they must reach for that."""
 
     provider: Literal["aws", "gcp", "azure"] = Field(
         description="Cloud whose webhook (AWS, Azure) or metadata server (Google Cloud) the cluster has.",

@@ -40,7 +40,7 @@ Regime = Literal["hipaa", "gdpr", "fedramp", "pci-dss", "sox"]
 
 
 def _data_target(target: str) -> str:
-    """`env`, or a clean absolute mount path."""
+    """Return `env`, or a normalised absolute mount path. Raises an error of `helpful` for other texts."""
     from gangplan.spec.base import _absolute
 
     return target if target == "env" else _absolute(target)
@@ -66,15 +66,15 @@ SecretKey = Annotated[str, AfterValidator(_secret_key)]
 RunName = Annotated[str, Field(pattern=r"^[a-z]([-a-z0-9]*[a-z0-9])?-[0-9a-f]{8}$", max_length=63)]
 
 
-# Of a template: its name, and a version of it.
-# Of a model, as registries take them: a path of words; a version without one.
+# Patterns for the name of a model as registries accept it (a path of words), for the version of a model, and
+# for a template's name with an optional version.
 MODEL_NAME = r"^[A-Za-z0-9]([-A-Za-z0-9._/]*[A-Za-z0-9])?$"
 MODEL_VERSION = r"^[A-Za-z0-9]([-A-Za-z0-9._+]*[A-Za-z0-9])?$"
 TEMPLATE_NAME = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(@[1-9][0-9]*)?$"
 
 
 class Gpu(Strict):
-    """Which accelerator each worker wants."""
+    """Which accelerator each worker needs."""
 
     model: Name | None = Field(
         None,
@@ -150,7 +150,7 @@ class Launcher(Strict):
 
 
 def _kind_of_rdma(value: object) -> str:
-    """Which of the two forms is meant, so that a mistake is told about that one alone."""
+    """Return which of the two forms is meant, so that an error is reported for that form only."""
     return "number" if isinstance(value, int) and not isinstance(value, bool) else "word"
 
 
@@ -170,7 +170,7 @@ RdmaDevices = Annotated[
 
 
 class Network(Strict):
-    """Who may talk to the run, and what the run may reach."""
+    """Which other pods may talk to the run, and what the run may reach."""
 
     posture: Posture | None = Field(
         None,
@@ -222,7 +222,7 @@ class Topology(Strict):
 
 
 class Elastic(Strict):
-    """How many workers a run of torch may go on with."""
+    """How many workers a run of torch may continue with."""
 
     min: int = Field(ge=1, le=500, description="The fewest workers it goes on with.", examples=[2])
     max: int = Field(
@@ -240,12 +240,12 @@ class Elastic(Strict):
     )
 
 
-# A part of pod names, and of a variable.
+# A part of pod names, and of a variable name.
 RoleName = Annotated[str, Field(pattern=r"^[a-z]([-a-z0-9]*[a-z0-9])?$", max_length=20)]
 
 
 class Role(Strict):
-    """Pods of another shape than the workers."""
+    """Pods that differ from the workers."""
 
     workers: int = Field(1, ge=1, le=500, description="How many pods it has.", examples=[2])
     command: Annotated[Command, Field(max_length=MAX_ENTRIES)] | None = Field(
@@ -283,7 +283,7 @@ FETCH_SOURCE = (
 
 
 class Step(Strict):
-    """What is done once in a run, in a pod of its own, before its workers start."""
+    """A task that is done once in a run, in a pod of its own, before the workers start."""
 
     name: RoleName | None = Field(
         None, description="Its name in the run; omitted: step-1, step-2 and so on.", examples=["tokenize"]
@@ -382,7 +382,7 @@ class Placement(Strict):
 
 
 def _cron(text: str) -> str:
-    """An expression as the CronJob controller reads it; what reads it is imported where there is one."""
+    """Check an expression as the CronJob controller reads it. The parser is only imported if there is one."""
     from gangplan.model.cron import CronError, parse_cron
 
     try:
@@ -397,7 +397,7 @@ ZoneName = Annotated[str, Field(min_length=1, max_length=64)]
 
 
 class Schedule(Strict):
-    """When runs of the job start by themselves."""
+    """When runs of the job start automatically."""
 
     cron: CronText = Field(
         description="Minutes, hours, days, months and weekdays of starts, in the five fields of cron, or @hourly, @daily, @weekly, @monthly, @yearly.",
@@ -426,7 +426,7 @@ class Schedule(Strict):
 
 
 class Model(Strict):
-    """What a job registers, once the jobs that it comes after are complete."""
+    """The model that a job registers after the jobs in `after` are complete."""
 
     name: Annotated[str, Field(pattern=MODEL_NAME, max_length=128)] = Field(
         description="Name in the registry: GANGPLAN_MODEL_NAME in the environment.", examples=["filings"]

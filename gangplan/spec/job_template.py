@@ -8,12 +8,12 @@ from gangplan.spec.base import ApiVersion, Name, Strict
 from gangplan.spec.job import TEMPLATE_NAME
 from gangplan.spec.sweep import MOST_PARAMETERS, Number, ParameterName, Value
 
-# A few results are better than linear, by caches or by batches that grow.
+# A few results are better than linear, thanks to caches or to batches that grow.
 EFFICIENCY = r"^(0?\.[0-9]{1,4}|1(\.[0-9]{1,4})?)(-(0?\.[0-9]{1,4}|1(\.[0-9]{1,4})?))?$"
 
 
 class TemplateParameter(Strict):
-    """What a spec may give, or must, where there is no default."""
+    """A value that a spec may set; it must if there is no default."""
 
     type: Literal["integer", "number", "string", "boolean"] = Field(
         description="What values it takes. A number that is given for a string keeps the text that was written.",
@@ -31,7 +31,7 @@ class TemplateParameter(Strict):
 
 
 class Expectation(Strict):
-    """What has been measured elsewhere, for a number of workers."""
+    """A scaling efficiency that was measured elsewhere, for a number of workers."""
 
     workers: int | None = Field(
         None, ge=1, le=500, description="For runs of so many workers; omitted: for all others.", examples=[16]
@@ -47,7 +47,7 @@ class Expectation(Strict):
 
 
 class JobTemplate(Strict):
-    """A job that specs are made from: they name it, and give values for its parameters."""
+    """A job from which specs are made: they name it, and set its parameters."""
 
     api_version: ApiVersion = Field(description="Version of this file format.", examples=["gangplan.dev/v1"])
     kind: Literal["JobTemplate"] = Field(description="Kind of this file.", examples=["JobTemplate"])

@@ -1,4 +1,4 @@
-"""The spec files of a workspace by name; files that somebody would take for specs, and that would be ignored."""
+"""Finding the spec files of a workspace, and files that look like specs but would be ignored."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from gangplan.source import MOST_BYTES
 from gangplan.source.plain import Plain
 from gangplan.spec.near import closest
 
-_LOOKED_AT = 65_536  # bytes of a hidden file
-# How a file in a team's folder of templates says that it is one.
+_LOOKED_AT = 65_536  # bytes of a hidden file that are read
+# How a file in a team's folder of templates declares its kind.
 _KIND = re.compile(rb"^kind:[ \t]*[\"']?JobTemplate\b", re.MULTILINE)
-# Folders of files that specs mount: YAML there is no spec.
+# Folders of files that specs mount: YAML files there are not specs.
 FILES_FOLDER = "files"
 
 
 def folders(parent: Path) -> list[str]:
-    """The names of the folders in a folder, hidden ones aside."""
+    """Return the names of the folders in a folder, without hidden ones."""
     with os.scandir(parent) as entries:
         return sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
 
@@ -34,8 +34,10 @@ def list_specs(
     findings: list[Finding],
     plain: Plain = {},  # noqa: B006
 ) -> list[tuple[str, str]]:
-    """Every `specs`/<team>/**/*.yaml but team.yaml with its team, sorted by path; of folders that are `plain`
-    (source/plain.py), the names are known."""
+    """Return every `specs`/<team>/**/*.yaml except team.yaml with its team, sorted by path.
+
+    For folders in `plain` (source/plain.py), the names are already known.
+    """
     files: list[tuple[str, str]] = []
     for team in teams:
         _list_folder(root, f"{specs}/{team}", team, files, findings, plain)
@@ -51,14 +53,14 @@ def list_specs(
 def may_be_sweeps(
     root: Path, files: list[tuple[str, str]], without: Collection[str] = ()
 ) -> list[tuple[str, str]]:
-    """The spec files (path, team) that have the word, so that only these are read as a whole."""
+    """Return the spec files (path, team) that contain the word Sweep, so that only these are parsed."""
     return [one for one, data in bytes_of(root, files, without) if b"Sweep" in data]
 
 
 def bytes_of(
     root: Path, files: list[tuple[str, str]], without: Collection[str] = ()
 ) -> Iterator[tuple[tuple[str, str], bytes]]:
-    """Spec files (path, team) with their bytes. With thousands, each microsecond counts."""
+    """Yield spec files (path, team) with their bytes. With thousands of files, each microsecond counts."""
     top, flags = f"{root}{os.sep}", os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
     for one in files:
         file = one[0]
@@ -71,17 +73,17 @@ def bytes_of(
             finally:
                 os.close(handle)
         except OSError:
-            continue  # told where the file is read
+            continue  # reported where the file is read
         yield one, data
 
 
 def is_template(file: str, data: bytes) -> bool:
-    """Whether a file in a team's folder of templates says that it is one."""
+    """Return whether a file in a team's folder of templates declares that it is a template."""
     return PurePosixPath(file).parts[2] == "templates" and bool(_KIND.search(data))
 
 
 def which_team(root: Path, folder: str) -> str:
-    """What to do about a folder without team.yaml: it is misspelt, or the team is new."""
+    """Return the help for a folder without team.yaml: it is misspelt, or the team is new."""
     specs = root / "specs"
     teams = [name for name in folders(specs) if (specs / name / "team.yaml").is_file()]
     if near := closest(folder, teams):
@@ -90,13 +92,14 @@ def which_team(root: Path, folder: str) -> str:
 
 
 def is_ignored(file: str) -> bool:
-    """Whether a file below specs/, by its path from the root, is none that is read as a spec or a team."""
+    """Return whether a file below specs/, by its path from the root, is read neither as a spec nor as a
+    team."""
     parts = PurePosixPath(file).parts
     return FILES_FOLDER in parts[2:-1] or parts[-1].startswith(".") or not _is_yaml(parts[-1])
 
 
 def _is_yaml(name: str) -> bool:
-    """Whether somebody would take the file for YAML, hidden files aside."""
+    """Return whether a file looks like YAML, unless it is hidden."""
     return name.lower().endswith((".yaml", ".yml")) and not name.startswith(".")
 
 
@@ -132,7 +135,7 @@ def _list_folder(
 
 
 def _names_in(root: Path, folder: str, plain: Plain) -> Iterator[tuple[str, bool]]:
-    """What a folder holds: names, and whether each is a folder's."""
+    """Yield the names in a folder, and whether each is a folder."""
     if folder in plain:
         files, inside = plain[folder]
         yield from ((name, False) for name in files)
@@ -143,10 +146,11 @@ def _names_in(root: Path, folder: str, plain: Plain) -> Iterator[tuple[str, bool
 
 
 def _hidden(root: Path, folder: str, name: str) -> list[Finding]:
-    """An error for a hidden file that is one of gangplan's formats: its author waits for a run that never comes.
+    """Report a hidden file in a format of gangplan as an error, because its author would wait for a run that
+    never starts.
 
-    Settings of other tools (.yamllint.yaml), copies that macOS makes (._job.yaml) and what editors leave
-    (.job.yaml.swp) are none.
+    Settings of other tools (.yamllint.yaml), copies that macOS makes (._job.yaml) and leftovers of editors
+    (.job.yaml.swp) are not reported.
     """
     file = root / folder / name
     if not name.lower().endswith((".yaml", ".yml")) or name.startswith(("._", ".#")) or not _is_ours(file):
@@ -158,7 +162,7 @@ def _hidden(root: Path, folder: str, name: str) -> list[Finding]:
 
 
 def _is_ours(file: Path) -> bool:
-    """Whether it is one of gangplan's formats."""
+    """Return whether a file has one of gangplan's formats."""
     if not file.is_file():
         return False
     with file.open("rb") as stream:
@@ -166,7 +170,7 @@ def _is_ours(file: Path) -> bool:
 
 
 def _misplaced(root: Path, folder: str) -> list[Finding]:
-    """The same for a spec in a folder of files that specs mount."""
+    """Report specs in a folder of files that specs mount."""
     found = []
     for parent, names, files in os.walk(root / folder):
         names.sort()

@@ -1,4 +1,5 @@
-"""A document in, a typed spec or findings out: pydantic's errors in the user's words, at line and column."""
+"""Loading a document into a typed spec; pydantic's errors become findings in the user's words, with
+positions."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def parse(model: type[M], document: Document) -> tuple[M | None, list[Finding]]:
-    """The typed value of `document`, or every finding about it. Never raises on bad input."""
+    """Return the typed value of `document`, or every finding about it. Never raises on bad input."""
     if not isinstance(document.value, dict):
         what = kind_of(document.value)
         return None, [
@@ -47,7 +48,7 @@ def parse(model: type[M], document: Document) -> tuple[M | None, list[Finding]]:
 
 
 def _without_followers(found: list[Finding]) -> list[Finding]:
-    """Findings without those on a missing field that stands there under another name."""
+    """Return the findings without those on a missing field that is present under another name."""
     named = {name for one in found for name in one.clue.follows}
     return [one for one in found if one.rule != SPEC_MISSING_FIELD or dotted(one.clue.path) not in named]
 
@@ -72,8 +73,10 @@ def _at(document: Document, path: Path) -> Any:
 
 
 def _causes(raised: ValidationError) -> list[Any]:
-    """pydantic's errors without those that only follow from another: a file of another kind has other fields,
-    and a list whose entry is wrong is also called too short."""
+    """Return pydantic's errors without those that only follow from another.
+
+    A file of another kind has other fields, and a list with a wrong entry is also reported as too short.
+    """
     items = raised.errors(include_url=False)
     other = [item for item in items if item["loc"] == ("kind",) and item["type"] == "literal_error"]
     if other:
@@ -94,7 +97,7 @@ def _causes(raised: ValidationError) -> list[Any]:
 
 
 def _as_written(value: Any, document: Document, path: Path) -> Any:
-    """Lists as tuples (the models are strict), and texts for numbers where a text is wanted."""
+    """Return lists as tuples (the models are strict), and numbers as texts where a text is needed."""
     if isinstance(value, dict):
         return {key: _as_written(item, document, (*path, key)) for key, item in value.items()}
     if isinstance(value, list):
@@ -105,7 +108,8 @@ def _as_written(value: Any, document: Document, path: Path) -> Any:
 
 
 def _is_text_inside(path: Path) -> bool:
-    """Whether it is a variable, or an argument, of a fabric or a container: `fabrics.NAME.env.X`, `setup.0.env.X`."""
+    """Return whether it is a variable or an argument in a fabric or a container: `fabrics.NAME.env.X`,
+    `setup.0.env.X`."""
     return (
         path[0] in ("fabrics", "setup", "sidecars", "roles")
         and len(path) > 2
@@ -114,7 +118,7 @@ def _is_text_inside(path: Path) -> bool:
 
 
 def _finding(model: type[BaseModel], document: Document, item: Any) -> Finding:
-    """One pydantic error as a finding."""
+    """Return one pydantic error as a finding."""
     kind, path = item["type"], _path(document, item["loc"])
     context = item.get("ctx", {})
     if item["loc"] and item["loc"][-1] == "[key]":
@@ -136,9 +140,9 @@ def _finding(model: type[BaseModel], document: Document, item: Any) -> Finding:
         return _choice(model, document, path, item)
     message, help = plain(kind, context, item["input"], path, document.text(path))
     if path == ("run",) and isinstance(item["input"], str):
-        clue = clue._replace(follows=("command",))  # as GitHub Actions calls it
+        clue = clue._replace(follows=("command",))  # GitHub Actions calls the command so
     rule = SPEC_TYPE if kind.endswith("_type") else SPEC_VALUE
-    from gangplan.spec.shapes import wrong_shape  # few files are wrong
+    from gangplan.spec.shapes import wrong_shape  # rarely needed: few files are wrong
 
     shaped = wrong_shape(path, kind, item["input"], document.text(path)) or _shares(document, path)
     help = help or shaped or _example(model, path)
@@ -149,7 +153,8 @@ _SHARES = ("quota", "borrow", "lend")
 
 
 def _shares(document: Document, path: Path) -> str:
-    """The help for a number where shares of pools stand: the cluster's pools that have such a thing."""
+    """Return the help for a number in place of shares of pools; it names pools of the cluster that have such
+    a resource."""
     field = next((one for one in path[-2:] if one in _SHARES), "")
     pools = document.value.get("nodePools") if isinstance(document.value, dict) else None
     if not field or not isinstance(pools, dict) or not isinstance(_at(document, path), (int, str)):
@@ -164,12 +169,12 @@ def _shares(document: Document, path: Path) -> str:
 
 
 def _path(document: Document, loc: tuple[Any, ...]) -> Path:
-    """pydantic's location as a path into the document (its union and key marks removed)."""
+    """Return pydantic's location as a path into the document (its union and key marks removed)."""
     path: list[str | int] = []
     value = document.value
     for step in loc:
         if not isinstance(value, (dict, list)):
-            break  # what follows a scalar says which form of it was tried
+            break  # steps after a scalar name the form that was tried
         if (isinstance(value, dict) and step in value) or (
             isinstance(value, list) and isinstance(step, int) and step < len(value)
         ):
@@ -184,17 +189,17 @@ def _path(document: Document, loc: tuple[Any, ...]) -> Path:
 
 
 def _unknown(model: type[BaseModel], document: Document, path: Path) -> Finding:
-    """An unknown field, with the one that was probably meant."""
+    """Return the finding for an unknown field, with the field that was probably meant."""
     block = model_at(model, path[:-1])
     fields = {field.alias or name: field for name, field in block.model_fields.items()} if block else {}
-    from gangplan.spec.guess import unknown_field  # few files are wrong
+    from gangplan.spec.guess import unknown_field  # rarely needed: few files are wrong
 
     value: Any = document.value
     for step in path[:-1]:
         value = value[step]
     problem = unknown_field(model.__name__, path, fields, paths_in(block), value, partial(wrong, block))
     if model.__name__ == "Sweep" and path[:-1] == ("parameters",) and problem.clue.known:
-        from gangplan.spec.sweep_words import parameters_help  # few specs are sweeps
+        from gangplan.spec.sweep_words import parameters_help  # rarely needed: few specs are sweeps
 
         problem = replace(problem, help=parameters_help(document))
     if len(path) > 1 and not problem.clue.meant and _belongs_above(model, path, value):
@@ -204,13 +209,14 @@ def _unknown(model: type[BaseModel], document: Document, path: Path) -> Finding:
 
 
 def _belongs_above(model: type[BaseModel], path: Path, block: Any) -> bool:
-    """Whether a field that stands too deep is one of the file's own, and could have its value there."""
+    """Return whether a field that is nested too deeply belongs to the top level, and could have its value
+    there."""
     name, given = str(path[-1]), block.get(path[-1]) if isinstance(block, dict) else None
     return name in fields_at(model, ()) and not wrong(model, name, given)
 
 
 def _choice(model: type[BaseModel], document: Document, path: Path, item: Any) -> Finding:
-    """A value outside a fixed set, with the member that was probably meant."""
+    """Return the finding for a value outside a fixed set, with the member that was probably meant."""
     allowed = re.findall(r"'([^']*)'", str(item["ctx"]["expected"]))
     from gangplan.spec.guess import wrong_word
 
@@ -218,7 +224,8 @@ def _choice(model: type[BaseModel], document: Document, path: Path, item: Any) -
 
 
 def _bad_claim(key: str, message: str, given: Any) -> tuple[str, str]:
-    """A key of data that is no name: a folder, which stands on the other side; a bucket's address; another spelling."""
+    """Return message and help for a key of data that is not a name: a folder, swapped with the claim; a
+    bucket's address; another spelling."""
     if key.startswith("/") and isinstance(given, str) and re.fullmatch(DNS_LABEL, given):
         return (
             f"'{key}' is a folder; data names a claim first, then its folder",
@@ -237,7 +244,7 @@ def _bad_claim(key: str, message: str, given: Any) -> tuple[str, str]:
 
 
 def _bad_key(path: Path, item: Any, given: Any) -> tuple[str, str]:
-    """A key of a map that cannot be a name there, and a name like it."""
+    """Return message and help for a key of a map that cannot be a name there, with a similar name."""
     key, context = str(path[-1]) if path else "", item.get("ctx", {})
     form = FORMS.get(context.get("pattern", ""), "")
     like = re.sub(r"[^A-Za-z0-9_]", "_", key) if context.get("pattern") == ENV_NAME else ""
@@ -252,12 +259,12 @@ def _bad_key(path: Path, item: Any, given: Any) -> tuple[str, str]:
 
 
 def _example(model: type[BaseModel], path: Path) -> str:
-    """A help line from the field's own documented example."""
+    """Return a help line from the field's own documented example."""
     if not path:
         return ""
     parent = model_at(model, path[:-1])
     if parent is None:
-        return _example(model, path[:-1])  # an entry of a map or a list: the whole field's example
+        return _example(model, path[:-1])  # an entry of a map or a list: use the whole field's example
     for name, field in parent.model_fields.items():
         if (field.alias or name) == path[-1] and field.examples:
             return f"For example {path[-1]}: {flow(field.examples[0])}."

@@ -1,10 +1,11 @@
-"""Signs that only look like those of YAML and of shells: what word processors and other alphabets put in their place."""
+"""Characters that look like those of YAML and shells, from word processors and other alphabets."""
 
 from __future__ import annotations
 
 import unicodedata
 
-# Cyrillic and Greek letters that no reader tells from Latin ones (Unicode's confusables.txt, those of one letter).
+# Cyrillic and Greek letters that look exactly like Latin ones (Unicode's confusables.txt, entries of one
+# letter).
 _LETTERS = dict(
     zip(
         "аеорсхуіјѕһԁԛԝкмтАВЕКМНОРСТХУІЈЅαορνικτΑΒΕΗΙΚΜΝΟΡΤΥΧΖ",
@@ -19,23 +20,24 @@ _BLANKS = "\u00a0\u2007\u202f\u3000"
 
 
 def in_latin(word: str) -> str:
-    """The word with Latin letters for those that only look like them."""
+    """Return the word with lookalike letters replaced by Latin ones."""
     if word.isascii():
         return word
     return unicodedata.normalize("NFKC", word).translate(_LOOKALIKES)
 
 
 def without_accents(word: str) -> str:
-    """The word in small letters, those with accents and ligatures as ASCII where they have one (`größe`: `grosse`)."""
+    """Return the word in lower case, with accented letters and ligatures as ASCII if possible (`größe`:
+    `grosse`)."""
     parts = unicodedata.normalize("NFKD", word.casefold())
     return "".join(sign for sign in parts if not unicodedata.combining(sign))
 
 
 def typeset(word: str) -> str:
-    """What of a word a word processor has changed, in words; empty for a word that may be meant as it is.
+    """Return how a word processor changed a word, in words; empty for a word that may be intended.
 
-    Quotes count at the ends of a word, or behind a `=`; a dash where an option begins; a blank that is none where
-    it keeps an option or a script from being a word.
+    Quotes count at the ends of a word, or after a `=`; a dash where an option begins; a special blank if it
+    joins an option or a script to another word.
     """
     if word.isascii() or not as_typed(word):
         return ""
@@ -52,7 +54,8 @@ def typeset(word: str) -> str:
 
 
 def as_typed(word: str) -> str:
-    """The word as it was before a word processor changed it: without quotes around it, with `--` for a dash."""
+    """Return the word as it was before a word processor changed it: without quotes around it, and with `--`
+    for a dash."""
     word = word.translate({ord(sign): " " for sign in _BLANKS}).strip()
     if word[:1] and word[0] in _DASHES:
         bare = word.lstrip(_DASHES + "-")
@@ -62,7 +65,7 @@ def as_typed(word: str) -> str:
 
 
 def as_typed_line(line: str) -> str:
-    """A whole line as it was, with the quotes of a keyboard."""
+    """Return a whole line as it was typed, with straight quotes."""
     straight = {ord(sign): "'" if sign in "\u2018\u2019\u201a" else '"' for sign in _QUOTES}
     words = [as_typed(word) if word[:1] and word[0] in _DASHES else word for word in line.split(" ")]
     return " ".join(words).translate(straight)

@@ -1,6 +1,7 @@
-"""Machine types of clouds and what is in one, from machines.yaml, where each group has its source; names of GPUs.
+"""Cloud machine types and their contents, from machines.yaml, where each group has its source; names of GPUs.
 
-Only hints: the GPU model chooses a pool, and a machine type says how many GPUs a job of a managed service has.
+They are only hints: the GPU model chooses a pool, and a machine type gives the GPUs of a job of a managed
+service.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Machine:
 
 
 def _machines() -> Iterator[tuple[str, Machine]]:
-    """All machines by their names in lower case; SageMaker's have `ml.` before EC2's."""
+    """Yield all machines by their names in lower case; SageMaker's have `ml.` before EC2's."""
     document, findings = load(_FILE.read_bytes(), _FILE.name)
     if document is None:
         raise ValueError(findings[0].message)
@@ -39,7 +40,7 @@ def _machines() -> Iterator[tuple[str, Machine]]:
 
 INSTANCES: dict[str, Machine] = dict(_machines())
 
-# A part of a GPU's name in lower case, and the model as clusters usually name it; the longer parts come first.
+# A part of a GPU's name in lower case, and the model as clusters usually name it; longer parts come first.
 GPU_MODELS = {
     "h200": "h200-141gb",
     "h100": "h100-80gb",

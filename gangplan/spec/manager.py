@@ -1,4 +1,4 @@
-"""What a cluster file says of Kueue's manager, read together."""
+"""The settings of Kueue's manager that a cluster file states."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from gangplan.spec.cluster import Cluster
 
 
 def settings_of(cluster: Cluster) -> ManagerSettings:
-    """The settings of the manager; `UNCONFIGURED` where the file says nothing that decides."""
+    """Return the settings of the manager; `UNCONFIGURED` if the file states none that matter."""
     external = frozenset(name for name, check in cluster.admission_checks.items() if check.external)
     is_concurrent = any(team.concurrent_admission for team in cluster.teams.values())
     resources = cluster.kueue.resources

@@ -1,4 +1,4 @@
-"""Which namespace a team has on a cluster: the platform's to give, never the team's to take."""
+"""The namespace of a team on a cluster. The platform assigns it; a team cannot choose any other."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.team import Team
 
-# Namespaces of the platform, by the defaults of their projects' manifests and charts: Kubernetes, OpenShift and
-# OpenShift AI, Kubeflow, Kueue, JobSet, GitOps engines, secret stores, meshes, operators, policy engines, network
-# plugins, storage, monitoring, and what managed clusters bring along. A team there would get the pods, and with
-# them the secrets and service accounts, of what runs the cluster.
+# Namespaces of the platform, by the defaults of their projects' manifests and charts: Kubernetes, OpenShift
+# and OpenShift AI, Kubeflow, Kueue, JobSet, GitOps engines, secret stores, meshes, operators, policy engines,
+# network plugins, storage, monitoring, and what managed clusters add. A team in one of them would get the
+# pods, and with them the secrets and service accounts, of what runs the cluster.
 RESERVED = re.compile(
     r"default|(kube|openshift|redhat|rhods|opendatahub|kubeflow|istio|calico|cattle|knative|gke|gmp)(-.*)?"
     r"|(kueue|trainer|jobset|mpi-operator|volcano|gatekeeper|flux|metallb|longhorn|crossplane|keda|linkerd)-system"
@@ -23,13 +23,18 @@ RESERVED = re.compile(
 
 
 def own_names(name: str) -> tuple[str, str]:
-    """What a team may call its namespace where the cluster gives it no other: its own name, or team-<name>."""
+    """Return the names that a team may choose if the cluster assigns no namespace: its own name, or
+    team-<name>."""
     return name, f"team-{name}"
 
 
 def namespace_of(cluster: Cluster, name: str, team: Team) -> str:
-    """The namespace of a team on a cluster: the one that the cluster gives it; else of its own names the one
-    that team.yaml chooses, the first when it says nothing (or what it must not: then an error stands there)."""
+    """Return the namespace of a team on a cluster: the one that the cluster assigns, else the one of its own
+    names that team.yaml chooses.
+
+    The default is its own name, also if team.yaml chooses a name that it must not, which is reported as an
+    error.
+    """
     queue = cluster.teams.get(name)
     if queue is not None and queue.namespace is not None:
         return queue.namespace

@@ -1,4 +1,4 @@
-"""A word and the words that are known in; the one that was probably meant out, or none."""
+"""Finding the known word that was probably meant."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import re
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-# One slip apart, and never meant for each other.
+# Pairs that differ by one slip, but are never meant for each other.
 _OTHERS = ({"cpu", "gpu"}, {"cpus", "gpus"})
 
 
 def closest(word: str, known: Iterable[str]) -> str:
-    """The known word that differs by so few slips that nobody means another: one in three or four letters, two in
-    eight, three beyond; or the only one that begins with the word, or that the word begins with. Empty for none.
+    """Return the known word that is close enough to be meant; empty if there is none.
 
-    The case does not count. A word that is known itself has no other close to it.
+    A word may have one slip in three or four letters, two in five to eight, three beyond. Otherwise it is the
+    only known word that begins with the word, or that the word begins with. Case is ignored. A word that is
+    itself known has no close word.
     """
     small = word.lower()
     names = sorted(set(known))
@@ -38,7 +39,8 @@ def closest(word: str, known: Iterable[str]) -> str:
 
 
 def distance(one: str, other: str, most: int) -> int:
-    """Letters added, left out, replaced, or swapped with their neighbour; `most` + 1 where there are more."""
+    """Return the number of letters added, omitted, replaced, or swapped with a neighbour; `most` + 1 if there
+    are more."""
     if abs(len(one) - len(other)) > most:
         return most + 1
     before, row = [0] * (len(other) + 1), list(range(len(other) + 1))
@@ -53,7 +55,8 @@ def distance(one: str, other: str, most: int) -> int:
 
 
 def _are_chips(one: str, other: str) -> bool:
-    """Whether two words are models of GPUs, as a100 and h100, which nobody confuses by a slip."""
+    """Return whether two words are different GPU models, such as a100 and h100, which are not confused by a
+    slip."""
     chips = [_CHIP.match(word) for word in (one, other)]
     return all(chips) and len({chip[1] for chip in chips if chip}) > 1
 
@@ -62,7 +65,7 @@ _CHIP = re.compile(r"([abhlptv]|gb|gh|mi)[0-9]{1,3}(?![0-9])")
 
 
 def close_to(word: str, known: Iterable[str]) -> str:
-    """The known word that a help may ask for: the closest, or one that looks like it; empty for none."""
+    """Return the known word that a help may propose: the closest or a similar one; empty if there is none."""
     names = sorted(set(known))
     others = [name for name in names if not _are_chips(word.lower(), name.lower())]
     close = closest(word, names) or next(iter(difflib.get_close_matches(word, others, n=1, cutoff=0.75)), "")
@@ -70,7 +73,7 @@ def close_to(word: str, known: Iterable[str]) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A help sentence that names the closest known word, or all of a short list."""
+    """Return a help sentence that names the closest known word, or all of a short list."""
     names = sorted(set(known))
     if close := close_to(word, names):
         return f"Did you mean '{close}'?"
@@ -81,7 +84,7 @@ _SHOWN = 8
 
 
 def listed(known: Iterable[str]) -> str:
-    """The known words, at most eight of them, as a sentence without its full stop."""
+    """Return the known words, at most eight of them, as a sentence without its full stop."""
     names = sorted(set(known))
     if not names:
         return "None is declared"
@@ -89,7 +92,8 @@ def listed(known: Iterable[str]) -> str:
 
 
 def nearest_file(written: str, files: Iterable[str]) -> str:
-    """The file that is meant: by its path, by its name alone, with or without its ending; empty for none."""
+    """Return the file that is meant: by its path or its name alone, with or without its ending; empty if
+    there is none."""
     there = sorted(set(files))
     by_stem: dict[str, list[str]] = {}
     for file in there:

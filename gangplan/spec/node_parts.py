@@ -1,4 +1,4 @@
-"""What a node pool may state beside its size: DaemonSets, growth, NUMA nodes, disks for volumes."""
+"""Parts of a node pool other than its size: DaemonSets, growth, NUMA nodes, disks for volumes."""
 
 from typing import Annotated, Literal, Self
 
@@ -8,14 +8,14 @@ from gangplan.spec.base import Cpu, Memory, Strict, helpful
 
 
 class Daemons(Strict):
-    """What DaemonSets request on each node; it is no team's to use."""
+    """What DaemonSets request on each node, which teams cannot use."""
 
     cpu: Cpu = Field(description="CPU cores per node.", examples=[2])
     memory: Memory = Field(description="Memory per node.", examples=["8Gi"])
 
 
 class Autoscale(Strict):
-    """A pool that grows: Kueue asks the autoscaler for nodes before it admits a run, or pods that wait do."""
+    """A pool that grows: Kueue requests nodes before it admits a run, or waiting pods make it grow."""
 
     most: int = Field(
         ge=1, le=100_000, description="Maximum number of nodes; quotas are shares of these.", examples=[32]
@@ -52,7 +52,7 @@ class Autoscale(Strict):
 
 
 class LocalDisk(Strict):
-    """Disks inside the nodes that volumes are made of while a pod runs."""
+    """Disks inside the nodes, for volumes that exist while a pod runs."""
 
     storage_class: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)] = Field(
         description="Storage class that makes volumes of them, on the node of the pod.",
@@ -62,7 +62,7 @@ class LocalDisk(Strict):
 
 
 class Numa(Strict):
-    """The NUMA nodes of each node, and what the kubelet makes of them for pods of the class Guaranteed.
+    """The NUMA nodes of each node, and how the kubelet aligns pods of the class Guaranteed to them.
 
     Source: Kubernetes v1.34 documentation, Control Topology Management Policies on a node.
     """

@@ -9,7 +9,8 @@ from gangplan.spec.base import Cpu, LabelKey, LabelValue, Memory, Name, Strict, 
 from gangplan.spec.node_parts import Autoscale, Daemons, LocalDisk, Numa
 from gangplan.spec.prices import PoolPrice
 
-# What every kubelet labels its node with (kubernetes v1.34, staging/src/k8s.io/api/core/v1/well_known_labels.go).
+# Labels that every kubelet sets on its node (kubernetes v1.34,
+# staging/src/k8s.io/api/core/v1/well_known_labels.go).
 ARCH_LABEL, OLD_ARCH_LABEL = "kubernetes.io/arch", "beta.kubernetes.io/arch"
 
 ResourceName = Annotated[
@@ -20,21 +21,22 @@ ResourceName = Annotated[
 ]
 
 
-# The page size of a huge page, as the end of its resource's name: hugepages-2Mi.
+# The page size of huge pages, which is the end of their resource's name: hugepages-2Mi.
 PageSize = Annotated[str, Field(pattern=r"^[1-9][0-9]*(Ki|Mi|Gi)$", max_length=16)]
 
 
 def by_resource(
     disk: Quantity | None, huge_pages: dict[str, Quantity], devices: dict[str, int]
 ) -> dict[str, Quantity]:
-    """Disk, huge pages and devices by the names that Kubernetes gives their resources, in that order."""
+    """Return disk, huge pages and devices by the names of their Kubernetes resources, in that order."""
     amounts = {"ephemeral-storage": disk} if disk is not None else {}
     amounts |= {f"hugepages-{size}": amount for size, amount in sorted(huge_pages.items())}
     return amounts | {name: Quantity.of(count) for name, count in sorted(devices.items())}
 
 
 def field_of(resource: str) -> tuple[str, ...]:
-    """The field of one of these resources, below a spec as below a node pool; the opposite of `by_resource`."""
+    """Return the field of such a resource, which is the same in a spec and a node pool; the inverse of
+    `by_resource`."""
     if resource == "ephemeral-storage":
         return ("disk",)
     size = resource.removeprefix("hugepages-")
@@ -42,7 +44,7 @@ def field_of(resource: str) -> tuple[str, ...]:
 
 
 class Taint(Strict):
-    """A taint that nodes of a pool carry; pods sent there tolerate it."""
+    """A taint of a pool's nodes; pods sent there tolerate it."""
 
     key: LabelKey = Field(description="Taint key.", examples=["nvidia.com/gpu"])
     value: LabelValue | None = Field(None, description="Taint value; omitted: any.", examples=["present"])
@@ -80,17 +82,17 @@ class PoolGpu(Strict):
 
     @property
     def is_shared(self) -> bool:
-        """Whether two of them can be the same card; NVIDIA's device plugin can say so in the resource's name
-        (k8s-device-plugin, sharing.timeSlicing.renameByDefault)."""
+        """Whether two of them can be the same card. NVIDIA's device plugin can show this in the resource's
+        name (k8s-device-plugin, sharing.timeSlicing.renameByDefault)."""
         return self.shared or self.resource.endswith(".shared")
 
 
 def _one_or_several(value: object) -> str:
-    """Which of the two forms is meant, so that a mistake is told about that one alone."""
+    """Return which of the two forms is meant, so that an error is reported for that form only."""
     return SEVERAL if isinstance(value, tuple) else ONE
 
 
-# Tags of the two forms; in brackets they are no names of fields (gangplan.spec.load).
+# Tags of the two forms; with their brackets they cannot be names of fields (gangplan.spec.load).
 ONE, SEVERAL = "(one)", "(several)"
 NetworkName = Annotated[str, Field(min_length=1, max_length=253)]
 Networks = Annotated[
@@ -135,14 +137,14 @@ class PoolRdma(Strict):
 
     @property
     def networks(self) -> tuple[str, ...]:
-        """The networks that pods attach to, as a list whatever the form."""
+        """The networks that pods attach to, as a list in either form."""
         if self.network is None:
             return ()
         return (self.network,) if isinstance(self.network, str) else self.network
 
     @property
     def most(self) -> int:
-        """The devices that one worker can use."""
+        """How many devices one worker can use."""
         return 1 if self.shared else self.count
 
 
@@ -263,31 +265,31 @@ class NodePool(Strict):
 
     @property
     def is_asked_for(self) -> bool:
-        """Whether Kueue asks the autoscaler for nodes before it admits a run."""
+        """Whether Kueue requests nodes from the autoscaler before it admits a run."""
         return self.autoscale is not None and self.autoscale.provisioning_class is not None
 
     @property
     def rails(self) -> tuple[PoolRdma, ...]:
-        """The RDMA devices by resource, in the order of the file, as a list whatever the form."""
+        """The RDMA devices by resource, in the order of the file, as a list in either form."""
         if self.rdma is None:
             return ()
         return self.rdma if isinstance(self.rdma, tuple) else (self.rdma,)
 
     @property
     def others(self) -> dict[str, Quantity]:
-        """What one node offers beside CPU, memory, GPUs and RDMA devices, by resource."""
+        """What one node offers besides CPU, memory, GPUs and RDMA devices, by resource."""
         return by_resource(self.disk, self.huge_pages, self.devices)
 
     @property
     def offered(self) -> dict[str, Quantity]:
-        """All that one node offers beside CPU and memory, by resource."""
+        """Everything that one node offers besides CPU and memory, by resource."""
         offered = {self.gpu.resource: Quantity.of(self.gpu.count)} if self.gpu else {}
         offered |= {rail.resource: Quantity.of(rail.count) for rail in self.rails}
         return offered | self.others
 
 
 class TopologyLevel(Strict):
-    """One level of the cluster's layout, from the widest to the narrowest."""
+    """One level of the cluster's layout; levels are listed from the widest to the narrowest."""
 
     name: Name = Field(description="Level name that specs use.", examples=["rack"])
     label: Annotated[str, Field(max_length=63)] = Field(

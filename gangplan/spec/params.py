@@ -1,4 +1,4 @@
-"""Values of policies' parameters: what a ConfigMap can hold of text, numbers, truth and lists."""
+"""Values of policies' parameters: the text, numbers, booleans and lists that a ConfigMap can contain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gangplan.spec.base import Hints, ReadBy, helpful
 
 
 def param(value: Any) -> Any:
-    """The value itself where it is one; raises what is wrong with it."""
+    """Return the value itself if it is valid. Raises an error of `helpful` for other values."""
     if isinstance(value, tuple):
         for index, one in enumerate(value):
             if not isinstance(one, str):
@@ -38,5 +38,5 @@ SCHEMA: dict[str, Any] = {
         {"type": "array", "items": {"type": "string"}},
     ]
 }
-# A parameter of a policy: text, a number, a truth value, or a list of texts.
+# A parameter of a policy: text, a number, a boolean, or a list of texts.
 PolicyParam = Annotated[str | int | float | bool | tuple[str, ...], ReadBy(param, SCHEMA)]

@@ -1,4 +1,4 @@
-"""PersistentVolumes of a team on a cluster, for storage that exists: buckets and file systems."""
+"""PersistentVolumes of a team on a cluster, for existing storage: buckets and file systems."""
 
 from typing import Annotated, Literal
 
@@ -7,7 +7,7 @@ from pydantic import Field
 from gangplan.spec.base import Memory, SecretName, Strict
 from gangplan.spec.pods import Attributes, CsiDriver
 
-# Not what drivers keep for themselves: Blob CSI takes no '#' and '/'.
+# This does not include the limits of single drivers: Blob CSI refuses '#' and '/'.
 VolumeHandle = Annotated[str, Field(min_length=1, max_length=253)]
 
 
@@ -23,7 +23,7 @@ class Nfs(Strict):
 
 
 class PersistentVolume(Strict):
-    """Storage that exists and that gangplan makes a PersistentVolume and a claim for. Its data outlives both."""
+    """Existing storage for which gangplan creates a PersistentVolume and a claim. Its data outlives both."""
 
     driver: CsiDriver | None = Field(
         None,

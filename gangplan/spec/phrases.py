@@ -1,4 +1,4 @@
-"""Values and pydantic's own complaints about them, in the user's words."""
+"""Values and pydantic's own error types, in the user's words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gangplan.spec.words import DNS_LABEL, FORMS
 
 
 def dotted(path: Path) -> str:
-    """`data.filings[0]`; the empty path is the file."""
+    """Return a path as `data.filings[0]`; the empty path is the file."""
     text = ""
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else (f".{step}" if text else str(step))
@@ -19,7 +19,8 @@ def dotted(path: Path) -> str:
 
 
 def plain(kind: str, context: dict[str, Any], given: Any, path: Path, written: str | None) -> tuple[str, str]:
-    """Message and help for pydantic's own error types; `written` is the value as the file has it: 007, not 7."""
+    """Return message and help for pydantic's own error types; `written` is the value as in the file: 007, not
+    7."""
     name = dotted(path)
     expected = {
         "int_type": "a whole number", "string_type": "text", "bool_type": "true or false", "dict_type": "fields (name: value)",
@@ -57,12 +58,13 @@ def plain(kind: str, context: dict[str, Any], given: Any, path: Path, written: s
 
 
 def is_reference(image: str) -> bool:
-    """Whether an image is written as registries have it, not by the name of its entry in the catalog."""
+    """Return whether an image is written as a registry reference, not as the name of its entry in the
+    catalog."""
     return any(sign in image for sign in "/:@")
 
 
 def _unquoted(kind: str, given: Any, path: Path) -> str:
-    """A number or truth value in quotes, without them; a variable, which nobody fills in."""
+    """Return the help for a number or boolean in quotes, or for a variable, which is not filled in."""
     if kind in ("int_type", "bool_type") and isinstance(given, str) and re.match(r"\$[({]?\w+", given):
         return "Write the value itself: variables are not filled in here."
     if kind == "int_type" and isinstance(given, str) and given.isdecimal() and len(given) <= 18 and path:
@@ -75,7 +77,8 @@ def _unquoted(kind: str, given: Any, path: Path) -> str:
 
 
 def as_name(pattern: str, given: str) -> str:
-    """The text made a name of Kubernetes, where that is what is asked for and what is left is one; empty else."""
+    """Return the text converted to a Kubernetes name, if `pattern` is that of such names; empty if this is
+    not possible."""
     name = re.sub(r"[^a-z0-9]+", "-", in_latin(given).lower()).strip("-")
     if number := re.match(r"([0-9][a-z0-9]*)-(.*[a-z].*)", name):
         name = f"{number[2]}-{number[1]}".lstrip("-0123456789")  # 3d-unet is unet-3d
@@ -85,7 +88,8 @@ def as_name(pattern: str, given: str) -> str:
 
 
 def _as_name(pattern: str, given: str, path: Path) -> str:
-    """The form that is asked for, where the text comes to it by its case, its dashes or its address."""
+    """Return the help with the required form, if changing case, dashes or address gives it; else an empty
+    text."""
     bare = re.sub(r"^[a-z0-9]+://|/+$", "", given)
     like = (as_name(pattern, given), given.lower(), f"https://{bare}", bare, bare.replace("_", "-").lower())
     meant = next(
@@ -99,7 +103,7 @@ def _set(path: Path, value: str) -> str:
 
 
 def show(value: Any) -> str:
-    """A value as a message quotes it, cut when it is long."""
+    """Return a value as a message quotes it, shortened if it is long."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if value is None:
@@ -112,7 +116,7 @@ def show(value: Any) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """What a value is, in words: fields, a list, nothing, a single value."""
+    """Return what a value is, in words: fields, a list, nothing, a single value."""
     if isinstance(value, dict):
         return "fields"
     if isinstance(value, (list, tuple)):

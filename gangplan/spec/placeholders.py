@@ -1,7 +1,7 @@
-"""`${{ parameters.lr }}` in the template of a sweep: found once, filled in for every trial.
+"""Placeholders such as `${{ parameters.lr }}` in templates, found once and filled in for every trial.
 
-A scalar that is nothing but a placeholder takes the value as it is written in the file, a number stays a
-number; inside a longer text it is the text of the value. GitHub Actions writes expressions the same way.
+A scalar that is only a placeholder takes the value as written in the file, so a number remains a number;
+within a longer text, the text of the value is filled in. GitHub Actions writes expressions in the same way.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WRITTEN = re.compile(r"\$\{\{\s*([^{}]*?)\s*\}\}")
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The value of a parameter: as YAML reads it, and the text in the file."""
+    """The value of a parameter: as YAML reads it, and its text in the file."""
 
     value: str | int | float | bool
     text: str
@@ -29,7 +29,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """One of them: what it names, and where. `offset` counts characters of the text at `path`."""
+    """One placeholder: the name in it, and its place. `offset` counts characters of the text at `path`."""
 
     name: str
     path: Path
@@ -37,7 +37,7 @@ class Placeholder:
 
 
 def placeholders(template: Any, path: Path = ()) -> Iterator[Placeholder]:
-    """All placeholders of a template, in order; one that is never closed has the name ""."""
+    """Yield all placeholders of a template, in order; the name is "" if one is never closed."""
     if isinstance(template, dict):
         for key, item in template.items():
             yield from placeholders(item, (*path, key))
@@ -56,7 +56,7 @@ Filled = Callable[[Mapping[str, Given]], Any]
 
 
 def compiled(template: Any) -> Filled | None:
-    """What makes a trial's value of a template's; None where there is no placeholder in it."""
+    """Return a function that fills values into a template; None if the template has no placeholders."""
     if isinstance(template, dict):
         changing = {key: made for key, item in template.items() if (made := compiled(item))}
         if not changing:
@@ -79,7 +79,7 @@ def compiled(template: Any) -> Filled | None:
 
 
 def written(template: str, given: Mapping[str, Given]) -> str | None:
-    """The text that stands in a trial for a scalar of the template; None where it has no placeholder."""
+    """Return a scalar of the template as it is in a trial; None if it has no placeholders."""
     if _BEGIN not in template:
         return None
     return _WRITTEN.sub(lambda match: given[match[1]].text, template)

@@ -1,4 +1,4 @@
-"""What a spec says about pods beside image and command: variables, files and volumes from elsewhere, scratch."""
+"""Parts of a spec about pods, other than image and command: variables, files, volumes, scratch space."""
 
 from typing import Annotated, Literal
 
@@ -16,8 +16,9 @@ from gangplan.spec.base import Cpu, Day, EnvName, Memory, MountPath, Name, Secre
 from gangplan.spec.command import argv_of
 from gangplan.spec.nodes import ONE, SEVERAL
 
-# What Kubernetes gives to a container (v1.34, pkg/apis/core/validation: validEnvDownwardAPIFieldPathExpressions and
-# validContainerResourceFieldPathExpressions; 1.30 and 1.36 have the same).
+# What Kubernetes can pass to a container (v1.34, pkg/apis/core/validation:
+# validEnvDownwardAPIFieldPathExpressions and validContainerResourceFieldPathExpressions; the same in 1.30 and
+# 1.36).
 POD_FIELD = (
     r"^(metadata\.(name|namespace|uid)|spec\.(nodeName|serviceAccountName)|status\.(hostIPs?|podIPs?)"
     r"|metadata\.(labels|annotations)\['[^']+'\])$"
@@ -25,10 +26,10 @@ POD_FIELD = (
 POD_RESOURCE = r"^(limits|requests)\.(cpu|memory|ephemeral-storage|hugepages-[A-Za-z0-9]+)$"
 CONFIG_KEY = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[-._a-zA-Z0-9]+$"
 
-# Trainer 2.3 limits TrainJob.spec.trainer.env and command/args to 128 entries (facts of the CRD).
+# Trainer 2.3 limits TrainJob.spec.trainer.env and command/args to 128 entries (see its CRD).
 MAX_ENTRIES = 128
 
-# A file beside the spec, or a ConfigMap.
+# A file in the folder of the spec, or a ConfigMap.
 FILE_SOURCE = r"^(\./[^\x00-\x1f]*[^\x00-\x1f/]|[a-z0-9]([-a-z0-9.]*[a-z0-9])?)$"
 FileSource = Annotated[str, Field(pattern=FILE_SOURCE, max_length=253)]
 
@@ -47,7 +48,7 @@ Command = Annotated[
 
 
 class EnvSource(Strict):
-    """Where the value of a variable comes from: one of these."""
+    """The source of a variable's value: one of these fields."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
 
@@ -75,7 +76,7 @@ def _single(source: EnvSource) -> EnvSource:
 
 
 def _text_or_source(value: object) -> str:
-    """Which of the two forms is meant, so that a mistake is told about that one alone."""
+    """Return which of the two forms is meant, so that an error is reported for that form only."""
     return SEVERAL if isinstance(value, (dict, EnvSource)) else ONE
 
 
@@ -86,7 +87,7 @@ EnvValue = Annotated[
 
 
 class Scratch(Strict):
-    """Room for temporary files that ends with the pod."""
+    """Space for temporary files, which is deleted with the pod."""
 
     size: Memory = Field(description="How much a worker may write.", examples=["200Gi"])
     medium: Literal["disk", "memory", "local"] = Field(
@@ -102,7 +103,7 @@ AccessMode = Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWrit
 CsiDriver = Annotated[
     str, Field(pattern=r"^[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?$", min_length=1, max_length=63)
 ]
-# What a driver gets to know about a volume. Keys are the driver's own words.
+# What a driver is given about a volume. The keys are defined by the driver.
 Attributes = Annotated[
     dict[Annotated[str, Field(min_length=1, max_length=253)], Annotated[str, Field(max_length=4096)]],
     Field(max_length=64),
@@ -110,7 +111,7 @@ Attributes = Annotated[
 
 
 class VolumeUse(Strict):
-    """A volume of the cluster's `volumes`, as a spec wants it."""
+    """A volume of the cluster's `volumes`, as used by a spec."""
 
     path: MountPath = Field(description="Folder where it is mounted.", examples=["/tls"])
     size: Memory | None = Field(
@@ -126,7 +127,7 @@ class VolumeUse(Strict):
 
 
 def _path_or_use(value: object) -> str:
-    """Which of the two forms is meant, so that a mistake is told about that one alone."""
+    """Return which of the two forms is meant, so that an error is reported for that form only."""
     return SEVERAL if isinstance(value, (dict, VolumeUse)) else ONE
 
 
@@ -136,7 +137,7 @@ VolumeValue = Annotated[
 
 
 class PodVolume(Strict):
-    """A kind of volume that is made for one pod and ends with it: by a CSI driver, or of a storage class."""
+    """A volume that is created for one pod and deleted with it, by a CSI driver or from a storage class."""
 
     driver: CsiDriver | None = Field(
         None,
@@ -198,7 +199,7 @@ class PodVolume(Strict):
 
 
 def _size_or_scratch(value: object) -> str:
-    """Which of the two forms is meant, so that a mistake is told about that one alone."""
+    """Return which of the two forms is meant, so that an error is reported for that form only."""
     return SEVERAL if isinstance(value, (dict, Scratch)) else ONE
 
 
@@ -211,7 +212,7 @@ ExitCode = Annotated[int, Field(ge=1, le=255)]
 
 
 class ExitCodes(Strict):
-    """What a program's exit code says about another try; without it, every failure is tried again."""
+    """Which exit codes of a program lead to another attempt; without this, every failure is retried."""
 
     retry: tuple[ExitCode, ...] = Field(
         (),
@@ -237,7 +238,7 @@ class Debug(Strict):
 
 
 class PodContainer(Strict):
-    """A container beside the program, in every pod that runs ranks."""
+    """A container in addition to the program, in every pod that runs ranks."""
 
     name: Name | None = Field(
         None, description="Its name in the pod; omitted: setup-1, sidecar-1 and so on.", examples=["metrics"]

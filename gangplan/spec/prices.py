@@ -1,4 +1,4 @@
-"""What pools cost and teams may spend, as a cluster file says."""
+"""Prices of pools and budgets of teams, as a cluster file states them."""
 
 from decimal import Decimal
 from typing import Annotated, Any, Literal
@@ -22,7 +22,7 @@ Percent = Annotated[Decimal, ReadBy(_percent, {"type": ["number", "string"]})]
 
 
 class PoolPrice(Strict):
-    """What a pool costs, for reports and budgets."""
+    """The price of a pool, for reports and budgets."""
 
     per_gpu_hour: Price | None = Field(None, description="Price of one GPU for an hour.", examples=["1.5625"])
     per_cpu_hour: Price | None = Field(
@@ -35,7 +35,7 @@ class PoolPrice(Strict):
     )
 
     def net(self, price: Decimal | None) -> Decimal | None:
-        """A price without the discount, exactly."""
+        """Return a price after the discount, exactly."""
         off = self.discount
         return price if price is None or not off else price * (100 - off).scaleb(-2)
 

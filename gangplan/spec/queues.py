@@ -15,7 +15,7 @@ from gangplan.spec.team import Day
 
 
 class Share(Strict):
-    """An amount of one node pool. What is left out follows in proportion to the pool's nodes."""
+    """An amount of one node pool. Omitted resources are in proportion to the pool's nodes."""
 
     gpus: int | None = Field(
         None, ge=0, le=1_000_000, description="GPUs; the measure of pools with GPUs.", examples=[16]
@@ -37,7 +37,7 @@ Shares = Annotated[dict[Name, Share], Field(max_length=64)]
 
 
 class Preemption(Strict):
-    """When a waiting run may preempt a running one. The words are Kueue's."""
+    """When a pending run may preempt a running one. The values are Kueue's."""
 
     within_cluster_queue: Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"] = Field(
         "LowerPriority", description="Runs of the same team.", examples=["LowerPriority"]
@@ -79,7 +79,7 @@ class Cohort(Strict):
 
 
 class HardQuota(Strict):
-    """An own cap on what the team's namespace may hold at once, whatever the queue allows."""
+    """A separate cap on what the team's namespace may contain at once, regardless of its queue."""
 
     gpus: int | None = Field(None, ge=0, le=1_000_000, description="GPUs.", examples=[40])
     cpu: Cpu | None = Field(None, description="CPU cores.", examples=[640])
@@ -117,7 +117,7 @@ class PodSecurity(Strict):
 
 
 class OwnAccount(Strict):
-    """A service account of a team's namespace that gangplan does not make, and whose rights runs may use."""
+    """A service account of the team's namespace that gangplan does not create, but runs may use."""
 
     token: bool = Field(
         False,
@@ -260,7 +260,7 @@ class TeamQueue(Strict):
 
 
 class WorkerCluster(Strict):
-    """A cluster that runs are sent to."""
+    """A cluster to which runs are dispatched."""
 
     kubeconfig_secret: SecretName = Field(
         description="Secret in Kueue's namespace whose key kubeconfig opens the cluster.",
@@ -269,7 +269,7 @@ class WorkerCluster(Strict):
 
 
 class MultiKueue(Strict):
-    """This cluster admits runs and hands them to others."""
+    """This cluster admits runs and dispatches them to others."""
 
     clusters: Annotated[dict[Name, WorkerCluster], Field(min_length=1, max_length=20)] = Field(
         description="Worker clusters by name.",

@@ -1,7 +1,7 @@
-"""A pydantic error in; the one mechanical repair that cannot be meant otherwise out, or none.
+"""Fixing a pydantic error by the one mechanical change that is unambiguous, if there is one.
 
-A repair changes how a thing is written, never what is asked for: the spelling of a field's name, quotes around
-a text, the unit that the message proposes for one that Kubernetes does not know.
+A fix changes how something is written, never what is requested: the spelling of a field's name, quotes around
+a text, the unit that the message proposes for one that Kubernetes does not support.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from gangplan.source import Document, Path
 from gangplan.source.scalar_fix import in_quotes
 from gangplan.spec.base import NO_HINTS
 
-# Names of other tools that stand for exactly one of our fields, with the same kind of value. What could be
-# meant in two ways (nodes, replicas, namespace) is only asked for in the message.
+# Names in other tools that correspond to exactly one field, with the same kind of value. Ambiguous names
+# (nodes, replicas, namespace) are only mentioned in the message.
 OLD_NAMES = {
     "mem": "memory",
     "ram": "memory",
@@ -31,8 +31,10 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 def repair(
     document: Document, path: Path, item: Any, known: Collection[str], fits: Callable[[str, Any], bool]
 ) -> Fix | None:
-    """The repair for one of pydantic's errors at `path`; `known` are the fields that may stand there, and `fits`
-    tells whether one of them may have a value."""
+    """Return the fix for one of pydantic's errors at `path`, if there is one.
+
+    `known` are the fields that are allowed there, and `fits` returns whether one of them may have a value.
+    """
     kind, context = item["type"], item.get("ctx", {})
     if not path or "[key]" in item["loc"]:
         return None
@@ -52,20 +54,23 @@ def repair(
 def _rename(
     document: Document, path: Path, known: Collection[str], fits: Callable[[str, Any], bool]
 ) -> Fix | None:
-    """The only field that differs from the word by its case, dashes and underscores, that another tool calls so,
-    or that is one slip away."""
+    """Return the fix that renames a field, if a single field is meant.
+
+    It differs from the word only by case, dashes and underscores, is what another tool's name means, or is
+    one slip away.
+    """
     word = str(path[-1])
     siblings = _at(document.value, path[:-1])
     meant = {name for name in known if _bare(name) == _bare(word)}
     meant = meant or {OLD_NAMES.get(word.lower(), "")} & set(
         known
-    )  # before slips: cpus is one from gpus, too
+    )  # before slips: cpus is also one slip from gpus
     meant = meant or {name for name in known if is_one_slip(word, name)}
     if len(meant) != 1 or not isinstance(siblings, dict):
         return None
     (name,) = meant
     if name in siblings or not fits(name, siblings[word]):
-        return None  # then both would be there, or another thing was meant
+        return None  # else both would be set, or something else was meant
     return document.fix(path, name, f"the field is called {name}, not {word}", key=True)
 
 
@@ -74,9 +79,10 @@ def _bare(name: str) -> str:
 
 
 def is_one_slip(word: str, other: str) -> bool:
-    """Whether one letter added, left out, replaced, or swapped with its neighbour makes the other word.
+    """Return whether adding, omitting or replacing one letter, or swapping two neighbours, makes the other
+    word.
 
-    Words of two letters or fewer are never close: one slip makes anything of them.
+    Words of two letters or fewer are never close, because one slip can turn them into almost anything.
     """
     if word == other or abs(len(word) - len(other)) > 1 or min(len(word), len(other)) < 3:
         return False
@@ -94,7 +100,8 @@ def is_one_slip(word: str, other: str) -> bool:
 
 
 def _quote(document: Document, path: Path, given: Any) -> Fix | None:
-    """Quotes for a text that YAML reads as a truth value or a number. An empty value is not a text."""
+    """Return the fix that quotes a text that YAML reads as a boolean or a number. An empty value is not a
+    text."""
     written = document.text(path)
     if not isinstance(given, (bool, int, float)) or not written or re.search(r"[\"\\\s]", written):
         return None
@@ -105,7 +112,7 @@ def _quote(document: Document, path: Path, given: Any) -> Fix | None:
 
 
 def _unquote(document: Document, path: Path, given: Any, kind: str) -> Fix | None:
-    """No quotes around a plain number or truth value where one is wanted."""
+    """Return the fix that removes the quotes around a number or boolean, if the field needs one."""
     if not isinstance(given, str) or not document.is_quoted(path):
         return None
     if kind == "int_type" and _WHOLE.fullmatch(given):
@@ -116,7 +123,7 @@ def _unquote(document: Document, path: Path, given: Any, kind: str) -> Fix | Non
 
 
 def _case(document: Document, path: Path, item: Any) -> Fix | None:
-    """The one allowed word that differs from what is written only by its case."""
+    """Return the fix for a value that differs from one allowed word only by case."""
     given, expected = item["input"], str(item.get("ctx", {}).get("expected", ""))
     words = {word for word in re.findall(r"'([^']*)'", expected) if word.lower() == str(given).lower()}
     if not isinstance(given, str) or len(words) != 1:
@@ -127,8 +134,11 @@ def _case(document: Document, path: Path, item: Any) -> Fix | None:
 
 
 def _unit(document: Document, path: Path, meant: str) -> Fix | None:
-    """The only amount that was meant, if a unit was written: one without any is not guessed at. Where there are
-    two, only the user knows which."""
+    """Return the fix with the only amount that can be meant, if a unit was written.
+
+    An amount without a unit is not guessed, and if two amounts are possible, only the user knows which one is
+    meant.
+    """
     given = document.text(path)
     if not meant or given is None or not re.search(r"[A-Za-z]", given):
         return None

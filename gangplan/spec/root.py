@@ -1,4 +1,4 @@
-"""Which folder is the workspace."""
+"""Finding the folder of the workspace."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SPECS, OVERLAYS, TEMPLATES = "specs", "overlays", "jobtemplates"
 
 
 def find_root(start: Path) -> Path:
-    """The nearest folder at or above `start` that holds specs/ and overlays/. Raises UserError."""
+    """Return the nearest folder at or above `start` that contains specs/ and overlays/. Raises UserError."""
     for folder in (start, *start.parents):
         if (folder / SPECS).is_dir() and (folder / OVERLAYS).is_dir():
             return folder
@@ -21,7 +21,7 @@ def find_root(start: Path) -> Path:
 
 
 def root_of(folder: Path | None) -> Path:
-    """The workspace that a folder is in (default: the current one). Raises UserError."""
+    """Return the workspace that contains a folder (default: the current one). Raises UserError."""
     start = (folder or Path.cwd()).resolve()
     if not start.is_dir():
         raise UserError(

@@ -1,4 +1,4 @@
-"""A value of another shape than wanted in; what to write instead out, where that follows from the value."""
+"""Helps for values of the wrong shape: what to write instead, if this follows from the value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from gangplan.spec.convert import mounts, pairs, secret_refs, whole
 from gangplan.spec.flow import flow, listed
 
-# A plain value where a block is wanted -> the field of the block that it stands for.
+# For a plain value in place of a block: the block's name -> the field that the value is for.
 MAIN = {
     "gpu": "model",
     "checkpoint": "to",
@@ -26,9 +26,9 @@ _ENTRIES: dict[str, tuple[str, dict[str, Any]]] = {
     "egress": ("cidr", {"ports": [443]}),
     "taints": ("key", {"effect": "NoSchedule"}),
 }
-# Lists of names; other lists hold blocks.
+# Lists of names; other lists contain blocks.
 _NAMES = frozenset({"secrets", "configMaps", "clusters", "packs", "pullSecrets"})
-# Blocks by name -> the least that each must say.
+# Blocks by name -> the least that each must contain.
 _NAMED: dict[str, dict[str, Any]] = {
     "claims": {"accessModes": ["ReadWriteMany"]},
     "teams": {"queue": "training"},
@@ -36,7 +36,7 @@ _NAMED: dict[str, dict[str, Any]] = {
 
 
 def _listed(path: tuple[str | int, ...], given: Any) -> str:
-    """A list of blocks or names in place of one text or block."""
+    """Return the help for a single text or block in place of a list of blocks or names."""
     field = path[-1]
     entry = _ENTRIES.get("egress" if path[0] == "egress" and len(path) == 2 else str(field))
     if isinstance(given, str) and entry and "." in given:
@@ -49,9 +49,9 @@ def _listed(path: tuple[str | int, ...], given: Any) -> str:
 
 
 def wrong_shape(path: tuple[str | int, ...], expected: str, given: Any, as_written: str | None) -> str:
-    """The help for a value of another shape than wanted, from the value itself; empty where nothing is sure.
+    """Return the help for a value of the wrong shape, derived from the value; empty if none is certain.
 
-    `expected` is pydantic's kind of error; `as_written` the scalar as the file has it.
+    `expected` is pydantic's type of error; `as_written` the scalar as in the file.
     """
     field = path[-1] if path else ""
     if expected == "int_type" and field == "run" and isinstance(given, str):
@@ -92,7 +92,7 @@ def wrong_shape(path: tuple[str | int, ...], expected: str, given: Any, as_writt
 
 
 def _folders(given: Any) -> str:
-    """The help for data written as other tools mount folders."""
+    """Return the help for data written as other tools mount folders."""
     if found := mounts(given):
         return f"Write data: {flow(found)}."
     if re.search(r"(s3|gs|azureml|wasbs|abfss)://", str(given)):
@@ -104,7 +104,7 @@ def _folders(given: Any) -> str:
 
 
 def split_words(words: Any) -> list[str]:
-    """Words of a command, as a list or as one line; none where its quotes do not match."""
+    """Return the words of a command, from a list or one line; none if its quotes do not match."""
     if isinstance(words, str):
         return shlex.split(words) if words.count("'") % 2 == words.count('"') % 2 == 0 else []
     return [str(word) for word in words] if isinstance(words, list) else []

@@ -1,4 +1,5 @@
-"""The files of specs, sorted: specs, sweeps, templates. The last two are imported where there are some."""
+"""Sorting the spec files into specs, sweeps and templates. The code for the last two is only imported if
+needed."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 def sorts_of(
     root: Path, files: list[tuple[str, str]], without: Collection[str], findings: list[Finding]
 ) -> tuple[list[tuple[str, str]], dict[str, SweepFile], Templates | None]:
-    """The spec files (path, team) without those that are templates; the sweeps among them; all templates.
+    """Return the spec files (path, team) without templates; the sweeps among them; all templates.
 
-    Folders `without` any sweep are known to have none. What is wrong with templates joins the findings.
+    Folders in `without` are known to have no sweeps. Findings about templates are added to `findings`.
     """
     sweeps: dict[str, SweepFile] = {}
     if found := may_be_sweeps(root, files, without):
@@ -37,7 +38,7 @@ def sorts_of(
     uses = [one for one, data in bytes_of(root, files) if b"template" in data and one not in own]
     templates = templates_in(root, sorted(own), uses)
     findings += templates.findings
-    for file, sweep in sweeps.items():  # what a sweep is made from decides its queue, too
+    for file, sweep in sweeps.items():  # a sweep's template also decides its queue
         if sweep.mark and templates.marks.get(file):
             sweeps[file] = replace(sweep, mark=sweep.mark + templates.marks[file])
     return [one for one in files if one not in own], sweeps, templates

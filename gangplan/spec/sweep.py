@@ -1,4 +1,5 @@
-"""Sweep: one job with many settings, a run for each. Field documentation here is the reference documentation."""
+"""Sweep: one job with many settings, and a run for each. Field documentation here is the reference
+documentation."""
 
 from typing import Annotated, Any, Literal
 
@@ -7,7 +8,7 @@ from pydantic import Field
 from gangplan.spec.base import ApiVersion, Name, ReadBy, Strict, helpful
 from gangplan.spec.job import RunName
 
-# Of a trial's own part of its name: as many as tell ten thousand trials apart.
+# The trial's own part of its name, long enough to distinguish ten thousand trials.
 TRIAL = r"^[a-z2-7]{8}$"
 PARAMETER = r"^[A-Za-z_][A-Za-z0-9_-]*$"
 MOST_TRIALS = 100_000
@@ -37,7 +38,7 @@ Values = Annotated[tuple[Value, ...], Field(min_length=1, max_length=10_000)]
 
 
 class Range(Strict):
-    """Numbers to draw from."""
+    """A range of numbers to draw from."""
 
     min: Number = Field(description="Smallest value; with max, whole if both are.", examples=[0.001])
     max: Number = Field(description="Largest value.", examples=[0.1])
@@ -47,7 +48,7 @@ class Range(Strict):
 
 
 def _drawn(value: Any) -> Any:
-    """A list of values, or a range."""
+    """Return a list of values, or a range. Raises an error of `helpful` for other values."""
     if isinstance(value, tuple) and value:
         return tuple(_value(one) for one in value)
     if isinstance(value, dict):
@@ -81,7 +82,7 @@ Drawn = Annotated[
 
 
 class Random(Strict):
-    """Values drawn by a seed: the same forever, and more samples only add to them."""
+    """Values drawn with a seed: they never change, and more samples only add to them."""
 
     samples: int = Field(ge=1, le=MOST_TRIALS, description="How many trials are drawn.", examples=[20])
     seed: int = Field(
@@ -97,7 +98,7 @@ class Random(Strict):
 
 
 class Parameters(Strict):
-    """The settings that are tried. What several of them say is tried together, each setting once."""
+    """The settings that are tried. If several fields are set, all of their settings are tried, each once."""
 
     grid: Annotated[dict[ParameterName, Values], Field(max_length=MOST_PARAMETERS)] = Field(
         {},
@@ -115,7 +116,7 @@ class Parameters(Strict):
 
 
 class Results(Strict):
-    """What trials have reached, and how many of them go on."""
+    """What trials have reached, and how many of them continue."""
 
     file: Annotated[str, Field(pattern=r"^\./[^/].*$", max_length=253)] = Field(
         description="CSV file beside the sweep, with the columns trial and that of the metric, and rung where trials are compared several times.",
@@ -136,7 +137,7 @@ class Results(Strict):
 
 
 class Sweep(Strict):
-    """A job that runs once for each setting of its parameters, so many at once as Kueue lets through."""
+    """A job that runs once for each setting of its parameters, as many at once as Kueue admits."""
 
     api_version: ApiVersion = Field(description="Version of this file format.", examples=["gangplan.dev/v1"])
     kind: Literal["Sweep"] = Field(description="Kind of this file.", examples=["Sweep"])

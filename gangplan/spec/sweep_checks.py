@@ -1,4 +1,4 @@
-"""What is wrong with a sweep by itself: its parameters, its placeholders, its lists of trials."""
+"""Checks of a sweep by itself: its parameters, placeholders and lists of trials."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gangplan.spec.placeholders import PARAMETERS, TRIAL_NAME, placeholders
 from gangplan.spec.sweep import MOST_TRIALS, Range, Sweep
 from gangplan.spec.trials import count_of, given_at, same, settings, trial_name
 
-# What the sweep itself decides, and where it is said instead.
+# Fields that the sweep itself decides, and where to write them instead.
 NOT_IN_TEMPLATE = {
     "apiVersion": "Remove it; the top of the file says it.",
     "kind": "Remove it; the top of the file says it.",
@@ -36,7 +36,7 @@ Report = Callable[..., None]
 
 
 def check_sweep(sweep: Sweep, document: Document, name: str) -> list[Finding]:
-    """All that is wrong."""
+    """Return all findings about a sweep."""
     found: list[Finding] = []
 
     def report(rule: Rule, path: Path, message: str, help: str, key: bool = False) -> None:
@@ -68,7 +68,7 @@ def _check_name(document: Document, name: str, found: list[Finding]) -> None:
 
 
 def _check_parameters(sweep: Sweep, document: Document, report: Report) -> dict[str, Path]:
-    """Each parameter with the first place that names it."""
+    """Check the parameters; return each with the first place that names it."""
     parameters, sources = sweep.parameters, _sources(sweep)
     at: Path = ("parameters",)
     if not sources:
@@ -99,7 +99,7 @@ def _check_parameters(sweep: Sweep, document: Document, report: Report) -> dict[
 
 
 def _sources(sweep: Sweep) -> list[tuple[Path, dict[str, Path]]]:
-    """What says settings, with its parameters and their places."""
+    """Return everything that gives settings, with its parameters and their places."""
     parameters, found = sweep.parameters, list[tuple[Path, dict[str, Path]]]()
     if parameters.grid:
         at: Path = ("parameters", "grid")
@@ -164,7 +164,7 @@ def _unknown(name: str, names: dict[str, Path]) -> tuple[str, str]:
 
 
 def _check_lists(sweep: Sweep, document: Document, name: str, report: Report) -> None:
-    """Trials that are listed twice, or that are listed as over and are none."""
+    """Check for trials that are listed twice, and for listed names that are not trials."""
     seen: dict[tuple[str, ...], int] = {}
     for index, entry in enumerate(sweep.parameters.list):
         at: Path = ("parameters", "list", index)
@@ -174,7 +174,7 @@ def _check_lists(sweep: Sweep, document: Document, name: str, report: Report) ->
             report(PARAMETER_TWICE, at, f"trial {index + 1} is the same as trial {first + 1}", "Remove one.")
     names = [trial_name(one) for one in settings(sweep, document)]
     known = set(names)
-    if len(known) != len(names):  # one in a million for ten thousand trials
+    if len(known) != len(names):  # happens once in a million times with ten thousand trials
         help = "Add a parameter with one value that the template uses: all names follow from it, too."
         report(PARAMETER_TWICE, ("parameters",), "two trials would have the same name", help)
     earlier = tuple(run[len(name) + 1 :].rpartition("-")[0] for run in sweep.retired)

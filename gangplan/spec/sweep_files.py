@@ -1,4 +1,4 @@
-"""The sweeps of a workspace: files read, checked as far as nothing else is needed, and their trials as jobs."""
+"""The sweeps of a workspace: reading and checking their files, and making jobs of their trials."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 KIND = "Sweep"
 # Fields of a trial that its sweep decides.
 OWN = frozenset({"apiVersion", "kind", "name", "state", "retired", "maxConcurrent", "parameters"})
-# Fields of a template that decide neither how many pods a trial has nor where they go.
+# Fields of a template that affect neither the number of a trial's pods nor where they go.
 _INSIDE = frozenset(
     {"command", "env", "description", "labels", "workdir", "data", "files", "secrets", "checkpoint"}
 )
@@ -37,9 +37,9 @@ _INSIDE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SweepFile:
-    """One sweep: its file, team and name, and what it says; `sweep` is None where `findings` say why.
+    """One sweep: its file, team, name and content; `sweep` is None if `findings` say why.
 
-    `mark` is equal for sweeps of which the same stands on clusters: their queues.
+    `mark` is equal for sweeps whose objects on clusters, their queues, are the same.
     """
 
     file: str
@@ -48,17 +48,17 @@ class SweepFile:
     sweep: Sweep | None
     document: Document | None
     mark: str
-    losers: frozenset[str] = frozenset()  # trials that are over by their results
+    losers: frozenset[str] = frozenset()  # trials that are over because of their results
     findings: tuple[Finding, ...] = ()
 
     @property
     def queue(self) -> str:
-        """Its LocalQueue."""
+        """The name of its LocalQueue."""
         return f"sweep-{self.name}"
 
 
 def sweeps_in(root: Path, files: Sequence[tuple[str, str]]) -> dict[str, SweepFile]:
-    """The sweeps among spec files (path, team), by path."""
+    """Return the sweeps among spec files (path, team), by path."""
     found = {}
     for file, team in files:
         document, findings = load_file(root / file, file)
@@ -68,7 +68,7 @@ def sweeps_in(root: Path, files: Sequence[tuple[str, str]]) -> dict[str, SweepFi
 
 
 def is_sweep(document: Document) -> bool:
-    """Whether a file says that it is a sweep."""
+    """Return whether a file declares that it is a sweep."""
     return isinstance(document.value, dict) and document.value.get("kind") == KIND
 
 
@@ -86,7 +86,7 @@ def _sweep(file: str, team: str, document: Document, findings: list[Finding]) ->
 
 
 def _with_results(root: Path, file: SweepFile) -> SweepFile:
-    """The sweep with the trials that are over by its results."""
+    """Return the sweep with the trials that are over because of its results."""
     if file.sweep is None or file.document is None or file.sweep.results is None:
         return file
     from gangplan.spec.sweep_results import losers_of  # few sweeps have results
@@ -103,8 +103,10 @@ def _with_results(root: Path, file: SweepFile) -> SweepFile:
 
 
 def _mark(team: str, name: str, sweep: Sweep, document: Document) -> str:
-    """A digest of what decides the queue of a sweep. Which values are tried does so where they make trials
-    larger or smaller."""
+    """Return a digest of what decides the queue of a sweep.
+
+    The values that are tried are a part of it only if they can make trials larger or smaller.
+    """
     template = document.value["template"]
     told = [team, name, sweep.max_concurrent, count_of(sweep), template]
     if shaping(template):
@@ -113,25 +115,25 @@ def _mark(team: str, name: str, sweep: Sweep, document: Document) -> str:
 
 
 def shaping(template: Any) -> list[str]:
-    """The fields with placeholders that may decide how many pods a trial has and where they go."""
+    """Return the fields with placeholders that may affect the number of a trial's pods and where they go."""
     return sorted({str(one.path[0]) for one in placeholders(template)} - _INSIDE)
 
 
 @dataclass(frozen=True, slots=True)
 class TrialJob:
-    """A trial as a job: its typed spec and its document; None where `findings` say why."""
+    """A trial as a job: its typed spec and its document; `spec` is None if `findings` say why."""
 
     trial: Trial
     spec: TrainingJob | None
     document: Document
     findings: tuple[Finding, ...]
-    template: FromTemplate | None = None  # that the job was made from
+    template: FromTemplate | None = None  # from which the job was made
 
 
 def trial_jobs(file: SweepFile, templates: Templates | None = None) -> Iterator[TrialJob]:
-    """The trials that Git has, one by one: nothing of one is kept for the next.
+    """Yield the trials that are in Git one by one, without keeping data of one for the next.
 
-    `templates` are those of the workspace, of which the sweep's template may name one.
+    `templates` are those of the workspace; the sweep's template may name one of them.
     """
     sweep, document = file.sweep, file.document
     if sweep is None or document is None:
@@ -181,7 +183,7 @@ def _job(
 def _whole(
     own: TrialDocument, team: str, templates: Templates | None
 ) -> tuple[Document | None, FromTemplate | None, list[Finding]]:
-    """The document of a trial, filled in where its job is made from a template."""
+    """Return the document of a trial, filled in if its job is made from a template."""
     if "template" not in own.value and "parameters" not in own.value:
         return own, None, []
     from gangplan.spec.templates import by_template  # few sweeps name one
@@ -190,7 +192,8 @@ def _whole(
 
 
 def shape_of(trial: TrialJob, fields: Sequence[str]) -> str:
-    """A text that is equal for trials of the same pods; `fields` are those that values may decide (`shaping`)."""
+    """Return a text that is equal for trials with the same pods; `fields` are those that values may affect
+    (`shaping`)."""
     value = trial.document.value
     if trial.template is not None:
         fields = sorted({*value} - _INSIDE - OWN)
@@ -198,7 +201,7 @@ def shape_of(trial: TrialJob, fields: Sequence[str]) -> str:
 
 
 def trial_names(file: SweepFile) -> dict[str, Setting]:
-    """All trials by name, those that left Git among them."""
+    """Return all trials by name, including those that are no longer in Git."""
     if file.sweep is None or file.document is None:
         return {}
     return {trial_name(one): one for one in settings(file.sweep, file.document)}

@@ -1,4 +1,4 @@
-"""The results of a sweep: a CSV file in Git in, the trials that are over out."""
+"""The results of a sweep: the trials that are over, according to a CSV file in Git."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from gangplan.spec.sweep import Results, Sweep
 from gangplan.spec.trials import settings, trial_name
 
 TRIAL, RUNG = "trial", "rung"
-# How far a trial came, and what it reached there; smaller is better.
+# The rung that a trial reached, and its value there; smaller is better.
 Rank = tuple[float, float]
 
 
 class _Named(Document):
-    """A document in which every place is that of the name of the file."""
+    """A document in which every place is that of the file's name."""
 
     __slots__ = ("_base",)
 
@@ -31,17 +31,17 @@ class _Named(Document):
         self._base = base
 
     def where(self, path: Path, key: bool = False) -> Location:
-        """The name of the file."""
+        """Return the place of the file's name."""
         return self._base.where(("results", "file"))
 
 
 def losers_of(
     root: File, spec: str, sweep: Sweep, document: Document
 ) -> tuple[frozenset[str], list[Finding]]:
-    """The trials that have a result and are not among the best, or what is wrong with the file.
+    """Return the trials that have a result and are not among the best, or the findings about the file.
 
-    A trial that came to a higher rung is better than any of a lower one; of several lines about a trial the one
-    of its highest rung counts, of those the last.
+    A trial on a higher rung is better than any on a lower one. If several lines are about a trial, the one
+    with its highest rung counts, and of several such lines the last.
     """
     asked = sweep.results
     if asked is None:
@@ -68,7 +68,7 @@ def losers_of(
 
 
 def _ranks(text: str, file: str, asked: Results, known: set[str]) -> Iterator[tuple[str, Rank] | Finding]:
-    """Each line as a trial and its rank, or what is wrong with it."""
+    """Yield each line as a trial and its rank, or as a finding about it."""
     rows = csv.DictReader(io.StringIO(text, newline=""))
     columns = [name.strip() for name in rows.fieldnames or ()]
     rows.fieldnames, sign = columns, 1 if asked.goal == "minimize" else -1

@@ -1,4 +1,4 @@
-"""What somebody meant who wrote the values of a sweep without saying how to combine them."""
+"""The help for parameters of a sweep that do not say how to combine their values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ _FORMS = ("grid", "list", "random")
 
 
 def parameters_help(document: Document) -> str:
-    """The block `parameters:` of a sweep with each stray parameter where it belongs: values in `grid`, ranges in `random`."""
+    """Return a help with the block `parameters:` in which stray parameters are moved: values to `grid`,
+    ranges to `random`."""
     given = document.value["parameters"]
     stray = {name: item for name, item in given.items() if name not in _FORMS}
     ranges = {name for name, item in stray.items() if isinstance(item, dict)}
@@ -34,13 +35,13 @@ def _block(given: dict[str, Any], name: str) -> list[tuple[str, Any]]:
 
 
 def _entry(document: Document, path: Path, value: Any) -> str:
-    """A parameter with its values as flow YAML; one value is a list of one."""
+    """Return a parameter with its values as flow YAML; a single value becomes a list of one."""
     shown = _flow(document, path, value)
     return f"{path[-1]}: {shown if isinstance(value, dict | list) else f'[{shown}]'}"
 
 
 def _flow(document: Document, path: Path, value: Any) -> str:
-    """A value as it is written, numbers with their text."""
+    """Return a value as it is written, with the text of numbers."""
     if isinstance(value, dict):
         return (
             "{"

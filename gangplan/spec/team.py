@@ -1,4 +1,4 @@
-"""Team: who owns a namespace, what it may use, and its defaults. Stands in specs/<team>/team.yaml."""
+"""Team: who owns a namespace, what it may use, and its defaults, in specs/<team>/team.yaml."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -27,7 +27,7 @@ GroupName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][-A-Za-z0-9_.@/=, ]*$", m
 
 
 class Defaults(Strict):
-    """Values for fields that a spec leaves out."""
+    """Values for fields that a spec omits."""
 
     image: Name | None = Field(None, description="Image by catalog name.", examples=["deepspeed"])
     workers: int | None = Field(None, ge=1, le=500, description="Workers.", examples=[4])
@@ -59,7 +59,7 @@ Clusters = Annotated[tuple[Name, ...], Field(min_length=1, max_length=32)] | Non
 
 
 class Claim(Strict):
-    """A PersistentVolumeClaim that exists in the team's namespace."""
+    """A PersistentVolumeClaim in the team's namespace, which exists or which gangplan creates."""
 
     claim_name: SecretName | None = Field(
         None,
@@ -113,7 +113,7 @@ class Groups(Strict):
 
 
 class Debugger(Strict):
-    """Somebody who may open a shell in the team's pods until a day."""
+    """A group that may open a shell in the team's pods until the end of a day."""
 
     group: GroupName = Field(description="Group of the identity provider.", examples=["nlp-on-call"])
     until: Day = Field(
@@ -268,7 +268,7 @@ class Team(Strict):
 
     @property
     def is_limited(self) -> bool:
-        """Whether anything of the team is on some of its clusters only."""
+        """Whether anything of the team is limited to some of its clusters."""
         listed = [one.clusters for one in self.claims.values()]
         listed += [one.clusters for one in self.connections.values()]
         return bool(self.only_on) or any(listed)

@@ -1,4 +1,5 @@
-"""The values of a template's parameters: what a spec gives, else their defaults; each of the right type."""
+"""The values of a template's parameters: those that a spec sets, else their defaults, each of the right
+type."""
 
 from __future__ import annotations
 
@@ -24,7 +25,10 @@ _EXAMPLES = {"integer": "8", "number": "0.1", "string": "adam", "boolean": "true
 
 
 def declared(chain: Sequence[TemplateFile]) -> dict[str, tuple[TemplateParameter, Document]]:
-    """The parameters of a template with those of what it extends, and where each is declared: the first one counts."""
+    """Return the parameters of a template and of those that it extends, and where each is declared.
+
+    If several templates declare one, the first in the chain counts.
+    """
     found: dict[str, tuple[TemplateParameter, Document]] = {}
     for one in reversed(chain):
         if one.template is not None and one.document is not None:
@@ -34,7 +38,7 @@ def declared(chain: Sequence[TemplateFile]) -> dict[str, tuple[TemplateParameter
 
 
 def defaults_of(chain: Sequence[TemplateFile]) -> dict[str, Argument]:
-    """The parameters that have a default, by name."""
+    """Return the parameters with a default, by name."""
     found = {}
     for name, (parameter, home) in declared(chain).items():
         at: Path = ("parameters", name, "default")
@@ -46,7 +50,7 @@ def defaults_of(chain: Sequence[TemplateFile]) -> dict[str, Argument]:
 def arguments_of(
     chain: Sequence[TemplateFile], document: Document
 ) -> tuple[dict[str, Argument] | None, list[Finding]]:
-    """A value for each placeholder of the chain; or what is wrong with what the spec gives."""
+    """Return a value for each placeholder of the chain, or the findings about the values in the spec."""
     known, findings = declared(chain), list[Finding]()
     given = document.value.get("parameters")
     given = {} if given is None else given
@@ -82,7 +86,7 @@ def arguments_of(
 
 
 def sample(parameter: TemplateParameter) -> str:
-    """A value that the parameter takes, to show."""
+    """Return a value that the parameter accepts, as an example."""
     for value in (parameter.default, *parameter.enum, parameter.min, parameter.max):
         if value is not None:
             return str(value).lower() if isinstance(value, bool) else str(value)
@@ -90,7 +94,7 @@ def sample(parameter: TemplateParameter) -> str:
 
 
 def as_given(parameter: TemplateParameter, document: Document, path: Path, value: Any) -> Given:
-    """A value with the text that stands in the file: 1e-4 stays 1e-4; for a string, the text is the value."""
+    """Return a value with its text in the file: 1e-4 stays 1e-4; for a string, the text is the value."""
     text = value if isinstance(value, str) else document.text(path)
     text = str(value) if text is None else text
     return Given(text if parameter.type == "string" else value, text)
@@ -99,7 +103,7 @@ def as_given(parameter: TemplateParameter, document: Document, path: Path, value
 def wrong_value(
     parameter: TemplateParameter, name: str, document: Document, path: Path, value: Any
 ) -> Iterator[Finding]:
-    """What is wrong with a value: its type, its bounds."""
+    """Check a value's type and bounds."""
     where, shown = document.where(path), document.text(path)
     if not _is_of(parameter.type, value):
         what = kind_of(value) if shown is None else f"'{shown}'"
@@ -133,7 +137,7 @@ def _is_of(type: str, value: Any) -> bool:
 
 
 def words_of(parameter: TemplateParameter) -> str:
-    """What a parameter takes: `integer from 2 to 100, default 4`."""
+    """Return what a parameter accepts, in words: `integer, from 2 to 100, default 4`."""
     words: str = parameter.type
     if parameter.enum:
         words += f", one of {', '.join(map(str, parameter.enum))}"

@@ -1,4 +1,4 @@
-"""What is wrong with a template, whoever uses it: its names, its parameters, its placeholders, its fields."""
+"""Checks of templates by themselves: their names, parameters, placeholders and fields."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gangplan.spec.template_arguments import declared, defaults_of, wrong_value
 from gangplan.spec.template_file import TemplateFile
 from gangplan.spec.templates import Templates, chain_of
 
-# What a spec says itself, and where.
+# Fields that only a spec sets, or that belong elsewhere in the template.
 NOT_IN_TEMPLATE = {
     "apiVersion": "Remove it; the top of the file says it.",
     "kind": "Remove it; the top of the file says it.",
@@ -41,7 +41,7 @@ NOT_IN_TEMPLATE = {
 
 
 def check_alone(template: JobTemplate, document: Document, stem: str, number: str | None) -> list[Finding]:
-    """All that one file shows."""
+    """Return all findings that need only this file."""
     return [
         *_check_name(template, document, stem, number),
         *_check_parameters(template, document),
@@ -94,7 +94,8 @@ def _check_own(document: Document) -> Iterator[Finding]:
 
 
 def _check_fields(one: TemplateFile, chain: Sequence[TemplateFile]) -> Iterator[Finding]:
-    """Fields that no job has, and values that no field takes, as far as defaults of parameters show."""
+    """Check for fields that no job has, and values that fields do not accept, as far as defaults of
+    parameters allow."""
     assert one.document is not None
     known = {PARAMETERS + name: home for name, home in defaults_of(chain).items()}
     body = _without(one.document.value["job"], frozenset(known))
@@ -108,7 +109,7 @@ def _check_fields(one: TemplateFile, chain: Sequence[TemplateFile]) -> Iterator[
 
 
 def _without(value: Any, known: frozenset[str]) -> Any:
-    """Fields without those that hold a placeholder with no value to show."""
+    """Return the fields without those that contain a placeholder without a known value."""
     if not isinstance(value, dict):
         return value
     found = {}
@@ -120,7 +121,7 @@ def _without(value: Any, known: frozenset[str]) -> Any:
 
 
 def check_twice(files: Sequence[TemplateFile]) -> Iterator[Finding]:
-    """Two files for one version of a template."""
+    """Check that each version of a template is in one file only."""
     first: dict[tuple[str, str, int], TemplateFile] = {}
     for one in files:
         known = first.setdefault((one.team, one.name, one.version), one)
@@ -131,8 +132,7 @@ def check_twice(files: Sequence[TemplateFile]) -> Iterator[Finding]:
 
 
 def check_together(templates: Templates) -> Iterator[Finding]:
-    """What templates that extend others show: what they extend, placeholders without a parameter, parameters
-    that nothing uses."""
+    """Check what templates extend, and report placeholders without a parameter and unused parameters."""
     for one in templates.files:
         if one.template is None or one.document is None:
             continue

@@ -9,9 +9,9 @@ from gangplan.spec.job_template import JobTemplate
 
 @dataclass(frozen=True, slots=True)
 class TemplateFile:
-    """One template: its file, the team that has it ("" for the platform), what it says.
+    """One template: its file, its team ("" for the platform), and its content.
 
-    `template` is None for a file that cannot be used; the workspace tells why.
+    `template` is None for a file that cannot be used; the workspace reports why.
     """
 
     file: str
@@ -24,5 +24,5 @@ class TemplateFile:
 
     @property
     def label(self) -> str:
-        """`horovod-large@2`."""
+        """The name with the version: `horovod-large@2`."""
         return f"{self.name}@{self.version}"

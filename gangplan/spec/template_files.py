@@ -1,4 +1,5 @@
-"""The files of templates, read; and which spec files may use which, as a mark that changes with them."""
+"""Reading the files of templates, and a mark for each spec file that changes with the templates that it may
+use."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ _NAMED = re.compile(rb"^template:[ \t]*[\"']?([a-z0-9-]+(?:@[0-9]+)?)[\"']?[ \t\
 def templates_in(
     root: FilePath, own: Sequence[tuple[str, str]], uses: Sequence[tuple[str, str]]
 ) -> Templates:
-    """The templates of the platform and those of teams (path, team); `uses` are specs that may name one."""
+    """Return the templates of the platform and those of teams (path, team); `uses` are specs that may name
+    one."""
     findings: list[Finding] = []
     platform = [(file, PLATFORM) for file in _platform_files(root, findings)]
     files, found = read_templates(root, [*platform, *own])
@@ -62,7 +64,7 @@ def _platform_files(root: FilePath, findings: list[Finding]) -> Iterator[str]:
 def read_templates(
     root: FilePath, files: Sequence[tuple[str, str]]
 ) -> tuple[list[TemplateFile], list[Finding]]:
-    """The templates in files (path, team), and what is wrong with each by itself."""
+    """Return the templates in files (path, team), and the findings about each by itself."""
     found, findings = [], list[Finding]()
     for file, team in files:
         document, wrong = load_file(root / file, file)
@@ -87,8 +89,11 @@ def read_templates(
 
 
 def _mark(root: FilePath, templates: Templates, file: str, team: str) -> str:
-    """A digest of the templates that a spec or the job of a sweep is made from; of all where a look does not tell
-    which, and none for a sweep that names none."""
+    """Return a digest of the templates that a spec, or the job of a sweep, is made from.
+
+    If a quick search of the file does not show which, it covers all templates; for a sweep that names none,
+    it is empty.
+    """
     try:
         data = (root / file).read_bytes()
     except OSError:
@@ -96,7 +101,7 @@ def _mark(root: FilePath, templates: Templates, file: str, team: str) -> str:
     named = _NAMED.findall(data)
     if not named and _SWEEP.search(data):
         named = _NESTED.findall(data)
-        if data.count(b"template") == 1:  # its own, which is the job
+        if data.count(b"template") == 1:  # its own field, which is the job
             return ""
     chain: list[TemplateFile] = []
     label = named[0].decode() if len(named) == 1 else ""

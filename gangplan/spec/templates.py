@@ -1,7 +1,8 @@
-"""The templates of a workspace: read once, found by name and version, filled in for a spec.
+"""The templates of a workspace: finding them by name and version, and filling them in for a spec.
 
-A template of the platform is `jobtemplates/NAME.yaml`, one of a team `specs/<team>/templates/NAME.yaml`, which
-wins over a platform's of the same name. A version of its own has a file of its own: `NAME@2.yaml`.
+A template of the platform is `jobtemplates/NAME.yaml`, one of a team `specs/<team>/templates/NAME.yaml`,
+which takes precedence over a platform's of the same name. Further versions have files of their own:
+`NAME@2.yaml`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from gangplan.spec.template_arguments import arguments_of
 from gangplan.spec.template_file import TemplateFile
 
 PLATFORM = ""
-# Templates on the way from a spec to the last one that is extended.
+# The maximum number of templates from the one that a spec names to the last one that is extended.
 MOST_LAYERS = 8
 OWN = ("template", "parameters")
 
@@ -34,14 +35,18 @@ OWN = ("template", "parameters")
 @dataclass(frozen=True, slots=True)
 class Templates:
     """All templates of a workspace, and the spec files that may use one, with a mark that changes with what
-    they use. `findings` are about the templates themselves."""
+    they use.
+
+    `findings` are about the templates themselves.
+    """
 
     files: tuple[TemplateFile, ...] = ()
     marks: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
 
     def seen_by(self, team: str) -> dict[str, list[TemplateFile]]:
-        """The templates that specs of a team may name, by name, the newest last; its own go first."""
+        """Return the templates that specs of a team may name, by name, newest last; the team's own take
+        precedence."""
         found: dict[str, list[TemplateFile]] = {}
         for owner in {PLATFORM, team}:
             own: dict[str, list[TemplateFile]] = {}
@@ -52,7 +57,7 @@ class Templates:
         return {name: sorted(found[name], key=lambda one: one.version) for name in sorted(found)}
 
     def find(self, team: str, label: str) -> TemplateFile | None:
-        """The template of a name, `horovod-large` or `horovod-large@2`, as specs of a team mean it."""
+        """Return the template of a name, `horovod-large` or `horovod-large@2`, as seen by specs of a team."""
         name, _, version = label.partition("@")
         for one in reversed(self.seen_by(team).get(name, ())):
             if not version or str(one.version) == version:
@@ -62,8 +67,8 @@ class Templates:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A spec by template: the document with everything filled in, the values of its parameters, and the templates,
-    the one it names first."""
+    """A spec with a template: the document with everything filled in, the values of its parameters, and the
+    templates, beginning with the one that it names."""
 
     document: FilledDocument
     chain: tuple[TemplateFile, ...]
@@ -73,9 +78,9 @@ class Use:
 def chain_of(
     templates: Templates, team: str, label: str, document: Document, path: Path
 ) -> tuple[list[TemplateFile], Finding | None]:
-    """A template and all that it extends; or what is wrong, at the place that names one.
+    """Return a template and all that it extends, or a finding at the place that names one.
 
-    Neither where one of them cannot be used, which is told of the template itself.
+    Return neither if one of the templates cannot be used, because that is reported for the template itself.
     """
     found: list[TemplateFile] = []
     while True:
@@ -98,7 +103,7 @@ def chain_of(
             return [], None
         if one.template.extends is None:
             return found, None
-        # What a platform's template extends is the platform's, whoever uses it.
+        # What a platform's template extends belongs to the platform, even if a team uses it.
         label, document, path, team = one.template.extends, one.document, ("extends",), one.team
 
 
@@ -114,10 +119,10 @@ def _unknown(templates: Templates, team: str, label: str) -> tuple[str, str]:
 
 
 def filled(templates: Templates, team: str, document: Document) -> tuple[Use | None, list[Finding]]:
-    """The spec in a document, which has `template:`, with everything filled in; or what is wrong with that."""
+    """Return the spec in a document with `template:`, with everything filled in, or the findings about it."""
     label = document.value.get("template")
     if not isinstance(label, str):
-        return None, []  # told as any wrong type
+        return None, []  # reported as a wrong type
     chain, wrong = chain_of(templates, team, label, document, ("template",))
     if not chain:
         return None, [wrong] if wrong else []
@@ -136,9 +141,10 @@ def filled(templates: Templates, team: str, document: Document) -> tuple[Use | N
 def by_template(
     templates: Templates | None, team: str, document: Document
 ) -> tuple[Document | None, FromTemplate | None, list[Finding]]:
-    """The document of a spec that has `template:` or `parameters:`, filled in, and what it was made from."""
+    """Return the document of a spec with `template:` or `parameters:`, filled in, and what it was made
+    from."""
     if document.value.get("kind") != "TrainingJob":
-        return document, None, []  # told as any file of another kind
+        return document, None, []  # reported as a file of another kind
     if "template" not in document.value:
         where = document.where(("parameters",), key=True)
         help = "Add template: NAME, or remove parameters:."

@@ -1,4 +1,4 @@
-"""A trial as if it had a file of its own, whose every place is one in the sweep's file."""
+"""A trial as if it had a file of its own; every place is one in the sweep's file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TEMPLATE = "template"
 class TrialDocument(Document):
     """The document of a trial: the template with its values filled in.
 
-    Fields that the sweep gives to its trials (`name`, `state`) stand where the sweep says them.
+    Fields that the sweep sets for its trials (`name`, `state`) have their place in the sweep.
     """
 
     __slots__ = ("_base", "_given", "_own")
@@ -23,22 +23,22 @@ class TrialDocument(Document):
     def __init__(
         self, base: Document, value: Mapping[str, Any], given: Mapping[str, Given], own: frozenset[str]
     ) -> None:
-        """`value` is the whole job; `own` are its fields that are not the template's."""
+        """Store the whole job as `value`; `own` are its fields that do not come from the template."""
         super().__init__(base.file, value, "")
         self._base, self._given, self._own = base, given, own
 
     def _there(self, path: Path) -> Path:
         inside = self._base.value[TEMPLATE]
         if path[:1] == ("parameters",) and "parameters" in inside and (path[1:] or TEMPLATE not in inside):
-            return (TEMPLATE, *path)  # those of the template that the job is made from
+            return (TEMPLATE, *path)  # parameters of the template that the job is made from
         return path[:1] if not path or path[0] in self._own else (TEMPLATE, *path)
 
     def where(self, path: Path, key: bool = False) -> Location:
-        """The place in the sweep's file."""
+        """Return the place in the sweep's file."""
         return self._base.where(self._there(path) if path else (TEMPLATE,), key=key)
 
     def text(self, path: Path) -> str | None:
-        """The scalar as it would be written in a file of the trial's own."""
+        """Return the scalar as it would be written in the trial's own file."""
         found = self._base.text(self._there(path))
         if found is None:
             return None
@@ -46,25 +46,25 @@ class TrialDocument(Document):
         return found if filled is None else filled
 
     def is_quoted(self, path: Path) -> bool:
-        """Whether the value there is text and nothing else."""
+        """Return whether the value at a path can only be text."""
         return self._base.is_quoted(self._there(path))
 
     def inside(self, path: Path, offset: int) -> Location:
-        """The place of a character; of the whole value where it is filled in."""
+        """Return the place of a character; if the value is filled in, that of the whole value."""
         found = self._base.text(self._there(path)) or ""
         if written(found, self._given) is not None:
             return self.where(path)
         return self._base.inside(self._there(path), offset)
 
     def fix(self, path: Path, replacement: str, why: str, key: bool = False) -> Fix | None:
-        """The fix of the sweep's file; none of what is filled in, which other trials have otherwise."""
+        """Return the fix of the sweep's file; None for a filled-in value, which differs in other trials."""
         found = self._base.text(self._there(path)) or ""
         if not key and written(found, self._given) is not None:
             return None
         return self._base.fix(self._there(path), replacement, why, key=key)
 
     def like(self, path: Path, text: str) -> str | None:
-        """How to write another value there."""
+        """Return another value for the path in the style of the current one."""
         return self._base.like(self._there(path), text)
 
     def __getstate__(self) -> Any:

@@ -1,7 +1,7 @@
-"""The trials of a sweep: which settings there are, what each is called, what it is a job of.
+"""The trials of a sweep: their settings, their names, and the values of their placeholders.
 
-A trial is known by its settings alone: its name is a hash of them as they are written. So a value that is added
-adds trials and renames none, whatever the order, and a drawn value follows from seed, parameter and number.
+A trial is identified by its settings alone: its name is a hash of their texts. So adding a value adds trials
+and renames none, regardless of the order, and a drawn value depends only on seed, parameter and number.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from gangplan.source import Document, Path
 from gangplan.spec.placeholders import PARAMETERS, TRIAL_NAME, Given
 from gangplan.spec.sweep import Range, Sweep
 
-# Digits of a drawn number: more would tell no two trials apart that a program could.
+# Significant digits of a drawn number; a program could not distinguish trials by more digits.
 _DIGITS = 4
 _LENGTH = 8
-_PARTS = 16**13  # that a drawn share is counted in
+_PARTS = 16**13  # the number of equal parts for a drawn share
 Setting = Mapping[str, Given]  # parameter -> its value
 
 
 def trial_name(setting: Setting) -> str:
-    """The trial's own part of its name, by the texts of its values."""
+    """Return the trial's own part of its name, from the texts of its values."""
     texts = {name: setting[name].text for name in sorted(setting)}
     digest = hashlib.sha256(json.dumps(texts, ensure_ascii=False).encode()).digest()
     return base64.b32encode(digest).decode().lower()[:_LENGTH]
 
 
 def count_of(sweep: Sweep) -> int:
-    """How many trials there are at most; drawn ones may be the same."""
+    """Return the largest possible number of trials; drawn ones may coincide."""
     found = 1 if sweep.parameters.grid else 0
     for values in sweep.parameters.grid.values():
         found *= len(values)
@@ -42,7 +42,7 @@ def count_of(sweep: Sweep) -> int:
 
 
 def settings(sweep: Sweep, document: Document) -> Iterator[Setting]:
-    """Every setting once, in the order of the file: the grid, the list, what is drawn."""
+    """Yield every setting once, in the order of the file: the grid, the list, the drawn ones."""
     seen: set[tuple[str, ...]] = set()
     for setting in _all(sweep, document):
         key = tuple(same(setting[name].text) for name in sorted(setting))
@@ -85,7 +85,8 @@ def _drawn(sweep: Sweep, document: Document) -> Iterator[Setting]:
 
 
 def _one(seed: int, name: str, number: int, of: Any) -> Given:
-    """The value of a parameter in a sample. Neither other parameters nor other samples decide it."""
+    """Return the value of a parameter in a sample. It is independent of other parameters and other
+    samples."""
     digest = hashlib.sha256(f"{seed}\0{name}\0{number}".encode()).hexdigest()
     share = int(digest[:13], 16)
     if isinstance(of, list):
@@ -95,7 +96,7 @@ def _one(seed: int, name: str, number: int, of: Any) -> Given:
 
 
 def _in_range(of: Range, share: int) -> Given:
-    """A number of a range. Decimal arithmetic is the same on every machine, unlike that of floats."""
+    """Return a number in a range. Unlike floats, decimal arithmetic is the same on every machine."""
     if isinstance(of.min, int) and isinstance(of.max, int) and of.scale == "linear":
         whole = of.min + share * (of.max - of.min + 1) // _PARTS
         return Given(whole, str(whole))
@@ -115,13 +116,13 @@ def _in_range(of: Range, share: int) -> Given:
 
 
 def given_at(document: Document, path: Path, value: Any) -> Given:
-    """A value with the text that stands in the file: 1e-4 stays 1e-4."""
+    """Return a value with its text in the file: 1e-4 stays 1e-4."""
     text = value if isinstance(value, str) else document.text(path)
     return Given(value, str(value) if text is None else text)
 
 
 def same(text: str) -> str:
-    """A text that is equal for values that a program could not tell apart: 1e-3 and 0.001."""
+    """Return a text that is equal for values that a program could not distinguish: 1e-3 and 0.001."""
     try:
         number = Decimal(text)
     except InvalidOperation:
@@ -130,7 +131,7 @@ def same(text: str) -> str:
 
 
 def filled_in(setting: Setting, name: str) -> dict[str, Given]:
-    """What placeholders of a trial stand for."""
+    """Return the values of a trial's placeholders."""
     found = {f"{PARAMETERS}{key}": given for key, given in setting.items()}
     found[TRIAL_NAME] = Given(name, name)
     return found

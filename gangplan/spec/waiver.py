@@ -1,6 +1,6 @@
-"""Waiver: one rule that need not hold for some runs, why, by whose leave, and until when.
+"""Waiver: one rule that some runs may break, why, who approved it, and until when.
 
-Stands in policies/waivers/<name>.yaml, which belongs to the platform and not to the team that asks.
+Its file is policies/waivers/<name>.yaml, which belongs to the platform, not to the team that needs it.
 """
 
 from typing import Annotated, Literal
@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 from gangplan.spec.base import ApiVersion, Cpu, DurationSeconds, Memory, Strict, helpful, is_blank, reason
 from gangplan.spec.team import Day
 
-# A name, or a pattern in which '*' stands for any characters and '?' for one.
+# A name, or a pattern in which '*' matches any characters and '?' one.
 NamePattern = Annotated[str, Field(pattern=r"^[a-z?*][-a-z0-9?*]*$", max_length=63)]
 RuleName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_length=56)]
 
@@ -29,7 +29,7 @@ def _approver(text: str) -> str:
 
 
 class WaiverScope(Strict):
-    """For whom. What is left out is not narrowed; at least one of the three has a letter or digit and narrows it."""
+    """What the waiver covers. An omitted field matches all; at least one needs a letter or digit."""
 
     cluster: NamePattern | None = Field(
         None, description="Cluster, or a pattern with * and ?.", examples=["onprem-*"]
@@ -43,7 +43,7 @@ class WaiverScope(Strict):
 
 
 class WaiverLimit(Strict):
-    """How far the waiver goes. A run that asks for more than any of these is not excused."""
+    """The limits of the waiver. A run that exceeds any of them is not excused."""
 
     timeout: DurationSeconds | None = Field(None, description="Longest timeout.", examples=["14d"])
     workers: Annotated[int, Field(ge=1, le=500)] | None = Field(
@@ -58,7 +58,7 @@ class WaiverLimit(Strict):
 
 
 def _scope(scope: WaiverScope) -> WaiverScope:
-    # `?*`, `????` and `*-*` name nobody: a pattern narrows by its letters and digits.
+    # `?*`, `????` and `*-*` select nothing in particular: only letters and digits narrow a pattern.
     narrow = [one for one in (scope.cluster, scope.team, scope.job) if one and one.strip("*?-")]
     if not narrow:
         raise helpful(

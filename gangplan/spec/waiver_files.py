@@ -1,4 +1,4 @@
-"""policies/waivers/*.yaml in, waivers and findings out."""
+"""Loading policies/waivers/*.yaml into waivers and findings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WAIVERS = "policies/waivers"
 
 @dataclass(frozen=True, slots=True)
 class WaiverFile:
-    """One policies/waivers/<name>.yaml, the rule that it is of, and the policies that it covers (`Rulebook`)."""
+    """One policies/waivers/<name>.yaml, its rule, and the policies that it covers (`Rulebook`)."""
 
     name: str
     spec: Waiver
@@ -34,10 +34,9 @@ class WaiverFile:
 
 
 def load_waivers(root: Path, rulebook: Rulebook, findings: list[Finding]) -> tuple[WaiverFile, ...]:
-    """All waivers of a workspace, by file name; what is wrong with a file goes to `findings`.
+    """Return all waivers of a workspace, sorted by file name; problems of files are added to `findings`.
 
-    A file with another ending is refused: a waiver that nobody reads excuses nothing, and its author would not
-    know.
+    A file ending in .yml is refused: it would be ignored and excuse nothing, and its author would not know.
     """
     folder = root / WAIVERS
     if not folder.is_dir():

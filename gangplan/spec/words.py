@@ -1,11 +1,14 @@
-"""What people bring from other tools (Slurm, SageMaker, Kubernetes, Kubeflow v1, torchrun, Docker): their names of
-our fields and values, and what is no field here and why. Patterns in plain words."""
+"""What people know from other tools (Slurm, SageMaker, Kubernetes, Kubeflow v1, torchrun, Docker).
+
+These are their names for fields and values, and words that are not fields here, with the reason. Also
+patterns in plain words.
+"""
 
 from __future__ import annotations
 
 
 def bare(name: str) -> str:
-    """A name without what tools differ in: its case, dashes, underscores and dots."""
+    """Return a name without what tools write differently: its case, dashes, underscores and dots."""
     return name.lower().translate(str.maketrans("", "", "_-. /"))
 
 
@@ -13,7 +16,7 @@ def _by_name(groups: dict[str, str]) -> dict[str, str]:
     return {bare(name): meant for meant, names in groups.items() for name in names.split()}
 
 
-# Our field -> its names elsewhere. A field in a block is named by its path.
+# Field of gangplan -> its names elsewhere. A field in a block is named by its path.
 SYNONYMS = _by_name(
     {
         "workers": "replicas num_replicas nodes num_nodes nnodes n_nodes node_count workerCount num_workers"
@@ -74,7 +77,7 @@ SYNONYMS = _by_name(
     }
 )  # fmt: skip
 
-# No field of a job, and what to do instead.
+# Words that are not fields of a job, and what to do instead.
 _LOGS = "Remove it; what each rank prints is in the log of its pod (kubectl logs)."
 _ORDER = "Write after: [JOB] for a run that waits until others are complete (docs/pipelines.md)."
 _NODES = "Remove it; Kueue chooses the nodes. placement: {nodePool: ...} narrows them to one pool."
@@ -131,7 +134,8 @@ _ABSENT = {
     " mail_type notify notifications slack alerts",
 }  # fmt: skip
 ABSENT = {bare(name): help for help, names in _ABSENT.items() for name in names.split()}
-# The same for fields inside of a field of any file: the field or kind of file, the help, and the field that it writes.
+# The same for fields inside a field of any file: the field or kind of file, the help, and the field that the
+# help writes.
 _NO_HOSTS = "Write cidr: with the addresses behind the name, such as 10.20.0.0/16: a NetworkPolicy knows no host names."
 _NO_QUOTA = "Remove it; its owner gives each team its quota in overlays/<cluster>/cluster.yaml, below teams."
 _NO_MEMBERS = "Write groups: {dataScientists: [GROUP]}: the identity provider says who is in a group."
@@ -140,7 +144,7 @@ _ABSENT_INSIDE = {
     ("Team", _NO_QUOTA, ""): "quota quotas limits",
     ("Team", _NO_MEMBERS, "groups"): "members users people",
 }
-# Further names of fields in a kind of file, or below one of its fields: those that mean another field elsewhere.
+# Further names of fields in a kind of file, or below one of its fields, which mean another field elsewhere.
 _SYNONYMS_INSIDE = {
     ("steps", "command"): "run script bash_command",
     ("nodePools", "count"): "nodes size replicas num_nodes instances",
@@ -166,7 +170,7 @@ IMPORTED = frozenset(
     ("MPIJob", "PyTorchJob", "TrainJob", "JobSet", "Job", "TFJob", "XGBoostJob", "JAXJob", "PaddleJob")
 )
 KINDS: dict[str, str] = {}
-# Kinds of files of this format, and where they stand.
+# Kinds of files of this format, and where they are.
 PLACES = {
     "TrainingJob": "specs/<team>/<job>.yaml",
     "Sweep": "specs/<team>/<sweep>.yaml",
@@ -177,14 +181,14 @@ PLACES = {
     "Waiver": "policies/waivers/<name>.yaml",
 }
 
-# What each of a few words means, where the words alone do not say.
+# The meanings of some words, for helps that need more than the words alone.
 MEANINGS = {
     "priority": "critical starts before high, high before normal, normal before low; a run may preempt those below it",
     "state": "active runs are applied; a stopped run is ended and kept as a record; an archived run stays in Git and is not applied",
     "framework": "it says how the command is started: by mpirun (mpi, horovod, deepspeed) or by torchrun (torch)",
     "capacity": "spot nodes are cheaper and may be reclaimed",
 }
-# Field -> our word (or words) -> what people write for it.
+# Field -> value (or values) of gangplan -> what people write for it.
 VALUES = {
     "priority": {
         "high or critical": "urgent highest asap important top emergency",
@@ -224,7 +228,7 @@ VALUES = {
     "launch": {"ssh": "rsh default pmi pmi2 srun mpiexec"},
     "compliance": {"pci-dss": "pci", "hipaa": "hippa phi", "gdpr": "dsgvo rgpd eu"},
 }  # fmt: skip
-# MPI libraries that are known to people and have no launch recipe here.
+# Known MPI libraries that gangplan cannot launch.
 OTHER_MPI = {
     bare(name): name
     for name in [
@@ -242,7 +246,7 @@ OTHER_MPI = {
 
 DNS_LABEL = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
 LABEL_KEY = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
-# Patterns in words; where none is known, the field's example has to do.
+# Patterns in words; for other patterns, the field's example is used.
 FORMS = {
     r"^[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?$": "the name of a CSI driver, such as secrets-store.csi.k8s.io",
     r"^[a-z0-9]+$": "the name of a file system, such as ext4",
