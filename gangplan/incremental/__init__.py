@@ -1,5 +1,6 @@
-"""What an earlier command found out, kept so that the next one need not: never a source of truth.
+"""Results of earlier commands, kept so that the next one need not compute them again: never a source of
+truth.
 
-`look` says what a folder holds, `store` keeps records, `answers` gives a whole answer again. This package is
-imported before anything else of a command, so it imports the standard library alone.
+`look` says what a folder holds, `store` keeps records, `answers` repeats a whole answer. This package is
+imported before anything else of a command, so it imports only the standard library.
 """

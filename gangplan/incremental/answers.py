@@ -1,9 +1,9 @@
-"""The same question about the same files: the answer is given again, before the program is imported.
+"""Answers to the same question about the same files, repeated before the program is imported.
 
 A question is a command line with all that an answer may depend on besides the workspace: the folder, the day,
-the terminal, the variables and programs that gangplan looks at, gangplan itself and the packages below it.
-An answer is what was written to the terminal and the exit code. It is kept only where the workspace was the
-same before the command and after it, so a command that changed something is never answered from here.
+the terminal, the variables and programs that gangplan looks at, gangplan itself and the packages that it
+uses. An answer is what was written to the terminal and the exit code. It is kept only if the workspace was
+the same before the command and after it, so a command that changed something is never answered from here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gangplan.incremental.store import MOST_ANSWER_BYTES, MOST_ANSWERS, Store
 
 #: Commands whose answer follows from the workspace. All others do something, or look elsewhere.
 COMMANDS = frozenset({"plan", "render", "validate"})
-#: Flags that make them do something, or look at something else than the workspace as it is.
+#: Flags that make them do something, or look at something other than the workspace as it is.
 _ELSEWHERE = (
     "--base",
     "--dry-run",
@@ -39,7 +39,7 @@ _ELSEWHERE = (
 _TO_FILE = re.compile(r"(?:--format=)?[a-z]+=.")
 #: What gangplan reads of a workspace, and what it writes.
 FOLDERS = ("specs", "overlays", "images", "policies", "schemas", "jobtemplates", "rendered")
-#: The variables that gangplan and what it is built on look at (tests/incremental holds the code to this).
+#: The variables that gangplan and its packages read (tests/incremental checks the code for others).
 VARIABLES = (
     "CI",
     "CLICOLOR_FORCE",
@@ -65,11 +65,11 @@ VARIABLES = (
 _PROGRAMS = ("git", "kubeconform", "kubectl", "kustomize")
 #: Exit codes of answers that follow from the input: clean, findings, bad input.
 _ANSWERS = frozenset({0, 1, 2})
-#: Characters of an answer that are kept; longer ones are found out again.
+#: The most characters of an answer that is kept; longer ones are computed again.
 _MOST = 32_000_000
-#: Files of a workspace that is not looked at again after a command: the answer counts while none is touched.
+#: A workspace with more files is not read again after a command: the answer counts until one is touched.
 MANY_FILES = 5000
-#: Processes that look at a large workspace.
+#: How many processes read a large workspace.
 _WORKERS = 2
 
 #: What was written, in its order: the descriptor (1 or 2) and the text.
@@ -79,7 +79,7 @@ Written = list[tuple[int, str]]
 class Question:
     """A command line in its surroundings, about a workspace as it is now.
 
-    `write` collects what the command writes; `keep` remembers it as the answer.
+    `write` collects what the command writes; `keep` stores it as the answer.
     """
 
     __slots__ = ("before", "is_whole", "key", "memory", "root", "size", "store", "written")
@@ -91,7 +91,7 @@ class Question:
         self.is_whole = True
 
     def answer(self) -> tuple[Written, int] | None:
-        """The answer that was given the last time, if it was about the same files."""
+        """Return the last answer, if it was about the same files."""
         found = self.store.get(f"answers/{self.key}")
         if not isinstance(found, dict) or found.get("workspace") != self.before.digest:
             return None
@@ -100,14 +100,14 @@ class Question:
         return [(number, text) for number, text in found["written"]], found["code"]
 
     def write(self, number: int, data: bytes) -> None:
-        """Bytes that went to standard output (1) or standard error (2)."""
+        """Collect bytes that went to standard output (1) or standard error (2)."""
         self.size += len(data)
         self.is_whole = self.is_whole and self.size <= _MOST
         if self.is_whole:
             self.written.append((number, data.decode("utf-8", "surrogateescape")))
 
     def keep(self, code: int) -> None:
-        """Remember the answer where it follows from the files, and in any case what they are.
+        """Store the answer if it follows from the files, and in any case what is known of the files.
 
         What a command did to a few files is left to the next look.
         """
@@ -127,15 +127,17 @@ class Question:
         if after.memory != self.memory:
             self.store.put("folders", after.memory)
         if untouched and len(after.memory) < len(after.contents):
-            return  # something is changing still
+            return  # something is still changing
         if code in _ANSWERS and self.is_whole and after.contents == before.contents:
             held = {"workspace": after.digest, "untouched": untouched, "written": self.written, "code": code}
             self.store.put(f"answers/{self.key}", held)
             self.store.keep_newest("answers", MOST_ANSWERS, MOST_ANSWER_BYTES)
 
     def _recent(self) -> Look:
-        """The look before with folders looked at again that had changed a moment before it: another change in
-        the same tick of the clock would show by nothing else. Raises OSError."""
+        """Return the look before the command, with folders read again that had changed just before it.
+
+        Another change in the same tick of the clock would not show in any other way. Raises OSError.
+        """
         before, after = self.before, Look()
         recent = {path for path in before.contents if path not in before.memory}
         again = look(self.root, recent, {}) if recent else after
@@ -146,11 +148,12 @@ class Question:
 
 
 def question(arguments: Sequence[str]) -> Question | None:
-    """What a command line asks of a workspace, or None where the answer does not follow from its files."""
+    """Return the question of a command line, or None if the answer does not follow from the workspace's
+    files."""
     if not arguments or arguments[0] not in COMMANDS or "GITHUB_STEP_SUMMARY" in os.environ:
         return None
     if not (isinstance(sys.stdout, TextIOWrapper) and isinstance(sys.stderr, TextIOWrapper)):
-        return None  # closed, or caught by whoever calls us
+        return None  # closed, or captured by the caller
     if any(one.startswith(_ELSEWHERE) or _TO_FILE.match(one) for one in arguments):
         return None
     try:
@@ -168,7 +171,7 @@ def question(arguments: Sequence[str]) -> Question | None:
 
 
 def _root(arguments: Sequence[str]) -> str | None:
-    """The workspace that is meant, as `commands.common.request` finds it; None where that is unsure."""
+    """Return the workspace, as `commands.common.request` finds it; None if that is unsure."""
     start = os.getcwd()
     for index, one in enumerate(arguments):
         if one in ("-C", "--workspace"):
@@ -186,7 +189,7 @@ def _root(arguments: Sequence[str]) -> str | None:
 
 
 def _key(root: str, arguments: Sequence[str]) -> str | None:
-    """A digest of the question; None where it names files that are not looked at."""
+    """Return a digest of the question; None if it names files that are not looked at."""
     folder = os.getcwd()
     parts: list[object] = [folder, root, *arguments]
     for one in arguments[1:]:
@@ -205,12 +208,12 @@ def _key(root: str, arguments: Sequence[str]) -> str | None:
 
 
 def _is_looked_at(root: str, path: str) -> bool:
-    """Whether a path is one of the folders that an answer is held to, or in one."""
+    """Return whether a path is one of the folders that an answer depends on, or inside one."""
     return f"{path}/".startswith(tuple(f"{root}/{name}/" for name in FOLDERS))
 
 
 def _terminal() -> str:
-    """Which of the streams are terminals, and how wide they are."""
+    """Return which of the streams are terminals, and how wide they are."""
     found = []
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         is_terminal = stream is not None and stream.isatty()
@@ -219,7 +222,7 @@ def _terminal() -> str:
 
 
 def _repository(root: str) -> str:
-    """The folder of the Git repository that the workspace is in."""
+    """Return the folder of the Git repository that the workspace is in."""
     folder = root
     while not os.path.exists(os.path.join(folder, ".git")):
         above = os.path.dirname(folder)
@@ -230,7 +233,8 @@ def _repository(root: str) -> str:
 
 
 def _programs() -> list[str]:
-    """What the system says of every program that may be started, wherever it may be found."""
+    """Return what the system says about every program that may be started, in all places where it may be
+    found."""
     home = os.path.expanduser("~")
     cache = os.environ.get("GANGPLAN_TOOL_CACHE") or os.path.join(
         os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache"), "gangplan", "tools"
@@ -249,7 +253,7 @@ def _programs() -> list[str]:
 
 
 def _itself() -> list[str]:
-    """What the system says of gangplan's own files, and what it is built on."""
+    """Return what the system says about gangplan's own files, and the packages that it uses."""
     found = [package(), *requirements()]
     for parent, folders, names in os.walk(found[0], followlinks=True):
         folders[:] = sorted(name for name in folders if name not in WITHOUT)
@@ -258,7 +262,7 @@ def _itself() -> list[str]:
 
 
 def _said(path: str) -> str:
-    """What tells one state of a file from another; empty where there is none."""
+    """Return what distinguishes one state of a file from another; empty if there is no file."""
     try:
         own = os.stat(path)
     except OSError:

@@ -1,8 +1,9 @@
-"""What stands in folders, as digests: by what the system says of each file, by its bytes where that is new.
+"""The contents of folders as digests: from what the system says about each file, and from its bytes if that
+is new.
 
 A folder whose files have the same names, sizes, times and inodes as before holds the same bytes, so only the
-others are read. Times are the ones that no program can set (ctime). A folder that was changed a moment ago is
-always read: a second change within the same tick of the clock would not be seen.
+others are read. The times include one that no program can set (ctime). A folder that was changed a moment ago
+is always read: a second change within the same tick of the clock would not be seen.
 """
 
 from __future__ import annotations
@@ -21,31 +22,31 @@ TICK_NS = 100_000_000
 #: The same for file systems that count whole seconds (FAT counts in twos).
 COARSE_NS = 3_000_000_000
 
-#: Files of a large workspace: asking about more of them is shared with a second process.
+#: With more files than this, a second process shares the work.
 MANY = 10_000
-#: Bytes of the largest file that is read to tell it from another; all that is read otherwise is smaller.
+#: The largest file, in bytes, that is read to compare it; all that gangplan reads otherwise is smaller.
 MOST_BYTES = 64 << 20
 
-#: The bits of a mode that say what a file is.
+#: The bits of a mode that say which type a file has.
 _KIND = 0o170000
 
-#: By folder: a digest of what the system says of its files, and one of their names and bytes.
+#: By folder: a digest of what the system says about its files, and one of their names and bytes.
 Memory = Mapping[str, tuple[str, str]]
 
 
 def memory_of(held: Any) -> Memory:
-    """What a record of a memory holds; nothing where there is no record."""
+    """Return the memory in a record; empty without a record."""
     return {path: (said, content) for path, (said, content) in held.items()} if held else {}
 
 
 class Look:
-    """What stood in some folders at one time.
+    """The contents of some folders at one time.
 
-    `contents` has the digest of each folder's own files by its path, `memory` what may be remembered of them:
-    those that have not changed for a while, `said` what the system says of each. `plain` are the names of the
-    files and folders in each folder that holds nothing else (a link, a pipe, a huge file). `files` counts
-    all files, `read` those that had to be read. `began` is when the look began (ns). `is_over`: the command
-    itself has changed a few of the files since; `is_rewritten`: it has changed many.
+    `contents` has the digest of each folder's own files by its path, `memory` the part of it that may be
+    kept: folders that have not changed for a while, `said` what the system says about each. `plain` are the
+    names of the files and folders in each folder that holds nothing else (a link, a pipe, a huge file).
+    `files` counts all files, `read` those that had to be read. `began` is when the look began (ns).
+    `is_over`: the command itself has changed a few of the files since; `is_rewritten`: it has changed many.
     """
 
     __slots__ = ("began", "contents", "files", "is_over", "is_rewritten", "memory", "plain", "read", "said")
@@ -60,12 +61,12 @@ class Look:
 
     @property
     def digest(self) -> str:
-        """One digest of it all."""
+        """One digest of all contents."""
         return digest_of(self.contents)
 
     @property
     def whole(self) -> str:
-        """One digest of what the system says of it all: no file was touched for as long as it is the same."""
+        """One digest of what the system says about all files: while it is the same, no file was touched."""
         return digest_of(self.said)
 
 
@@ -78,10 +79,10 @@ def look(
 ) -> Look:
     """Look at folders below `root`, with all that is in them; folders with the names `without` are left out.
 
-    One that is not there counts as empty. With two `workers` and more than `MANY` files, half of the folders
-    are asked about by a second process: the system takes most of that time.
+    A missing folder counts as empty. With two `workers` and more than `MANY` files, a second process looks at
+    half of the folders: the system takes most of that time.
 
-    Raises OSError where something cannot be read.
+    Raises OSError if something cannot be read.
     """
     found = Look()
     for path, said, newest, names, inside in _survey(root, deque(tops), without, workers):
@@ -101,13 +102,14 @@ def look(
     return found
 
 
-#: A folder: its path, a digest of what the system says of its own files, the newest time (ns), their names,
-#: and those of the folders in it; None for these where anything in it is neither a plain file nor a folder.
+#: A folder: its path, a digest of what the system says about its own files, the newest time (ns), their
+#: names, and those of the folders in it; None for these if anything in it is neither a plain file nor a
+#: folder.
 Folder = tuple[str, str, int, list[str], list[str] | None]
 
 
 def _survey(root: str, waiting: deque[str], without: Collection[str], workers: int) -> list[Folder]:
-    """All folders below those that wait, level by level. Raises OSError."""
+    """Return all folders below those that wait, level by level. Raises OSError."""
     found: list[Folder] = []
     seen = 0
     while waiting:
@@ -147,7 +149,7 @@ def _survey(root: str, waiting: deque[str], without: Collection[str], workers: i
 
 
 def _survey_by_two(root: str, waiting: list[str], without: Collection[str]) -> list[Folder]:
-    """The same, every other folder by a child of this process. Raises OSError."""
+    """Return the same, with every other folder surveyed by a child of this process. Raises OSError."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -169,15 +171,16 @@ def _survey_by_two(root: str, waiting: list[str], without: Collection[str]) -> l
 
 
 def digest_of(files: Mapping[str, str]) -> str:
-    """The digest of a folder whose files have these digests (`held`) by name."""
+    """Return the digest of a folder whose files have these digests (`held`) by name."""
     lines = (f"{name}\0{files[name]}\n" for name in sorted(files))
     return sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def held(path: str) -> str:
-    """The digest of what a path holds: a file's bytes; of a link where it leads, of anything else what it is.
+    """Return the digest of a path: a file's bytes, the target of a link, or the type of anything else.
 
-    A file that is larger than any that is read here is told by what the system says of it. Raises OSError.
+    A file that is larger than any that is read here is identified by what the system says about it. Raises
+    OSError.
     """
     own = os.lstat(path)
     mode = own.st_mode

@@ -1,4 +1,4 @@
-"""gangplan itself, as a digest: a change of its files or of what it is built on may change any result."""
+"""gangplan itself, as a digest: a change of its files or of its packages may change any result."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from hashlib import sha256
 from gangplan.incremental.look import look, memory_of
 from gangplan.incremental.store import Store
 
-#: What Python makes of the files, not a part of them.
+#: Folders that Python makes from the files; they are not part of the program.
 WITHOUT = frozenset({"__pycache__"})
 
 
 def package() -> str:
-    """The folder of the import package."""
+    """Return the folder of the import package."""
     return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def requirements() -> list[str]:
-    """The Python and the installed packages, with their versions."""
+    """Return the versions of Python and of the installed packages."""
     found = [sys.version]
     for folder in sorted({path for path in sys.path if path.endswith("site-packages")}):
         found += sorted(name for name in os.listdir(folder) if name.endswith(".dist-info"))
@@ -27,12 +27,12 @@ def requirements() -> list[str]:
 
 
 def program(store: Store) -> str:
-    """A digest of the program by its bytes: the same for two installations of one version."""
+    """Return a digest of the program by its bytes: the same for two installations of one version."""
     top = package()
     held = memory_of(store.get("program"))
     parts = []
     memory: dict[str, tuple[str, str]] = {}
-    # The folders beside the package that belong to it are links, which a look does not follow.
+    # Folders outside the package that belong to it are links, which a look does not follow.
     for name in ("", *sorted(one for one in os.listdir(top) if os.path.islink(os.path.join(top, one)))):
         folder = os.path.realpath(os.path.join(top, name))
         seen = look("", [folder], held, WITHOUT)

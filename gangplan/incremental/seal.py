@@ -1,8 +1,8 @@
-"""Texts that gangplan reads again only if this user's gangplan wrote them, and nobody changed them since.
+"""Texts that gangplan reads again only if this user's gangplan wrote them and they are unchanged since.
 
-What stands in a workspace may come from anybody who can open a pull request. A forged result would be a green
-check, and a forged journal would remove files, so what is kept there begins with a digest under a key that is
-not there: `GANGPLAN_CACHE_KEY`, else a file of the user's own cache that is made at first use.
+The contents of a workspace may come from anybody who can open a pull request. A forged result would be a
+green check, and a forged journal would remove files. So what is kept there begins with a digest under a key
+that is kept elsewhere: `GANGPLAN_CACHE_KEY`, else a file in the user's own cache that is made at first use.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 from hashlib import blake2b
 
-#: What sealed texts look like; those of another number are not read.
+#: The format of sealed texts; those with another number are not read.
 FORMAT = b"gangplan 1"
 _DIGITS = 64
 
 
 def key() -> bytes | None:
-    """The key, or None where there is none and none can be made."""
+    """Return the key, or None if there is none and none can be made."""
     if given := os.environ.get("GANGPLAN_CACHE_KEY"):
         return blake2b(given.encode("utf-8", "surrogateescape")).digest()
     base = os.environ.get("XDG_CACHE_HOME", "")
@@ -31,12 +31,12 @@ def key() -> bytes | None:
 
 
 def sealed(text: bytes, secret: bytes) -> bytes:
-    """A text behind its digest."""
+    """Return a text with its digest in front."""
     return _digest(text, secret) + b"\n" + text
 
 
 def opened(data: bytes, secret: bytes) -> bytes | None:
-    """The text, or None where it is not as it was sealed, or was sealed with another key."""
+    """Return the text, or None if it is not as it was sealed, or was sealed with another key."""
     text = data[_DIGITS + 1 :]
     return text if data[: _DIGITS + 1] == _digest(text, secret) + b"\n" else None
 
@@ -55,7 +55,7 @@ def _read(path: str) -> bytes | None:
 
 
 def _made(folder: str, path: str) -> bytes | None:
-    """A new key, for this user alone; of two that are made at once, one stays."""
+    """Return a new key, for this user only; of two that are made at once, one stays."""
     os.makedirs(folder, exist_ok=True)
     aside = f"{path}.{os.getpid()}"
     handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,11 +1,11 @@
-"""The cache of a workspace: records in `.gangplan/cache/`, each whole or not there.
+"""The cache of a workspace: records in `.gangplan/cache/`, each whole or absent.
 
-A record is written aside and renamed, and is sealed (`seal`): what a killed command, a full disk or anybody
-else left there is not a record and counts as none. Several commands may use it at once; the last one wins.
-Nothing there is ever needed: where it cannot be read or written, all is found out again.
+A record is written to another name, renamed, and sealed (`seal`): what a killed command, a full disk or
+anybody else left there is not a record and is ignored. Several commands may use it at once; the last one
+wins. Nothing there is ever needed: if it cannot be read or written, everything is computed again.
 
-Only files that are named like records are ever removed, one level deep, in folders that are no links: nothing
-else that stands in the cache, and nothing that a wrong path leads to.
+Only files with names of records are ever removed, one level deep, in folders that are not links: nothing else
+that is in the cache, and nothing that a wrong path leads to.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from typing import Any
 
 from gangplan.incremental.seal import key, opened, sealed
 
-#: Where they are, from the workspace's root.
+#: The folder of the records, from the workspace's root.
 FOLDER = ".gangplan/cache"
-#: The kinds of records; "" has those that there is one of.
+#: The kinds of records; "" is the kind of single ones.
 KINDS = (
     *("", "answers", "batches", "clusters", "platform", "runs", "shapes", "sums", "worlds"),
-    # What was found out about Git revisions that workspaces were compared with.
+    # Results about Git revisions that workspaces were compared with.
     *("base-clusters", "base-platform", "base-runs", "base-shapes", "base-worlds"),
 )
 _SINGLE = frozenset({"clean", "folders", "program", "unswept"})
-#: How the other records are named (a digest, or a cluster), and what a killed command leaves beside them.
+#: The names of the other records (a digest, or a cluster), and what a killed command leaves next to them.
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,252}")
 _ASIDE = re.compile(r"\.[0-9]+$")
-#: Answers that are kept: as many different commands as people and CI give in a day.
+#: How many answers are kept: as many different commands as people and CI give in a day.
 MOST_ANSWERS = 64
-#: Bytes of all answers together.
+#: The most bytes of all answers together.
 MOST_ANSWER_BYTES = 256_000_000
 
 
 def folder_of(root: str) -> str | None:
-    """The folder of the cache, or None where it or what holds it is a link: it could lead anywhere."""
+    """Return the folder of the cache, or None if it or its parent is a link: it could lead anywhere."""
     path = root
     for part in FOLDER.split("/"):
         path = os.path.join(path, part)
@@ -58,7 +58,7 @@ class Store:
         self.folder = folder_of(root) if self.secret else None
 
     def get(self, name: str) -> Any:
-        """What a record holds; None where there is none, or what is there is none of ours."""
+        """Return what a record holds; None if there is no record, or if gangplan did not write it."""
         path = self._path(name)
         if path is None:
             return None
@@ -75,7 +75,7 @@ class Store:
             return None
 
     def put(self, name: str, value: Any) -> None:
-        """Keep something, where that is possible."""
+        """Keep a value, if that is possible."""
         target = self._path(name)
         if target is None:
             return
@@ -91,7 +91,7 @@ class Store:
                 os.unlink(aside)
 
     def keep_newest(self, kind: str, most: int, most_bytes: int = 1 << 62) -> None:
-        """Remove all but the newest records of a kind, and what killed commands left beside them."""
+        """Remove all but the newest records of a kind, and what killed commands left next to them."""
         files = sorted(self.files(kind), key=lambda one: -one[2])
         total = 0
         for number, (path, size, _) in enumerate(files):
@@ -101,7 +101,8 @@ class Store:
                     os.unlink(path)
 
     def files(self, kind: str) -> Iterator[tuple[str, int, int]]:
-        """Path, bytes and time (ns) of the records of a kind, and of what killed commands left there."""
+        """Yield path, size in bytes and time (ns) of the records of a kind, and of what killed commands
+        left there."""
         folder = self._folder(kind)
         if folder is None:
             return
@@ -117,7 +118,7 @@ class Store:
                         yield entry.path, own.st_size, own.st_mtime_ns
 
     def clear(self) -> int:
-        """Remove all records; the number of files that went. Raises OSError."""
+        """Remove all records, and return the number of removed files. Raises OSError."""
         removed = 0
         for kind in KINDS:
             for path, _, _ in list(self.files(kind)):
@@ -126,20 +127,20 @@ class Store:
         return removed
 
     def _folder(self, kind: str) -> str | None:
-        """The folder of a kind of records; None for no kind, and where it is a link."""
+        """Return the folder of a kind of records; None for an unknown kind, or if it is a link."""
         if self.folder is None or kind not in KINDS:
             return None
         path = os.path.join(self.folder, kind) if kind else self.folder
         return None if os.path.islink(path) else path
 
     def _path(self, name: str) -> str | None:
-        """The file of a record; None for a name that no record has."""
+        """Return the file of a record; None for a name that no record has."""
         kind, _, own = name.rpartition("/")
         folder = self._folder(kind)
         return os.path.join(folder, own) if folder is not None and _is_record(kind, own) else None
 
     def _prepare(self, folder: str) -> None:
-        """Make the folder of a record; Git is told to leave the cache alone, wherever the workspace is."""
+        """Make the folder of a record, and have Git ignore the cache in any workspace."""
         if os.path.isdir(folder):
             return
         os.makedirs(folder, exist_ok=True)
@@ -150,6 +151,6 @@ class Store:
 
 
 def _is_record(kind: str, name: str) -> bool:
-    """Whether a file of this name is a record of a kind, or was about to become one."""
+    """Return whether a file of this name is a record of a kind, or was about to become one."""
     own = _ASIDE.sub("", name)
     return own in _SINGLE if not kind else _NAME.fullmatch(own) is not None

@@ -1,7 +1,7 @@
-"""The names of the runs that a run comes after: those that their own files get, found by making them again.
+"""Names of the runs that a run waits for (`after`), found by building those runs again.
 
-A name is the hash of what a run is, so it is known once the run is built. Nothing is kept of it between
-commands: what comes of a spec with `after` does not follow from its own bytes.
+A run's name is a hash of what the run is, so it is known only once the run is built. Nothing of it is kept
+between commands, because the result of a spec with `after` does not follow from its own bytes.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ PlanSpec = Callable[[WorkerState, Spec, Expanded], Iterable[tuple[str, Unit]]]
 
 
 class Planner(NamedTuple):
-    """How a spec file becomes units, and how a trial does (runs.py)."""
+    """The functions that plan the runs of a spec file and of a trial (runs.py)."""
 
     plan: Plan
     plan_spec: PlanSpec
 
 
 def held_back(worker: WorkerState, unit: Unit, bodies: Sequence[Body], planner: Planner) -> list[Body]:
-    """The objects of a run as they stand in Git while others are not complete."""
+    """Return the objects of a run as they are in Git while the runs that it waits for are not complete."""
     assert unit.job.after is not None
     names = {
         one.name: runs_of(worker, SpecFile(one.file, unit.job.team), one.cluster, planner)
@@ -41,9 +41,10 @@ def held_back(worker: WorkerState, unit: Unit, bodies: Sequence[Body], planner: 
 
 
 def runs_of(worker: WorkerState, file: SpecFile, cluster: str, planner: Planner) -> list[str]:
-    """The runs that a spec file describes on a cluster: one, or for a sweep those of its active trials.
+    """Return the runs that a spec file describes on a cluster: one, or for a sweep those of its active
+    trials.
 
-    Empty where the file has errors, which are told there.
+    Empty where the file has errors, which are reported with that file.
     """
     key = (file.file, cluster)
     if key not in worker.names:

@@ -1,6 +1,6 @@
-"""Trials of a sweep differ in little: of what commands keep of their runs, what is equal is kept once.
+"""Sharing among the trials of a sweep: parts of their runs that are equal are kept in memory once.
 
-A planned run has 12 kB beside its text of 22 kB; a trial has less than 3 kB of that for itself.
+A planned run takes 12 kB in addition to its text of 22 kB; a trial has less than 3 kB of that for itself.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from gangplan.records import dataclass
 from gangplan.validate.kueue.contention import RunDemand
 
 T = TypeVar("T")
-# What trials may differ in and still be the same to Kueue and to nodes.
+# Fields in which trials may differ and still be equal for Kueue and for nodes.
 _OWN = frozenset({"name", "command", "env", "spec_hash", "trial"})
 
 
 @dataclass(slots=True)
 class Kept:
-    """The first trial of a sweep on each cluster, of which the others take what they have in common.
+    """The first trial of a sweep on each cluster, with which the others share what they have in common.
 
-    `is_brief`: a command asks neither for texts nor for the files behind runs.
+    `is_brief`: the command needs neither texts nor the source files of runs.
     """
 
     is_brief: bool
@@ -53,7 +53,8 @@ class Kept:
 
 
 def _is_alike(run: PlannedRun, first: PlannedRun) -> bool:
-    """Whether a run, which shares what it can with the first, is the same to Kueue and to nodes."""
+    """Return whether a run, which shares what it can with the first one, is equal to it for Kueue and for
+    nodes."""
     if run.verdict is not first.verdict or run.unit.layout is not first.unit.layout:
         return False
     mine, its = run.unit.job, first.unit.job
@@ -61,7 +62,7 @@ def _is_alike(run: PlannedRun, first: PlannedRun) -> bool:
 
 
 def like(one: T, first: T) -> T:
-    """A value that is the same, made of parts of the first one wherever they are the same."""
+    """Return an equal value that uses the parts of the first one wherever they are equal."""
     if one is first or type(one) is not type(first):
         return one
     if one == first and repr(one) == repr(first):  # 1 and True are equal, and so are 1.0 and 1.00

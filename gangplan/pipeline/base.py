@@ -1,4 +1,4 @@
-"""What is rendered today against what a Git revision holds: would a sync from there to here go through?"""
+"""Comparison of what is rendered now with a Git revision: would a sync from there to here go through?"""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Tree = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ObjectPlace:
-    """An object of a tree: its file, its number there, and the file that it was made from.
+    """An object of a tree: its file, its index in that file, and the file that it was made from.
 
-    `source` is empty where that is gone. `changed` are the fields that a finding is about, in the object.
+    `source` is empty if that file is gone. `changed` are the fields of the object that a finding is about.
     """
 
     path: str
@@ -40,7 +40,7 @@ class ObjectPlace:
 
     @property
     def home(self) -> Location:
-        """The file as a whole."""
+        """The start of the source, or of the rendered file if the source is gone."""
         return Location(self.source or f"{RENDERED}/{self.path}", 1, 1)
 
 
@@ -48,17 +48,17 @@ class ObjectPlace:
 Objects = dict[Key, tuple[Body, ObjectPlace]]
 
 
-# A finding, at its file as a whole, and the object that it is about; None where that is gone.
+# A finding, at the start of its file, and the object that it is about; None if that is gone.
 AboutObject = tuple[Finding, ObjectPlace | None]
 
 
 def findings_since(
     workspace: Workspace, revision: str, today: Tree, covers: Iterable[str] = ()
 ) -> list[AboutObject]:
-    """The findings between rendered/ at a revision and the tree of today, cluster by cluster.
+    """Return the findings between rendered/ at a revision and the current tree, cluster by cluster.
 
-    Each stands at the top of the file that made the object, or of its rendered file where that is gone.
-    `covers` limits the clusters. Raises UserError for an unknown revision, ToolError without git.
+    Each is at the top of the file that made the object, or of its rendered file if that is gone. `covers`
+    limits the clusters. Raises UserError for an unknown revision, ToolError without git.
     """
     before = {
         path: data.decode("utf-8", "replace")
@@ -75,7 +75,7 @@ def findings_since(
 
 
 def tree_of(folder: FilePath) -> dict[str, str]:
-    """Every rendered file below a folder."""
+    """Return the text of every rendered file below a folder, by path."""
     return {
         path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8", errors="replace")
         for path in sorted(folder.rglob("*.yaml"))
@@ -87,7 +87,7 @@ def _of(cluster: str, tree: Tree) -> Tree:
 
 
 def once(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings; what is said in the same words of several objects at one place is told of the first."""
+    """Merge findings that differ only in their object; the message of the first counts the others."""
     found: dict[tuple[str, Location, str], list[Finding]] = {}
     for one in findings:
         found.setdefault((one.rule, one.where, one.message), []).append(one)
@@ -111,7 +111,7 @@ def _cluster(workspace: Workspace, name: str, revision: str, before: Tree, after
     for step in steps:
         kind, namespace, object_name = step.key
         if step.problem.rule is RUN_STARTED and f"{RENDERED}/{new[step.key][1].path}" in unread:
-            continue  # nobody knows whether it was there before
+            continue  # it may have been in the file that cannot be read
         about = "/".join(part for part in (kind, namespace, object_name) if part)
         problem = step.problem
         spot = (new.get(step.key) or old[step.key])[1]
@@ -130,7 +130,8 @@ def _cluster(workspace: Workspace, name: str, revision: str, before: Tree, after
 
 
 def _spot(key: Key, path: Path, old: Objects, new: Objects) -> ObjectPlace | None:
-    """The fields of today that a finding is about: those that differ, or the name of what took a place."""
+    """Return where an object is now, with the fields that differ, or the name of the object that replaced
+    it."""
     if key in new:
         changed = _changed(old[key][0], new[key][0], path) if key in old else (path,)
         return replace(new[key][1], changed=changed)
@@ -142,7 +143,7 @@ def _spot(key: Key, path: Path, old: Objects, new: Objects) -> ObjectPlace | Non
 
 
 def _changed(old: Body, new: Body, path: Path) -> tuple[Path, ...]:
-    """The fields at or below a path that differ, those that are there today first."""
+    """Return the fields at or below a path that differ, those that still exist first."""
     one, other = (
         {field: value for field, value in walk(body) if field[: len(path)] == path} for body in (old, new)
     )
@@ -151,7 +152,7 @@ def _changed(old: Body, new: Body, path: Path) -> tuple[Path, ...]:
 
 
 def _objects(tree: Tree, workspace: Workspace, problems: list[AboutObject]) -> Objects:
-    """The objects of a tree, each with its place."""
+    """Return the objects of a tree, each with its place; add a finding for each file that cannot be read."""
     found: Objects = {}
     for path, text in tree.items():
         first = text.partition("\n")[0]

@@ -1,4 +1,5 @@
-"""Which patched object of a cluster spoils its runs: told once, at the patch, instead of once per run."""
+"""Search for the patched object of a cluster that spoils its runs, to report it once instead of once per
+run."""
 
 from __future__ import annotations
 
@@ -19,16 +20,17 @@ from gangplan.workspace import OVERLAYS
 
 
 def key_of(index: int, problem: Problem) -> Key:
-    """A problem by object, rule and path."""
+    """Return the key of a problem: object, rule and path."""
     return (index, problem.rule), problem.path
 
 
 @dataclass(slots=True)
 class Trial:
-    """A run of which a proof found something, on a cluster whose component may patch it or what stands there.
+    """A run in which a proof found something, on a cluster whose component may patch it or the cluster's
+    objects.
 
-    `plain` makes the world as generated. The same proof is asked again, and only as far as needed: no other
-    proof tells the same rule.
+    `plain` makes the world as generated. Only this proof is repeated, and only as often as needed: no other
+    proof reports the same rule.
     """
 
     proof: str
@@ -43,7 +45,7 @@ class Trial:
     _near: list[int] = field(default_factory=list)
 
     def is_of_patch(self, key: Key) -> bool:
-        """Whether the objects of the run as generated do not have the problem."""
+        """Return whether the objects of the run as generated do not have the problem."""
         if not self.component.patches or self.run.bodies == self.run.generated:
             return False
         if self._own is None:
@@ -51,7 +53,10 @@ class Trial:
         return key not in self._own
 
     def is_of_cluster(self, key: Key) -> bool:
-        """Whether they do not have it where nothing is patched; ask `is_of_patch` first."""
+        """Return whether the generated objects do not have the problem in an unpatched world.
+
+        Call `is_of_patch` first.
+        """
         if not self.component.patches or self.plain is None or (plain := self.plain()) is self.world:
             return False
         if self._bare is None:
@@ -59,7 +64,8 @@ class Trial:
         return key not in self._bare
 
     def culprit(self, key: Key) -> tuple[Body, Path, Location] | None:
-        """The standing object whose patch brings the problem, the field, and the operation."""
+        """Return the cluster object whose patch causes the problem, the field, and the operation; None
+        without one."""
         standing, plain = self.world.standing, self.plain().standing if self.plain else ()
         if self._standing is None:
             home = self.run.unit.job.namespace
@@ -81,7 +87,7 @@ class Trial:
         return standing[self._near[index]], path, undone.place(number, index, path)
 
     def patched_place(self, key: Key) -> Location:
-        """The operation on the run's own objects without which the problem would not be there."""
+        """Return the operation on the run's own objects without which the problem would not be there."""
         if self._undone is None:
             self._undone = Undone(self.component, self.run.generated, partial(self._keys, self.world))
         return self._undone.blamed(key, self.run.bodies[key[0][0]])
@@ -93,13 +99,13 @@ class Trial:
         return self._keys(replace(self.world, standing=tuple(standing)), self.run.generated)
 
     def _keys(self, world: World, bodies: Sequence[Body]) -> list[Key]:
-        """What the proof finds of objects."""
+        """Return the keys of what the proof finds in the objects."""
         run = BuiltRun(self.run.unit, tuple(bodies))
         return [key_of(index, problem) for index, problem in PROOFS[self.proof](world, run)]
 
 
 def _changed(before: Body, built: Body) -> Path:
-    """The first field that an operation changed, added or took away."""
+    """Return the first field that an operation changed, added or removed."""
     old, new = dict(walk(before)), dict(walk(built))
     for path, value in new.items():
         if path not in old or old[path] != value:
@@ -108,10 +114,12 @@ def _changed(before: Body, built: Body) -> Path:
 
 
 def without_echoes(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings, a patched object of the cluster told once, and what its file says too.
+    """Drop findings that repeat a cause: keep one for each patched object and for each fact of a cluster's
+    file.
 
-    Those of runs go where an object is blamed for the same patch by what it says itself, and of several runs
-    that suffer from one object (told without its namespace, see gates.prove_run) the first one speaks.
+    Findings of runs are dropped where an object is reported at the same patch for what it says itself. If
+    several runs suffer from one object (named without its namespace, see checks.prove_run), the first is
+    kept.
     """
     every = _promises_once(_facts_once(findings))
     blamed = {finding.where for finding in every if finding.rule.echo is Echo.CAUSE}
@@ -128,12 +136,12 @@ def without_echoes(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _facts_once(findings: Iterable[Finding]) -> list[Finding]:
-    """Without what policies say in the same words of several runs, where the cluster's file is to blame."""
+    """Drop what policies report in the same words for several runs where the cluster's file is the cause."""
     found: list[Finding] = []
     told: set[tuple[str, Location, str, Waived | None]] = set()
     findings = list(findings)
     if not any(one.rule.is_policy or one.rule.echo is Echo.PATCH for one in findings):
-        return findings  # then their order matters to nobody
+        return findings  # nothing can repeat, so the order may stay
     for one in sorted(findings, key=lambda one: one.sort_key):
         if one.where.file.endswith("/cluster.yaml") and one.rule.is_policy:
             key = one.rule, one.where, one.message, one.waiver
@@ -145,7 +153,8 @@ def _facts_once(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _promises_once(findings: Sequence[Finding]) -> list[Finding]:
-    """What one operation of a patch makes of many runs: told of the first one, with how many more."""
+    """Report what one operation of a patch does to many runs once, at the first run, with the number of
+    others."""
     first: dict[tuple[str, Location, str], int] = {}
     runs: dict[int, set[str]] = {}
     found: list[Finding] = []

@@ -1,9 +1,9 @@
-"""What teams can spend in a month, against what the platform lets them.
+"""What teams can spend in a month, compared with their budgets.
 
-Git does not say which month it is, nor when a run that waits will train. So the month is the one in which all
-schedules together start the most, of the years 2026 to 2031, and every other active run is taken to fall into
-it, once. Runs whose specs are stopped, archived or gone count no more: what they cost is no plan any longer
-(`gangplan cost --history` tells when they were there).
+Git says neither which month it is nor when a waiting run will train. So the month is the one, of the years
+2026 to 2031, in which the starts of all schedules together cost the most, and every other active run is
+assumed to fall into it, once. Runs whose specs are stopped, archived or gone no longer count: their cost is
+not planned any more (`gangplan cost --history` shows when they existed).
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from gangplan.waivers import Subject, excuse
 from gangplan.workspace import RENDERED, Workspace
 
 ZERO = Decimal(0)
-# Specs that a message names, the most expensive ones.
+# How many of the most expensive specs a message names.
 _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What active runs cost at most in the `month` in which that is most: by spec, and together."""
+    """What active runs cost at most in the `month` in which they cost the most: by spec, and together."""
 
     month: Month
     total: Decimal = ZERO
@@ -40,7 +40,7 @@ class Spending:
 
 
 def budgets_of(workspace: Workspace) -> dict[tuple[str, str], Budget]:
-    """By team and cluster, the budgets that prices can be held against."""
+    """Return the budgets that can be compared with prices, by team and cluster."""
     return {
         (team, cluster): queue.monthly_budget
         for cluster, file in sorted(workspace.clusters.items())
@@ -50,19 +50,20 @@ def budgets_of(workspace: Workspace) -> dict[tuple[str, str], Budget]:
 
 
 def covered(cluster: str, budget: Budget) -> tuple[str, ...]:
-    """The clusters on which a budget counts what runs cost: that of its file first."""
+    """Return the clusters whose costs count for a budget: the one whose file has it first."""
     return tuple(dict.fromkeys((cluster, *budget.clusters)))
 
 
 def runs_under(
     runs: Mapping[tuple[str, str], Sequence[RunFacts]], team: str, cluster: str, budget: Budget
 ) -> list[RunFacts]:
-    """The runs that a budget counts, of those by team and cluster."""
+    """Return the runs that count for a budget; `runs` are by team and cluster."""
     return [run for one in covered(cluster, budget) for run in runs.get((team, one), ())]
 
 
 def spending_of(runs: Iterable[RunFacts], month: Month | None = None) -> Spending:
-    """The spending of a team in a month, omitted in the busiest; runs without a price cost nothing known.
+    """Return the spending of a team in a month, by default the busiest one; runs without a price do not
+    count.
 
     The runs must have prices in one currency.
     """
@@ -93,13 +94,13 @@ def _is_known(repeats: str) -> bool:
     expression, _, zone = repeats.rpartition(" ")
     try:
         starts_in(expression, zone, every_month()[0])
-    except (KeyError, NoZonesError):  # which schedule-zone tells
+    except (KeyError, NoZonesError):  # reported by schedule-zone
         return False
     return True
 
 
 def by_team(facts: Iterable[RunFacts]) -> dict[tuple[str, str], list[RunFacts]]:
-    """Runs by team and cluster."""
+    """Group runs by team and cluster."""
     found: dict[tuple[str, str], list[RunFacts]] = {}
     for one in facts:
         found.setdefault((one.team, one.cluster), []).append(one)
@@ -113,10 +114,11 @@ def budget_findings(
     places: Mapping[tuple[str, str, str], Location],
     there: Collection[str] | None = None,
 ) -> list[Finding]:
-    """Budgets that are exceeded, or nearly, of the clusters that are worked on as a whole.
+    """Report budgets that are exceeded, or nearly, on the clusters that are worked on as a whole.
 
-    Each at the spec that does it: those that are `there` (omitted: those that `rendered/` has) stand before
-    new ones, and cheaper ones before others. `places` are those of jobs, by cluster, namespace and name.
+    Each finding is at the spec with which the sum passes the limit: existing specs (`there`; by default those
+    in `rendered/`) are added before new ones, and cheaper ones before others. `places` are those of jobs, by
+    cluster, namespace and name.
     """
     runs = by_team(facts)
     lines = {where.file: where for _, where in sorted(places.items(), reverse=True)}
@@ -169,13 +171,13 @@ def _finding(
 
 
 def _largest(spent: Spending) -> str:
-    """`nlp/filings 300.00, nlp/rates 96.64`: specs by their files, a sweep as a whole."""
+    """Return the most expensive specs by file, a sweep as a whole: `nlp/filings 300.00, nlp/rates 96.64`."""
     most = sorted(spent.by_spec.items(), key=lambda one: (-one[1], one[0]))[:_NAMED]
     return ", ".join(f"{file.removeprefix('specs/').removesuffix('.yaml')} {cost}" for file, cost in most)
 
 
 def _blamed(spent: Spending, there: Collection[str], line: Decimal, is_over: bool) -> str:
-    """The spec with which the sum passes a line, or reaches it."""
+    """Return the spec with which the sum passes a line, or reaches it unless `is_over`."""
     order = sorted(spent.by_spec, key=lambda file: (file not in there, spent.by_spec[file], file))
     total = ZERO
     for file in order:

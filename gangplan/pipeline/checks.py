@@ -1,4 +1,5 @@
-"""Built objects in, findings out: each problem at the patch, the spec or the platform file that made it."""
+"""Checks of built objects: each problem is reported at the patch, the spec or the platform file that
+caused it."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def check_standing(
     component: Component,
     levels: Mapping[str, str],
 ) -> list[Finding]:
-    """What the objects of a cluster say together: names that meet, quotas, caps and bounds that agree.
+    """Check the objects of a cluster together: names that clash, and quotas, caps and bounds that must agree.
 
     `levels` are the Pod Security levels that the cluster's file states, by namespace.
     """
@@ -66,10 +67,10 @@ def check_standing(
 def prove_run(
     world: World, run: BuiltRun, component: Component, plain: Callable[[], World] | None = None
 ) -> list[Finding]:
-    """What the proofs say of a run whose objects are sound: at the field of the spec that is to blame.
+    """Return what the proofs find in a run whose objects are sound, at the field of the spec that causes it.
 
-    A problem that the generated objects do not have stands at the patch that made it; so does one that they
-    do not have where nothing is patched (`plain`), at the patch of the object that spoils the run.
+    A problem that the generated objects do not have is reported at the patch that causes it. So is one that
+    they do not have on an unpatched cluster (`plain`), at the patch of the object that spoils the run.
     """
     found: list[Finding] = []
     for proof, proved in prove(world, run).items():
@@ -85,7 +86,7 @@ def prove_run(
 
 
 def _blamed(trial: Trial, proved: Sequence[tuple[int, Problem]]) -> list[Finding]:
-    """What one proof says of a run, each problem at the place that is to blame."""
+    """Return what one proof finds in a run, each problem at the place that causes it."""
     run, component = trial.run, trial.component
     unit, bodies = run.unit, run.bodies
     tracer = tracer_of(unit, bodies, component, run.generated)
@@ -100,13 +101,13 @@ def _blamed(trial: Trial, proved: Sequence[tuple[int, Problem]]) -> list[Finding
             blamed = trial.culprit(key)
             if blamed is not None:
                 body, path, where = blamed
-                about = f"{body['kind']}/{body['metadata']['name']}"  # told once, not for every team
+                about = f"{body['kind']}/{body['metadata']['name']}"  # reported once, not for every team
         found.append(_proved(problem, where, about, path))
     return found
 
 
 def _proved(problem: Problem, where: Location, about: str, path: Path) -> Finding:
-    """A problem of a run as a finding; the hash of the run's name is not known yet."""
+    """Return a problem of a run as a finding, without the hash in the run's name, which is not known yet."""
     message, help, ref = (
         text.replace(f"-{PLACEHOLDER}", "") for text in (problem.message, problem.help, about)
     )
@@ -116,7 +117,7 @@ def _proved(problem: Problem, where: Location, about: str, path: Path) -> Findin
 def check_together(
     cluster: str, pools: Mapping[str, NodePool], demands: Mapping[str, tuple[Location, RunDemand]]
 ) -> list[Finding]:
-    """What all runs of a cluster show together: some can hold each other up, some lose their work."""
+    """Check the runs of a cluster together: some can hold each other up, some can lose their work."""
     wanted = {name: demand for name, (_, demand) in demands.items()}
     found = []
     if any(not demand.is_gang for demand in wanted.values()):
@@ -145,10 +146,10 @@ def check_objects(
     builder: OverlayBuilder,
     shown: Sequence[bool] = (),
 ) -> list[Finding]:
-    """The gate: each built object against the schema of its kind and the rules, at the cluster's versions.
+    """Check each built object against the schema of its kind and the rules, at the cluster's versions.
 
-    A problem that the generated object did not have is the overlay's; `tracer` knows where any other is from.
-    `shown` as in `judge`.
+    A problem that the generated object does not have comes from the overlay; `tracer` finds the origin of any
+    other. `shown` is that of `judge_built`.
     """
     versions = versions_of(platform)
     judged = judge_built(bodies, versions, shown)
@@ -166,7 +167,7 @@ def check_objects(
 def _undone(
     component: Component, before: Sequence[Body], judge: Callable[[Sequence[Body]], list[list[Problem]]]
 ) -> Undone:
-    """The operations of a component on objects that are judged by themselves, undone."""
+    """Return what undoes the operations of a component on objects that are judged by themselves."""
 
     def find(state: Sequence[Body]) -> Iterator[Key]:
         return (key_of(index, one) for index, found in enumerate(judge(state)) for one in found)
@@ -182,7 +183,7 @@ def _findings_of(
     tracer: Tracer,
     undone: Undone,
 ) -> list[Finding]:
-    """The problems of one object as findings: at the operation that made them, else where it is from."""
+    """Return the problems of one object as findings, at the operation that caused them or at their origin."""
     inherited = {problem.path for problem in generated}
     about = str(ref_of(built)).replace(f"-{PLACEHOLDER}", "")
     found: list[Finding] = []

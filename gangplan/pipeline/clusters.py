@@ -1,4 +1,4 @@
-"""What stands on a cluster before any run, its platform and tenants, as texts and findings."""
+"""Rendering and checks of a cluster's platform and tenants, before any run."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from gangplan.waivers import excuse_standing, unmarked
 
 
 def expand_cluster(worker: WorkerState, cluster: str, teams: Sequence[str] = ()) -> Expanded:
-    """Expand what stands on a cluster before any run: the platform, and its tenants.
+    """Render and check a cluster's platform and tenants, before any run.
 
     With `teams`, only those tenants.
     """
-    # Tables of eleven modules, which a spec that is named does without.
+    # Imports tables of eleven modules, which a command for named specs does not need.
     from gangplan.trace.standing import StandingObjects, joined, standing_tracer
 
     result = Expanded()
@@ -75,7 +75,8 @@ def expand_cluster(worker: WorkerState, cluster: str, teams: Sequence[str] = ())
 
 
 def _put_policies(worker: WorkerState, cluster: str, result: Expanded) -> None:
-    """The cluster's policies in a file of their own. No overlay touches it: they judge here as they are."""
+    """Put the cluster's policies into a file of their own. No overlay changes it: they are applied here as
+    they are."""
     bodies = exported(worker.workspace, cluster)
     if bodies:
         source = worker.workspace.clusters[cluster].document.file
@@ -84,7 +85,7 @@ def _put_policies(worker: WorkerState, cluster: str, result: Expanded) -> None:
 
 
 def _of_teams(worker: WorkerState, cluster: str, teams: Sequence[str]) -> Standing:
-    """The same for some tenants alone."""
+    """Return the objects of some tenants alone."""
     tenants = [one for one in resolve_tenants(worker.workspace, cluster) if one.team in teams]
     groups = [tenant_objects(tenant) for tenant in tenants]
     outcomes = [Expanded() for _ in groups]
@@ -93,7 +94,7 @@ def _of_teams(worker: WorkerState, cluster: str, teams: Sequence[str]) -> Standi
 
 
 def _parts(cluster: str, made: Standing) -> list[tuple[str, Site | Tenant, list[Body]]]:
-    """The files in `rendered/`, each with what it is of and its objects as generated."""
+    """Return the files in `rendered/`, each with its owner and its objects as generated."""
     tenants = [(f"{cluster}/tenants/{one.team}/tenant.yaml", one) for one in made.tenants]
     owners: list[tuple[str, Site | Tenant]] = [*tenants]
     if len(made.groups) > len(owners):

@@ -1,4 +1,5 @@
-"""What the results of earlier commands follow from besides the specs, and with that what of them is known."""
+"""The conditions, besides the specs, from which results of earlier commands follow, and what is known
+under them."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def known_of(
     clusters: tuple[str, ...],
     versions: Pairs,
 ) -> Known:
-    """What is known about a workspace as it was seen, for the clusters and versions that were asked for."""
+    """Return what is known about a workspace as it was read, for the requested clusters and versions."""
     builder = engine()
     platform = platform_of(root, seen)
     store = Store(str(root))

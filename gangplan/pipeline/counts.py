@@ -1,8 +1,9 @@
-"""Whether a namespace has room for all runs that Git has for it: active ones, records and archived ones.
+"""Checks whether a namespace has room for all runs that Git has for it: active ones, records and archived
+ones.
 
 A ResourceQuota counts objects whether they have ended or not, and refuses the next one: the sync then fails
-for this run and every later one. Each run is one TrainJob, one TrainingRuntime and one JobSet, and with
-Kueue one Workload (Trainer 2.1 to 2.3, Kueue 0.15 to 0.19); or one MPIJob instead of the first three.
+for this run and every later one. Each run is one TrainJob, one TrainingRuntime and one JobSet, and with Kueue
+one Workload (Trainer 2.1 to 2.3, Kueue 0.15 to 0.19); or one MPIJob instead of the first three.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from gangplan.spec.namespaces import namespace_of
 from gangplan.validate.world import World
 from gangplan.workspace import RENDERED, ClusterFile, Workspace
 
-# What quotas count: TrainJobs, MPIJobs, dated runs, which share a runtime, and records of templates, of which
-# only the runtime is left.
+# What quotas count: TrainJobs, MPIJobs, dated runs (which share a runtime), and records of templates (only
+# the runtime is left of them).
 RUNTIMES, WORKLOADS = f"count/trainingruntimes.{TRAINJOB.group}", "count/workloads.kueue.x-k8s.io"
 _TRAINJOBS, _MPIJOBS = TRAINJOB.plural, MPIJOB.plural
 COUNTED: Mapping[str, tuple[str, ...]] = {
@@ -40,7 +41,7 @@ COUNTED: Mapping[str, tuple[str, ...]] = {
     WORKLOADS: (_TRAINJOBS, _MPIJOBS, "dated"),
 }
 RUNS = tuple(f"count/{one.resource}" for one in BACKENDS.values())
-# From here on, in percent, it is time to make room; the alert of the cluster begins there as well.
+# From this percentage on, it is time to make room; the cluster's alert starts there as well.
 NEARLY = 90
 _MPIJOB = f"\nkind: {MPIJOB.kind}\n"
 # The run of a schedule's template, in the ConfigMap that holds it.
@@ -55,10 +56,10 @@ def count_findings(
     facts: Iterable[RunFacts] = (),
     standing: Mapping[tuple[str, str], int] = {},
 ) -> list[Finding]:
-    """What namespaces have no room for, of the clusters that are worked on as a whole.
+    """Report namespaces without enough room, on clusters that are worked on as a whole.
 
-    The files of all runs are in `changes` where there is a stage, else in `texts`; of teams that were taken
-    as a whole, `standing` tells how many there are, by cluster and team. By `facts`, schedules count with the
+    The files of all runs are in `changes` if there is a stage, else in `texts`. For teams that were taken as
+    a whole, `standing` has the number of their runs, by cluster and team. Schedules in `facts` count with the
     runs that they keep in the cluster.
     """
     scope, workspace = worker.options.scope, worker.workspace
@@ -85,7 +86,7 @@ def count_findings(
 
 
 def _files(workspace: Workspace, cluster: str, team: str) -> Iterator[str]:
-    """The runs that a team has in the tree."""
+    """Yield the runs that a team has in the tree."""
     folder = f"{cluster}/runs/{team}"
     for name in os.listdir(workspace.root / RENDERED / folder):
         if name.endswith(".yaml"):
@@ -93,7 +94,10 @@ def _files(workspace: Workspace, cluster: str, team: str) -> Iterator[str]:
 
 
 def _kind(workspace: Workspace, path: str, facts: RunFacts | None) -> str:
-    """What a run is for a quota: its name is of what it is, so a file of that name in the tree tells it."""
+    """Return as what a quota counts a run.
+
+    A run's name follows from its contents, so a file of that name in the tree shows what it is.
+    """
     if facts is not None:
         return BACKENDS[facts.made_of].plural
     try:
@@ -106,7 +110,8 @@ def _kind(workspace: Workspace, path: str, facts: RunFacts | None) -> str:
 
 
 def _matters(workspace: Workspace, cluster: str, count: int) -> bool:
-    """Whether a quota could be near: by the cluster's file, or by a patch of quotas."""
+    """Return whether a quota could be nearly full: the one of the cluster's file, or one that a patch
+    sets."""
     limit = workspace.clusters[cluster].spec.limits.objects.runs
     patches = workspace.components[cluster].patches
     return count * 100 >= limit * NEARLY or any(one.target.matches_kind(_STUB) for one in patches)
@@ -115,7 +120,10 @@ def _matters(workspace: Workspace, cluster: str, count: int) -> bool:
 def _of_team(
     workspace: Workspace, cluster: str, team: str, counts: Mapping[str, int], world: World
 ) -> list[Finding]:
-    """`counts` are the files of runs by what they are, and the runs that schedules keep beside them."""
+    """Check the quotas of a team's namespace.
+
+    `counts` are the files of runs by what they are, and the runs that schedules keep in addition.
+    """
     file = workspace.clusters[cluster]
     namespace = namespace_of(file.spec, team, workspace.teams[team].spec)
     found = []
@@ -135,7 +143,7 @@ def _of_team(
 
 
 def _place(file: ClusterFile, component: Component, body: Body, key: str) -> Location:
-    """The limit in the cluster's file, or the patch that sets it."""
+    """Return the limit in the cluster's file, or the patch that sets it."""
     where = component.place_of(("spec", "hard", key), body)
     is_patched = where != Location(component.file, 1, 1)
     return where if is_patched or key not in RUNS else file.document.where(("limits", "objects", "runs"))

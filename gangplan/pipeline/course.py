@@ -1,4 +1,4 @@
-"""A command on its way through the stages: what it has, and what it found so far."""
+"""The state of a command in the pipeline: what it has, and what it has found so far."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from gangplan.workspace import SpecFile, Workspace
 
 @dataclass(slots=True)
 class Course:
-    """A command on its way through the stages: what it has, and what it found so far.
+    """The state of a command in the pipeline: what it has, and what it has found so far.
 
-    `workspace` has the versions that were asked for. What tasks yield and only the whole can be judged by:
-    patches that matched, by cluster; jobs by cluster, namespace and name; what runs ask of Kueue, by cluster.
+    `workspace` has the requested versions. Some results of tasks can only be judged together: patches that
+    matched, by cluster; jobs by cluster, namespace and name; the demands of runs on Kueue, by cluster.
     """
 
     request: Request
@@ -37,7 +37,7 @@ class Course:
     demands: dict[str, dict[str, tuple[Location, RunDemand]]] = field(default_factory=dict)
     whole: set[str] = field(default_factory=set)  # teams that were taken as a whole
     others: set[tuple[str, str]] = field(default_factory=set)  # cluster and job of runs of these teams
-    is_complete: bool = False  # their demands are there, and the others
+    is_complete: bool = False  # the demands of these teams were added, and `others`
 
     @property
     def started(self) -> WorkerState:
@@ -47,7 +47,7 @@ class Course:
         return self.worker
 
     def take(self, outcome: Expanded) -> None:
-        """Add what a task yields."""
+        """Add the result of a task."""
         result = self.result
         result.findings += outcome.findings
         result.changes += outcome.changes
@@ -73,8 +73,10 @@ class Course:
             self.take(self.known.wholes[team].outcome)
 
     def complete(self) -> None:
-        """Add the demands and jobs of teams taken as a whole, where runs of theirs could be in the way of
-        others, or are asked about. Raises VanishedError."""
+        """Add the demands and jobs of teams taken as a whole, unless that was done.
+
+        Needed where their runs could conflict with others or are asked about. Raises VanishedError.
+        """
         wholes = [] if self.is_complete else self.result.wholes
         self.is_complete = True
         for whole in wholes:
@@ -84,7 +86,7 @@ class Course:
 
     @property
     def could_clash(self) -> bool:
-        """Whether some runs could be in each other's way, by what is known of teams as a whole."""
+        """Whether some runs could conflict with each other, by what is known of teams as a whole."""
         ranks = {name: {rank_of(own) for _, own in one.values()} for name, one in self.demands.items()}
         for whole in self.result.wholes:
             for cluster, own in whole.ranks.items():
@@ -92,7 +94,7 @@ class Course:
         return bool(self.result.wholes) and any(map(could_clash, ranks.values()))
 
     def _check_unique(self, cluster: str, namespace: str, job: str, place: Location) -> None:
-        """Two files of one namespace must not describe one job."""
+        """Report a job that two files of one namespace describe."""
         first = self.places.setdefault((cluster, namespace, job), place)
         if first != place:
             message = f"job '{job}' is defined twice in namespace {namespace}; first in {first}"

@@ -1,4 +1,4 @@
-"""CRDs as a cluster or a chart has them in; what `schema import` puts into a workspace out."""
+"""CRDs as a cluster or a chart has them, read and written for `schema import`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from gangplan.validate.apiserver.crdrules.compiled import mistakes
 from gangplan.validate.apiserver.crdrules.manifest import problem
 from gangplan.validate.apiserver.crdrules.registry import stored
 
-# CRDs are larger and deeper than what people write.
+# CRDs are larger and more deeply nested than what people write.
 _LIMITS = FileLimits(1 << 26, 180, 1 << 24)
 
 
 def put_crd(root: Path, path: Path, crd: dict[str, Any]) -> str:
-    """Put a CRD in its place, and return that. UserError: a link leads out of the workspace; ToolError: the
-    machine refuses."""
+    """Write a CRD to its place in the workspace, and return that path.
+
+    Raises UserError if a link leads out of the workspace, ToolError if the machine refuses.
+    """
     file = path.relative_to(root).as_posix()
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
         raise UserError(
@@ -45,7 +47,7 @@ def put_crd(root: Path, path: Path, crd: dict[str, Any]) -> str:
 
 
 def crds_in(file: Path) -> list[dict[str, Any]]:
-    """The CRDs of a file; other objects in it are left alone. UserError: it holds none, or a bad one."""
+    """Return the CRDs of a file, without its other objects. Raises UserError if it has none or a bad one."""
     try:
         data = file.read_bytes()
         bodies = load_objects(data)
@@ -73,7 +75,7 @@ def crds_in(file: Path) -> list[dict[str, Any]]:
 
 
 def _items(body: dict[str, Any]) -> list[tuple[Steps, dict[str, Any]]]:
-    """An object, or those of a List, with their paths in the document."""
+    """Return an object, or those of a List, with their paths in the document."""
     items = body.get("items")
     if not isinstance(items, list):
         return [((), body)]
@@ -81,7 +83,7 @@ def _items(body: dict[str, Any]) -> list[tuple[Steps, dict[str, Any]]]:
 
 
 def _place(data: bytes, file: str, number: int, path: Steps) -> str:
-    """`file:line:column` of a part of the document with this number; else the file alone."""
+    """Return `file:line:column` of a part of the document with this number, or the file alone."""
     documents, findings = load_several(data, file, _LIMITS)
     if findings or number >= len(documents):
         return file
@@ -89,8 +91,10 @@ def _place(data: bytes, file: str, number: int, path: Steps) -> str:
 
 
 def check_rules(file: Path, crd: dict[str, Any], minor: int) -> None:
-    """Raise UserError where a rule of a CRD does not compile, or a default does not fit its field, as in an
-    API server of Kubernetes 1.`minor`."""
+    """Check the rules and defaults of a CRD as an API server of Kubernetes 1.`minor` does.
+
+    Raises UserError if a rule does not compile, or a default does not fit its field.
+    """
     for version, schema in crd["versions"].items():
         name = f"{crd['kind']} {crd['group']}/{version}"
         try:
@@ -104,7 +108,7 @@ def check_rules(file: Path, crd: dict[str, Any], minor: int) -> None:
 
 
 def _where(file: Path, crd: dict[str, Any], version: str, steps: Steps, offset: int = 0) -> Location:
-    """The place of the mistake in the file that was taken in; `offset` is one in the text at the place."""
+    """Return the place of a mistake in the imported file; `offset` is one in the text at that place."""
     documents, _ = load_several(file.read_bytes(), str(file), _LIMITS)
     for document in documents:
         body = document.value if isinstance(document.value, dict) else {}

@@ -1,7 +1,8 @@
-"""A job on the other pools and clusters of its team: the same spec there, judged as if it had been committed.
+"""A job on the other pools and clusters of its team: the same spec there, checked as if it had been
+committed.
 
-Each place is a workspace of its own: the platform as it is, with the one spec changed in what says where it
-runs. The model of GPU is left out, since pools of others are what is asked for.
+Each place is a workspace of its own: the platform as it is, and the one spec with other fields of placement.
+The GPU model is left out, because the question is about pools with other models.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from gangplan.records import dataclass
 from gangplan.source import Document
 from gangplan.workspace import SPECS, SpecFile, Workspace, load_spec
 
-# Fields of a spec that say which hardware of which cluster, by the block that has them.
+# Fields of a spec that choose the cluster and its hardware, by path.
 _DROPPED = frozenset({("clusters",), ("placement", "nodePool"), ("gpu", "model")})
 
 
@@ -36,7 +37,8 @@ class Place:
 
 
 def places_of(workspace: Workspace, team: str, gpus: int) -> list[Place]:
-    """The pools that the team's workers could go to: with GPUs for those that ask for some."""
+    """Return the pools that the team's workers could use: pools with GPUs if they ask for some, else those
+    without."""
     return [
         Place(cluster, name, pool.gpu.model if pool.gpu else "")
         for cluster, file in sorted(workspace.clusters.items())
@@ -49,7 +51,7 @@ def places_of(workspace: Workspace, team: str, gpus: int) -> list[Place]:
 def tried(
     request: Request, workspace: Workspace, file: SpecFile, now: Sequence[PlannedRun]
 ) -> Iterator[tuple[Place, Result]]:
-    """What comes of a spec at each place; `now` are its runs as it is.
+    """Yield the result of a spec at each place; `now` are its current runs.
 
     Raises UserError for a spec that cannot be read, and for a sweep.
     """
@@ -63,7 +65,7 @@ def tried(
     for place in places_of(workspace, file.team, gpus):
         with tempfile.TemporaryDirectory(prefix="gangplan-") as name:
             root = Path(name).resolve()
-            # Files beside the spec belong to the run.
+            # Files next to the spec belong to the run.
             shutil.copytree(workspace.root / SPECS / file.team, root / SPECS / file.team, symlinks=True)
             (root / file.file).write_text(moved(spec.document, place), encoding="utf-8")
             asked = replace(
@@ -82,14 +84,14 @@ def tried(
 
 
 def moved(document: Document, place: Place) -> str:
-    """The spec as it would be written for another place, in JSON's style; scalars keep their text."""
+    """Return the spec as it would be written for another place, in JSON's style; scalars keep their text."""
     fields = _without(document, (), document.value)
     placement = {**fields.get("placement", {}), "nodePool": json.dumps(place.pool)}
     return _flow({**fields, "clusters": [json.dumps(place.cluster)], "placement": placement}) + "\n"
 
 
 def _without(document: Document, path: tuple[str | int, ...], value: Any) -> Any:
-    """The value with each scalar as it is written, less what says where the job runs."""
+    """Return the value with each scalar as it is written, without the fields that say where the job runs."""
     if isinstance(value, Mapping):
         inner = {
             name: _without(document, (*path, name), item)

@@ -1,4 +1,4 @@
-"""A planned run and its verdict in, what it amounts to out."""
+"""The facts of a planned run and its verdict, for commands that compare runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gangplan.validate.kueue import Verdict, admission_words
 
 
 def _after(job: Job) -> str:
-    """The jobs that it comes after, once or at each start; nothing for a run that is over."""
+    """Return the jobs that a job follows, once or at each start; empty for a run that is over."""
     names = (
         [one.name for one in job.after.jobs] if job.after else job.schedule.follows if job.schedule else ()
     )
@@ -26,7 +26,7 @@ def _after(job: Job) -> str:
 
 
 def facts_of(cluster: str, unit: Unit, name: str, verdict: Verdict | None) -> RunFacts:
-    """The facts of a run, named as it is in the tree."""
+    """Return the facts of a run, under the name that it has in the tree."""
     job, cost = unit.job, most_cost(unit.job)
     workers = unit.layout.workers
     return RunFacts(

@@ -1,4 +1,4 @@
-"""Which files of a workspace `--fix` may fix, and what becomes of each; nothing is written here."""
+"""Files of a workspace that `--fix` may fix, and their fixed contents; nothing is written here."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gangplan.workspace import CATALOG, OVERLAYS, SPECS, Workspace
 
 
 def fixed_files(request: Request, workspace: Workspace, with_platform: bool) -> Iterator[FixedFile]:
-    """Every file that may be fixed, fixed: specs and team files in the scope, then the platform's."""
+    """Yield every file that may be fixed, fixed: specs and team files in the scope, then the platform's."""
     by_catalog = partial(_by_catalog, workspace.catalog)
     for file, model in _targets(request, workspace):
         yield from _one(request.root, file, model, by_catalog)
@@ -54,7 +54,7 @@ def _by_catalog(catalog: ImageCatalog | None, document: Document) -> Iterable[Fi
 
 
 def _targets(request: Request, workspace: Workspace) -> Iterator[tuple[str, type[BaseModel]]]:
-    """Files of teams: named specs alone, else all specs of the scope and the files of its teams."""
+    """Yield the files of teams: named specs alone, else all specs of the scope and the files of its teams."""
     scope, files = select(workspace, request.clusters, request.teams, request.specs, Path.cwd())
     folders = sorted(entry.name for entry in os.scandir(workspace.root / SPECS) if entry.is_dir())
     for team in filter(scope.has_team, folders):
@@ -78,10 +78,10 @@ def _platform_files(request: Request, workspace: Workspace) -> Iterator[tuple[st
 
 
 def _patches(workspace: Workspace, cluster: str, catalog: ImageCatalog) -> Iterator[FixedFile]:
-    """The patches of a cluster, with the catalog's digests in the place of tags."""
+    """Yield the patches of a cluster, with the catalog's digests in place of tags."""
     component, facts = workspace.components[cluster], workspace.clusters[cluster].spec
     if workspace.component_findings[cluster]:
-        return  # told by the check; a component that cannot be read is not touched
+        return  # reported by the check; a component that cannot be read is not touched
     for name in sorted(component.files):
         file = f"{OVERLAYS}/{cluster}/{name}"
         data = read(workspace.root, file)
@@ -97,7 +97,8 @@ def _patches(workspace: Workspace, cluster: str, catalog: ImageCatalog) -> Itera
 def _harmless(
     cluster: str, files: Mapping[str, bytes], name: str, bom: bytes, text: str, fixes: Sequence[Fix]
 ) -> list[Fix]:
-    """The fixes of one file after which its component can still be read: each alone, then all together."""
+    """Return the fixes of one file after which its component can still be read: each alone, then all
+    together."""
 
     def is_read(some: Sequence[Fix]) -> bool:
         return _is_read(cluster, {**files, name: bom + apply(text, some).encode()})
@@ -107,7 +108,7 @@ def _harmless(
 
 
 def _is_read(cluster: str, files: Mapping[str, bytes]) -> bool:
-    """Whether a cluster's component can be read with its files as they would be."""
+    """Return whether a cluster's component could be read with these files."""
     with tempfile.TemporaryDirectory(prefix="gangplan-") as root:
         folder = Path(root, OVERLAYS, cluster)
         folder.mkdir(parents=True)

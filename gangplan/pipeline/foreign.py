@@ -1,7 +1,8 @@
-"""rendered/ looked through: whatever stands there is applied, so what gangplan did not write is an error.
+"""Checks for unmanaged files in rendered/: all of it is applied, so what gangplan did not write is an error.
 
-A file without our mark, a link, a hidden file, a copy of our mark under a name that we never write, and an
-object more in one of our files. That each text is today's is what `render --check` compares, byte by byte.
+Reported are files without gangplan's mark, links, hidden files, copies of the mark under a name that gangplan
+never writes, and additional objects in its files. Whether each text is current is what `render --check`
+compares, byte by byte.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from gangplan.rules.merges import MERGE_CONFLICT
 from gangplan.source import ManifestError, load_objects
 from gangplan.workspace import RENDERED
 
-# For people; no engine applies them.
+# Files for people; no engine applies them.
 HARMLESS = frozenset({"README.md", ".gitkeep", ".DS_Store"})
 _RUN = re.compile(r"(?P<cluster>[^/]+)/runs/(?P<team>[^/]+)/(?P<name>[^/]+-[0-9a-f]{8})\.yaml")
 _HELP = "Remove it; put objects that gangplan does not render into another folder."
@@ -46,11 +47,11 @@ def foreign(
     settled: Collection[str] = (),
     folders: Collection[str] | None = None,
 ) -> list[Finding]:
-    """An error for everything in a rendered tree that gangplan does not write.
+    """Return an error for everything in a rendered tree that gangplan does not write.
 
-    With `today`, files of ours are held to it as well, those that it `covers` (path, source). The files of
-    folders that are `settled` (`rendered/...`), and files that are, are known to be what is rendered now.
-    `folders` are all that the tree has, where somebody has looked already.
+    With `today`, marked files for which `covers` (path, source) holds are compared with it as well. `settled`
+    are folders (`rendered/...`), and files, that are known to be what is rendered now. `folders` are all
+    folders of the tree, if they were listed already.
     """
     if tree.is_symlink():
         return [_error("", f"{RENDERED}/ is a link", "Make it a folder.")]
@@ -69,12 +70,12 @@ def foreign(
 
 
 def _folders(tree: Path) -> list[str]:
-    """The tree and all folders in it, from the root of the workspace."""
+    """Return the tree and all folders in it, by their paths from the root of the workspace."""
     return [f"{RENDERED}{parent[len(str(tree)) :]}".replace(os.sep, "/") for parent, _, _ in os.walk(tree)]
 
 
 def _files(folder: Path) -> list[str]:
-    """The names of what a folder holds besides folders: nothing where it is gone."""
+    """Return the names of what a folder holds besides folders; empty if it is gone."""
     try:
         with os.scandir(folder) as entries:
             return sorted(entry.name for entry in entries if not entry.is_dir(follow_symlinks=False))
@@ -102,12 +103,13 @@ def _conflict(path: str, data: bytes) -> Iterator[Finding]:
 
 
 def _ours(tree: Path, today: Today, path: str, source: str) -> Iterator[Finding]:
-    """A file with our mark: one that is rendered now or was before, with no object more than that."""
+    """Check a file with gangplan's mark: it must be rendered now or have been before, without additional
+    objects."""
     new = today.folder / path
     run = _RUN.fullmatch(path)
     try:
         if conflict_line((tree / path).read_bytes()):
-            return  # told already
+            return  # reported already
         if new.is_file() and (tree / path).read_bytes() == new.read_bytes():
             return
         bodies = load_objects((tree / path).read_bytes())
@@ -130,12 +132,12 @@ def _ours(tree: Path, today: Today, path: str, source: str) -> Iterator[Finding]
 
 
 def _taken(today: Today, path: str) -> set[str]:
-    """The namespaces of teams that a cluster has now."""
+    """Return the namespaces of teams that a cluster has now."""
     return {home for (cluster, _), home in today.homes.items() if cluster == path.partition("/")[0]}
 
 
 def _earlier_run(refs: Counter[Ref], path: str, name: str, home: str) -> Iterator[Finding]:
-    """A run that the next render removes: what may be in one, under its name, in its team's namespace."""
+    """Check a run that the next render removes: its objects need its name and its team's namespace."""
     from gangplan.pipeline.past import is_part
 
     for ref, count in refs.items():

@@ -1,10 +1,10 @@
-"""Which runs Git had in `rendered/`, from which commit to which, and what they cost at most.
+"""Runs that Git had in `rendered/`: from which commit to which, and what they cost at most.
 
-Git knows when the branch got a run, and when its file became a record or left. It does not know when a run
-was admitted, nor when it ended by itself. So a run is taken to last until its deadline; where it became a
-record, which ends it, no longer than the time between the commits. A file that leaves without one stops
-nothing (engines do not prune runs), so that bounds nothing either. Prices are those of the commit that
-brought the run. Dated runs of schedules are never in Git.
+Git knows when the branch got a run, and when its file became a record or was removed. It does not know when a
+run was admitted, nor when it ended by itself. So a run is assumed to last until its deadline; if it became a
+record, which ends it, no longer than the time between the commits. Removing a file without a record stops
+nothing (engines do not prune runs), so it limits nothing either. Prices are those of the commit that added
+the run. Dated runs of schedules are never in Git.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _NEVER = 0
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """A run in `rendered/`: the change that brought it, and the one that ended it, if any.
+    """A run in `rendered/`: the change that added it, and the one that ended it, if any.
 
-    `is_ended`: it became a record; else its file left as it was. `cluster_file` is the blob of the cluster's
-    file at that commit, empty where there was none.
+    `is_ended`: it became a record; otherwise its file was removed as it was. `cluster_file` is the blob of
+    the cluster's file at that commit, empty if there was none.
     """
 
     cluster: str
@@ -54,14 +54,15 @@ class Stay:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What is known of the stays since a moment: each with its figures; and how many were schedules."""
+    """The stays since a moment, each with its figures, and the number of those that were schedules."""
 
     items: Sequence[tuple[Stay, Item]] = field(default_factory=tuple)
     schedules: int = 0
 
 
 def history(root: Path, since: int, clusters: Sequence[str] = (), teams: Sequence[str] = ()) -> Told:
-    """The runs that the branch had at any time from `since` on (seconds since 1970), in a stable order.
+    """Return the runs that the branch had at any time from `since` on (seconds since 1970), in a stable
+    order.
 
     Raises UserError for a shallow clone, ToolError outside a repository.
     """
@@ -90,10 +91,10 @@ def history(root: Path, since: int, clusters: Sequence[str] = (), teams: Sequenc
 
 
 def _stays(changes: Iterable[FileChange], held: Mapping[str, bytes]) -> Iterator[Stay]:
-    """Each stay of each run, from changes in their order."""
+    """Yield each stay of each run, from changes in their order."""
     files: dict[str, str] = {}
     open_: dict[str, Stay] = {}
-    # Files of a commit come by name, and overlays before rendered.
+    # The files of a commit are sorted by name, so overlays come before rendered.
     for one in changes:
         cluster = _CLUSTER.fullmatch(one.path)
         if cluster:
@@ -118,7 +119,7 @@ def _text(data: bytes) -> str:
 
 
 def _bodies(data: bytes) -> list[Body]:
-    """The objects of a file; none where it cannot be read."""
+    """Return the objects of a file; empty if it cannot be read."""
     try:
         return [body for body in load_objects(_text(data)) if isinstance(body, dict)]
     except ManifestError:
@@ -126,7 +127,7 @@ def _bodies(data: bytes) -> list[Body]:
 
 
 def _pools(data: bytes) -> tuple[Mapping[str, Any], str]:
-    """Pools and currency of a cluster's file, whatever version of gangplan it was written for."""
+    """Return the pools and the currency of a cluster's file, for any version of gangplan."""
     for body in _bodies(data):
         pools = body.get("nodePools")
         if isinstance(pools, dict):
@@ -178,7 +179,7 @@ def _dig(value: Any, *path: str) -> Any:
 
 
 def _pods(bodies: Sequence[Body]) -> Iterator[tuple[int, Mapping[str, Any], int | None]]:
-    """The pods of a run: how many of each, what they ask for, and of steps how long they last, in seconds."""
+    """Yield the pods of a run: how many of each, their spec, and for steps how long they last, in seconds."""
     nodes = next((_dig(one, *TRAINJOB.workers) for one in bodies if one.get("kind") == TRAINJOB.kind), 1)
     for body in bodies:
         steps = _steps(body)
@@ -193,7 +194,8 @@ def _pods(bodies: Sequence[Body]) -> Iterator[tuple[int, Mapping[str, Any], int 
 
 
 def _steps(body: Body) -> dict[str, int]:
-    """The jobs of a runtime that others wait for until they are complete, with deadlines in seconds."""
+    """Return the jobs of a runtime that others wait for until they are complete, with deadlines in
+    seconds."""
     jobs = _dig(body, "spec", "template", "spec", "replicatedJobs") or ()
     waits = [one for job in jobs for one in _dig(job, "dependsOn") or ()]
     before = {str(_dig(one, "name")) for one in waits if _dig(one, "status") == "Complete"}
@@ -210,7 +212,7 @@ def _count(value: Any) -> int:
 
 
 def _deadline(bodies: Sequence[Body]) -> int:
-    """The longest that a run lasts, in seconds; where each attempt has a deadline, of all attempts."""
+    """Return how long a run lasts at most, in seconds: all attempts together where each has a deadline."""
     whole = [_dig(one, "spec", "activeDeadlineSeconds") for one in bodies if one.get("kind") == TRAINJOB.kind]
     whole += [_dig(one, "spec", "runPolicy", "activeDeadlineSeconds") for one in bodies]
     if stated := [one for one in whole if isinstance(one, int)]:
@@ -227,7 +229,8 @@ def _deadline(bodies: Sequence[Body]) -> int:
 
 
 def _pool_of(pod: Mapping[str, Any], pools: Mapping[str, Any]) -> str:
-    """The pool whose labels the pod asks for: of several the one with most labels; empty where none fits."""
+    """Return the pool whose labels the pod selects: of several, the one with most labels; empty if none
+    fits."""
     asked = _dig(pod, "nodeSelector") or {}
     fits = [
         (len(labels), name)
@@ -239,7 +242,7 @@ def _pool_of(pod: Mapping[str, Any], pools: Mapping[str, Any]) -> str:
 
 
 def _asked(pod: Mapping[str, Any], pool: Mapping[str, Any]) -> tuple[Decimal, Decimal]:
-    """GPUs and cores of one pod."""
+    """Return the GPUs and cores of one pod."""
     resource = _dig(pool, "gpu", "resource") or _GPU
     found = {resource: ZERO, "cpu": ZERO}
     for container in _dig(pod, "containers") or ():
@@ -255,7 +258,7 @@ def _asked(pod: Mapping[str, Any], pool: Mapping[str, Any]) -> tuple[Decimal, De
 
 
 def _price(pool: Mapping[str, Any]) -> Decimal | None:
-    """The price of a pool's GPU or core for an hour, without its discount; None where none can be read."""
+    """Return the hourly price of a pool's GPU or core, less its discount; None if none can be read."""
     stated = _dig(pool, "price", "perGpuHour" if pool.get("gpu") else "perCpuHour")
     try:
         price, off = Decimal(str(stated)), Decimal(str(_dig(pool, "price", "discount") or 0))

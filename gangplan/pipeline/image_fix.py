@@ -1,4 +1,4 @@
-"""Findings about an image in, the same with the fix where the catalog has the image by name, out."""
+"""Fixes for findings about an image that the catalog has by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gangplan.workspace import Workspace
 
 
 def with_image_fixes(workspace: Workspace, findings: Sequence[Finding]) -> list[Finding]:
-    """The findings; those about an image that the catalog has by name get the fix."""
+    """Return the findings, with a fix for those about an image that the catalog has by name."""
     files = {one.where.file for one in findings if _may_be_fixed(one)}
     if not files or workspace.catalog is None:
         return list(findings)
@@ -32,8 +32,8 @@ def _may_be_fixed(finding: Finding) -> bool:
 
 
 def _fixes(root: Path, file: str, catalog: ImageCatalog) -> Iterator[tuple[tuple[str, int, int], Fix]]:
-    """The fixes of images in a file, each with its place."""
-    from gangplan.fixes.images import names  # few commands find a fault in an image
+    """Yield the fixes of images in a file, each with its place."""
+    from gangplan.fixes.images import names  # few commands report an image
 
     document, _ = load_file(root / file, file)
     for fix in names(document, catalog) if document is not None else ():

@@ -1,10 +1,10 @@
-"""`--keep-runs`: a run as it was rendered, taken back only as far as its name vouches for it.
+"""`--keep-runs`: a run as it was rendered, reused only as far as its name vouches for it.
 
 The name of a run holds a hash of what must not change while it runs: the specs of its TrainingRuntime and its
-TrainJob (plan/names.py). These are taken from the file when they have that hash. Everything else (metadata,
-network policies, any further object) may change without a new run, so it is rendered as it is today, and what
-more stands in the file is not taken; the digest in the annotations is that of the specs (lineage.py). What
-comes out is judged like any new run.
+TrainJob (plan/names.py). These are taken from the file if they have that hash. Everything else (metadata,
+network policies, any further object) may change without a new run, so it is rendered as it is today, and
+anything else in the file is ignored; the digest in the annotations is that of the specs (lineage.py). The
+result is checked like any new run.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from gangplan.source import ManifestError, load_objects
 from gangplan.trace import Trace, Tracer
 from gangplan.workspace import RENDERED
 
-# Run numbers that an earlier run of a job is looked for under, from today's down.
+# How many run numbers are tried to find an earlier run of a job, from today's down.
 _MOST_NUMBERS = 1000
-# What only the template of a schedule's runs holds.
+# In names, only the template of a schedule's runs has this.
 STAND_IN = f"-{DATED}"
-# What creates runs from a template; no record has it.
+# Kinds that create runs from a template; no record has them.
 CREATORS = ("CronJob", "Job")
 _BRING_BACK = (
     "Take it off the list and run gangplan retire --write, which brings the file back from Git;"
@@ -41,7 +41,7 @@ _BRING_BACK = (
 
 
 def path_of(cluster: str, unit: Unit, name: str) -> str:
-    """Where a run stands in the tree."""
+    """Return the path of a run in the tree."""
     return f"{cluster}/runs/{unit.job.team}/{name}.yaml"
 
 
@@ -54,16 +54,17 @@ def named(
     is_kept: bool,
     tracer: Callable[[], Tracer] | None = None,
 ) -> tuple[str, list[Body] | None, list[Finding]]:
-    """The name of a run as built today, or that of an earlier one and its objects where it is to be kept.
+    """Return the name of a run as built today, or the name and objects of an earlier one that is to be kept.
 
-    `texts` are the objects as they are written; with a `tracer` for them, a run that is another one says why.
+    `texts` are the objects as they are written; with a `tracer` for them, the finding about a run that
+    changed says why.
     """
     name = run_name(unit.job.name, content_hash(bodies, unit.job.run, texts))
     earlier = runs.find(path_of(cluster, unit, name), unit.job.name, unit.job.spec_hash, unit.job.retired)
     job = unit.job
     if earlier is not None and job.is_dated and not (is_kept or job.is_kept or job.is_stopped):
-        return name, None, []  # nothing starts that has not been due
-    if earlier is None or job.is_archived:  # nobody applies an archived run, under whatever name
+        return name, None, []  # nothing starts before it is due
+    if earlier is None or job.is_archived:  # an archived run is never applied, so its name may change
         return name, None, []
     is_kept |= job.is_kept
     why = _why(runs, cluster, unit, earlier, bodies, texts, tracer) if tracer else ""
@@ -85,7 +86,7 @@ def _why(
     texts: Sequence[str],
     tracer: Callable[[], Tracer],
 ) -> str:
-    """What differs, looked up once for all runs in which the same lines do."""
+    """Return what differs, computed once for all runs in which the same lines do."""
     old = set(earlier.text.replace(earlier.name, unit.run_name).splitlines())
     lines = (cluster, *(line for text in texts for line in text.splitlines() if line not in old))
     if lines not in runs.reasons:
@@ -94,7 +95,7 @@ def _why(
 
 
 def check_retired(runs: EarlierRuns, clusters: Iterable[str], unit: Unit, name: str) -> list[Finding]:
-    """What is wrong with the list of runs that are over; `name` is the run that the spec describes.
+    """Check the list of runs that are over; `name` is the run that the spec describes.
 
     Where a job runs on several `clusters`, the run of one may be superseded on another.
     """
@@ -114,7 +115,7 @@ def check_retired(runs: EarlierRuns, clusters: Iterable[str], unit: Unit, name: 
 
 
 def _is_superseded(runs: EarlierRuns, cluster: str, unit: Unit, name: str) -> bool:
-    """Whether `rendered/` has a run of a cluster and another one of its job."""
+    """Return whether `rendered/` has a run of a cluster and another one of its job."""
     names = runs.names(path_of(cluster, unit, name), unit.job.name)
     return name in names and len(names) > 1
 
@@ -122,11 +123,13 @@ def _is_superseded(runs: EarlierRuns, cluster: str, unit: Unit, name: str) -> bo
 def of_retired(
     runs: EarlierRuns, cluster: str, others: Iterable[str], unit: Unit, name: str, today: Sequence[Body]
 ) -> tuple[list[Body] | None, list[Finding]]:
-    """The objects of an earlier run of a job on a cluster, of which its record is made; None: there is none.
+    """Return the objects of an earlier run of a job on a cluster, from which its record is made; None without
+    one.
 
-    What no update may change is that of the run itself: an engine that compares by asking the server, such as
-    Argo CD, cannot compare the whole application where one object differs there, and ends nothing. It stands
-    in `rendered/`; that of `today` will do where only the number of the run differs.
+    Fields that no update may change must be those of the run itself: an engine that compares by asking the
+    server, such as Argo CD, cannot compare the whole application if one object differs there, and ends
+    nothing. The run is in `rendered/`; the objects of `today` will do where only the number of the run
+    differs.
     """
     job, path = unit.job, path_of(cluster, unit, name)
     numbers = range(job.run, max(0, job.run - _MOST_NUMBERS), -1)
@@ -147,7 +150,7 @@ def of_retired(
 
 
 def with_creators(bodies: Sequence[Body], tracer: Tracer) -> tuple[list[Body], Tracer]:
-    """The objects of a schedule and the pods that create its runs, as policies will see them."""
+    """Return the objects of a schedule and the pods that create its runs, as policies will see them."""
     pods, places = list[Body](), list[int]()
     for index, body in enumerate(bodies):
         if body["kind"] == "CronJob":
@@ -167,7 +170,7 @@ def with_creators(bodies: Sequence[Body], tracer: Tracer) -> tuple[list[Body], T
 
 
 def stood(bodies: list[Body], is_dated: bool) -> list[Body]:
-    """The objects as they stand in the tree: those of a schedule, or the record of a run that is stopped."""
+    """Return the objects as they are in the tree: those of a schedule, or the record of a stopped run."""
     if not is_dated:
         return record_of(bodies)
     from gangplan.generators.schedules import scheduled  # few files are of a schedule
@@ -176,7 +179,8 @@ def stood(bodies: list[Body], is_dated: bool) -> list[Body]:
 
 
 def ended(bodies: list[Body]) -> list[Body]:
-    """The record of an earlier run; of a schedule, whose runs are in no tree, that of its template."""
+    """Return the record of an earlier run; for a schedule, whose runs are in no tree, that of its
+    template."""
     if any(STAND_IN in body["metadata"]["name"] or body["kind"] in CREATORS for body in bodies):
         from gangplan.generators.schedules import over
 
@@ -187,7 +191,7 @@ def ended(bodies: list[Body]) -> list[Body]:
 def restored(
     earlier: EarlierRun, unit: Unit, today: Sequence[Body], numbers: Iterable[int] = ()
 ) -> tuple[list[Body] | None, list[Finding]]:
-    """The objects of an earlier run with the placeholder in their names, or why they cannot be taken.
+    """Return the objects of an earlier run with the placeholder in their names, or why they cannot be taken.
 
     `today` are those that would be rendered now, in their order; `numbers` are those that the run may have
     had, where it need not be today's.
@@ -198,16 +202,16 @@ def restored(
             from gangplan.generators.schedules import unscheduled  # few files hold a template of a run
 
             bodies = unscheduled(bodies)
-    except ManifestError:  # its words would show what stands in the file
+    except ManifestError:  # its message would show what the file contains
         return None, [_forged(earlier, "it is not YAML as gangplan writes it")]
     kept = [_started(body) for body in bodies if is_hashed(body.get("kind"))]
     wanted = [body["kind"] for body in today if is_hashed(body["kind"]) and body["kind"] != FILES]
-    held = [body for body in kept if body["kind"] == FILES]  # files of that time, which today's may not be
+    held = [body for body in kept if body["kind"] == FILES]  # files of that time, not of today
     if [body["kind"] for body in kept if body["kind"] != FILES] != wanted or not all(map(_is_whole, kept)):
         return None, [_forged(earlier, f"it does not hold one {' and one '.join(wanted)}")]
     try:
         found = [run_name(unit.job.name, content_hash(kept, one)) for one in numbers or (unit.job.run,)]
-    except (TypeError, ValueError):  # a value that no manifest of ours has, such as a date
+    except (TypeError, ValueError):  # a value that no rendered manifest has, such as a date
         return None, [_forged(earlier, "it is not YAML as gangplan writes it")]
     if earlier.name not in found:
         return None, [_forged(earlier, f"what it holds would be called {found[0]}")]
@@ -222,7 +226,10 @@ def restored(
 
 
 def _with_spec(today: Body, earlier: Body) -> Body:
-    """An object of today with what it had then. A run had its own name, whether a schedule made it or not."""
+    """Return an object of today with the spec that it had then.
+
+    A run had its own name, whether a schedule made it or not.
+    """
     name = (earlier.get("metadata") or {}).get("name", today["metadata"]["name"])
     return {**today, "spec": earlier["spec"], "metadata": {**today["metadata"], "name": name}}
 
@@ -233,13 +240,13 @@ def _is_whole(body: Body) -> bool:
 
 
 def _files(earlier: Body, runtime: Body) -> Body:
-    """The files of an earlier run, with the metadata that they would have today."""
+    """Return the files of an earlier run, with the metadata that they would have today."""
     fixed = {name: earlier[name] for name in FIXED if name in earlier}
     return files_map({**runtime["metadata"]}, fixed)
 
 
 def _started(body: Body) -> Body:
-    """The object of a record as it was before: a record is suspended, and else the run itself."""
+    """Return an object of a record as it was in the run: a record differs from it only by being suspended."""
     annotations = (body.get("metadata") or {}).get("annotations") or {}
     spec = body.get("spec")
     made = BY_KIND.get(str(body.get("kind")))
@@ -249,7 +256,7 @@ def _started(body: Body) -> Body:
 
 
 def _without(spec: Body, path: Sequence[str]) -> Body:
-    """The spec without the field at a path."""
+    """Return the spec without the field at a path."""
     name, rest = path[0], path[1:]
     if rest:
         return {**spec, name: _without(spec[name], rest)} if isinstance(spec.get(name), dict) else spec

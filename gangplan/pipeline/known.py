@@ -1,9 +1,10 @@
-"""What earlier commands found out about specs and clusters whose files are the same: taken instead of made.
+"""Results of earlier commands about specs and clusters whose files are the same, reused instead of made
+again.
 
-What comes of a spec follows from its bytes and from the conditions: the files of the platform and of teams,
-gangplan itself, the program that builds overlays, the clusters and versions that were asked for. A result is
-taken only where these are the same and `rendered/` holds exactly what would be rendered, so nothing has to be
-written, and whoever wants the text finds it there. The day and waivers that are over come later, as always.
+The result of a spec follows from its bytes and from the conditions: the files of the platform and of teams,
+gangplan itself, the program that builds overlays, and the requested clusters and versions. A result is reused
+only if these are the same and `rendered/` holds exactly what would be rendered, so nothing has to be written,
+and the text can be read there. The day and expired waivers are applied later, as always.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Known:
     """The results of earlier commands for one command, and what it adds to them.
 
     `settled` are the folders of `rendered/` that hold exactly what is rendered now, and the files that do so
-    in other folders. Where a file holds a secret (`has_secrets`), nothing is kept.
+    in other folders. If a file holds a secret (`has_secrets`), nothing is kept.
     """
 
     root: Path
@@ -70,13 +71,13 @@ class Known:
     wholes: dict[str, Whole] = field(default_factory=dict)
     has_secrets: bool = False
     _open: tuple[str, Json, dict[str, list[Any]]] | None = None
-    _noted: str = ""  # the team of the spec of which something was found out last
+    _noted: str = ""  # the team of the last spec with a new result
     _platform: tuple[str, Json] | None = None
     _teams: dict[str, TeamResults] = field(default_factory=dict)
     _standing: dict[str, tuple[Expanded, str | None]] = field(default_factory=dict)
 
     def unknown(self, files: Sequence[SpecFile]) -> list[SpecFile]:
-        """The specs whose results are not known; ask `result` for the others."""
+        """Return the specs whose results are not known; `result` has those of the others."""
         by_team: dict[str, list[SpecFile]] = {}
         for file in files:
             by_team.setdefault(file.team, []).append(file)
@@ -87,25 +88,25 @@ class Known:
         return [file for file in files if not self._is_known(file)]
 
     def result(self, file: SpecFile) -> Expanded | None:
-        """What is known of a spec. Those of a team are best asked for together."""
+        """Return what is known of a spec. Specs of a team are best requested together."""
         if not self._is_known(file):
             return None
         if self._open is None or self._open[0] != file.team:
             record = self._teams[file.team].record or self._record(file.team)
-            self._teams[file.team].record = None  # asked for once: what is decoded takes much room
+            self._teams[file.team].record = None  # asked for once: a decoded record takes much memory
             self._open = (file.team, record, shared_of(record["shared"]))
         _, record, shared = self._open
         return expanded_of(file.file, record["files"][file.file][2], self.rules, shared)
 
     def details(self, whole: Whole) -> Iterator[Expanded]:
-        """What is left out of a team taken as a whole, by spec. Raises VanishedError."""
+        """Return what is left out of a team taken as a whole, by spec. Raises VanishedError."""
         record = self._record(whole.team)
         if record["folders"] != whole.folders:
             raise VanishedError(whole.team)
         return details(record)
 
     def note(self, result: Expanded) -> None:
-        """Something that was found out about a spec now."""
+        """Note a new result of a spec."""
         team = result.file.split("/")[1]
         if self._noted not in ("", team):  # specs come team by team
             self._teams[self._noted].fold()
@@ -113,7 +114,7 @@ class Known:
         self._teams[team].note(result, self.rules)
 
     def cluster(self, cluster: str, teams: Sequence[str], make: Callable[[], Expanded]) -> Expanded:
-        """What stands on a cluster before any run: known, or made."""
+        """Return the known result of a cluster's platform and tenants before any run, or make it."""
         name = f"clusters/{short(cluster, *self.clusters, '', *teams)}"
         record = self.store.get(name)
         if isinstance(record, dict) and record["of"] == self.conditions:
@@ -128,7 +129,7 @@ class Known:
         return result
 
     def platform_findings(self, make: Callable[[], list[Finding]]) -> list[Finding]:
-        """What is wrong with clusters and teams before any spec is looked at: known, or found."""
+        """Return the known findings about clusters and teams before any spec is read, or make them."""
         record = self.store.get(name := f"platform/{short(*self.clusters)}")
         if isinstance(record, dict) and record["of"] == self.conditions:
             try:
@@ -144,24 +145,26 @@ class Known:
         return found
 
     def scanned(self, found: Sequence[Finding], is_everything: bool) -> None:
-        """Note where secrets were found, after a look at the folders that are not clean."""
+        """Note where secrets were found, after a scan of the folders that are not clean."""
         self.has_secrets = bool(found)
         if is_everything:
             self.clean.note(found)
 
     def rendered(self) -> list[str]:
-        """All folders of `rendered/`, itself among them, where it is there."""
+        """Return all folders of `rendered/`, including itself, if it exists."""
         return [path for path in self.seen.contents if f"{path}/".startswith(f"{RENDERED}/")]
 
     def without_secrets(self) -> set[str]:
-        """Folders that hold none: those in which none was found, and what is rendered from them."""
+        """Return the folders without secrets: those in which none was found, and what is rendered from
+        them."""
         return self.settled | self.clean.folders()
 
     def save(self, judge: str, telling: Collection[str], changes: Iterable[Change]) -> None:
-        """Keep what was found out. `judge` had nothing against the texts; empty where nobody was asked, and
-        then `telling` are the files of this command's `changes` that such a judge must see.
+        """Keep the new results.
 
-        Nothing is kept where a file changed under way, or where one holds a secret: a result could repeat it.
+        `judge` had nothing against the texts; empty if there was none, and then `telling` are the files of
+        this command's `changes` that such a judge must see. Nothing is kept if a file changed meanwhile, or
+        if one holds a secret: a result could repeat it.
         """
         if self.has_secrets:
             self.store.keep_newest("worlds", 0)
@@ -185,14 +188,14 @@ class Known:
                 self._save_cluster(name, result, seen_by)
 
     def _record(self, team: str) -> Json:
-        """The record of a team; an empty one where there is none, or it was made under other conditions."""
+        """Return the record of a team; empty if there is none, or if it was made under other conditions."""
         record = self.store.get(self._name(team))
         if isinstance(record, dict) and record["of"] == self.conditions:
             return record
         return {"files": {}, "folders": {}, "shared": {}}
 
     def _look_up(self, team: str, folders: Mapping[str, str], files: Sequence[SpecFile]) -> TeamResults:
-        """Which specs of a team are known: the same files, whose texts are in `rendered/`."""
+        """Find which specs of a team are known: those with the same files, whose texts are in `rendered/`."""
         record = self._record(team)
         known = TeamResults(folders, len(record["files"]), record)
         is_same = record["folders"] == folders and set(record["files"]) >= {file.file for file in files}
@@ -213,11 +216,11 @@ class Known:
         return known
 
     def _reads(self, told: Json) -> bool:
-        """Whether the findings of a result can be read: their rules are there."""
+        """Return whether the findings of a result can be read: all their rules exist."""
         return all(self.rules(one[0]) is not None for one in told[0])
 
     def _take_whole(self, team: str, folders: Mapping[str, str], files: Sequence[SpecFile]) -> bool:
-        """Take what is known of a team as a whole, if that is how it stands."""
+        """Take what is known of a team as a whole, and return whether that was possible."""
         of = (self.conditions, folders, marks_of(self.marks, files), len(files))
         held = self.store.get(self._name(team, "sums"))
         whole = whole_of(team, held, of, self.seen.contents, self.rules)
@@ -231,7 +234,8 @@ class Known:
         return file.team in self.wholes or file.file in self._teams[file.team].taken
 
     def _is_there(self, texts: Sequence[tuple[str, str]], settled: Collection[str]) -> bool:
-        """Whether `rendered/` holds the texts of a result (path, digest), and no other run of its jobs."""
+        """Return whether `rendered/` holds the texts of a result (path, digest), and no other run of its
+        jobs."""
         for path, digest in texts:
             folder, _, name = f"{RENDERED}/{path}".rpartition("/")
             if folder in settled:
@@ -247,7 +251,7 @@ class Known:
         return True
 
     def _save_team(self, team: str, known: TeamResults, judge: str, seen_by: str) -> None:
-        """The record of a team, where anything in it is new or newly judged; what is new is `seen_by`."""
+        """Write the record of a team if anything in it is new or newly judged; what is new is `seen_by`."""
         is_judged = not judge or all(known.judges[path] == judge for path in known.taken)
         if not known.has_new and len(known.taken) == known.before and is_judged:
             if self.takes_whole and len(known.taken) == len(known.digests):  # it was not taken as a whole

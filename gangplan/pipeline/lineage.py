@@ -1,9 +1,9 @@
-"""What a kept run was made of: the annotations of its TrainJob, made to agree with the specs that it keeps.
+"""The annotations of a kept run's TrainJob, made to agree with the specs that it keeps.
 
 Its metadata is rendered as it is today, and the image of today may be another one. The digest is read from
 the run's own containers, for which its name vouches, and not from the annotations in its file, which anybody
 may edit. The other annotations come out the same today: a run is only kept for a spec with the same hash, and
-the data sets are what the spec names.
+the data sets are those that the spec names.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _CONTAINER = "node"
 
 
 def with_own_digest(bodies: Sequence[Body]) -> list[Body]:
-    """The objects of a run, whose TrainJob names the digest that the runtime beside it runs.
+    """Return the objects of a run, with the digest that its runtime runs in the TrainJob's annotations.
 
-    Where the containers have none, or not all of them the same, it names none.
+    If the containers have no digest, or different ones, the TrainJob names none.
     """
     found = {
         image.partition("@")[2]
@@ -38,7 +38,7 @@ def _naming(job: Body, digest: str) -> Body:
     metadata = job["metadata"]
     annotations = metadata.get("annotations") or {}
     if annotations.get(IMAGE_DIGEST, digest) == digest:
-        return job  # as it is, or taken away by a patch of the cluster
+        return job  # already right, or removed by a patch of the cluster
     told = {name: digest if name == IMAGE_DIGEST else value for name, value in annotations.items()}
     if not digest:
         del told[IMAGE_DIGEST]
@@ -46,7 +46,7 @@ def _naming(job: Body, digest: str) -> Body:
 
 
 def _images(value: Any) -> Iterator[str]:
-    """The images of the containers of a spec, whatever else it holds: it comes from a file."""
+    """Yield the images of a spec's containers. It comes from a file and may hold anything."""
     if isinstance(value, dict):
         for name, item in value.items():
             if name == "containers" and isinstance(item, list):

@@ -1,4 +1,4 @@
-"""Patches that name a job of a run by its number, where steps before the workers have moved the numbers.
+"""Checks of patches that name a job of a run by its number, where steps before the workers shift the numbers.
 
 JSON6902 addresses entries of lists by number alone (RFC 6902, RFC 6901), and JobSet wants a job after those
 that it depends on, so steps come first.
@@ -24,10 +24,10 @@ _NUMBERED = re.compile(rf"{_JOBS}(\d+)(?:/|$)")
 
 
 def moved_patches(component: Component, run: BuiltRun) -> list[Finding]:
-    """What patches meet in a run with steps, and what they meet at the same number in runs without.
+    """Report patches that change one job in a run with steps and another one in runs without.
 
-    A patch that is aimed at one job by its label or name knows what the job looks like, and one that tests
-    the name of its entry stops by itself.
+    A patch that targets one job by its label or name is written for that job, and one that tests the name of
+    its entry stops by itself.
     """
     found = []
     for body in run.generated:
@@ -69,7 +69,7 @@ def _met(patch: Patch, run: BuiltRun, names: list[str], body: Body) -> list[Find
             f" a patch of replicatedJobs/{later} with {JOB_LABEL}={job.name}."
         )
         path = ("spec", "template", "spec", "replicatedJobs", number)
-        about = str(ref_of(body)).replace(f"-{PLACEHOLDER}", "")  # its hash is not known yet
+        about = str(ref_of(body)).replace(f"-{PLACEHOLDER}", "")  # the hash is not known yet
         found[number] = Finding(PATCH_MEETS_STEP, one.where(), message, help, about, dotted(path))
     return list(found.values())
 

@@ -1,4 +1,4 @@
-"""Runs against a snapshot of what is in use (`plan --usage`): admitted now, or waiting, and for what."""
+"""Runs against a snapshot of what is in use (`plan --usage`): admitted now, or pending, and for what."""
 
 from __future__ import annotations
 
@@ -26,8 +26,11 @@ from gangplan.validate.world import World
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """One run now. `givers` are queues that would have to give back what is its own; `left` is what its queue
-    has left of its own quota, by flavor and resource."""
+    """One run now.
+
+    `givers` are queues that would have to return what belongs to its queue; `left` is what its queue has left
+    of its own quota, by flavor and resource.
+    """
 
     name: str
     run: str
@@ -37,9 +40,9 @@ class Now:
 
 
 def against(request: Request, result: Result, snapshot: Path) -> tuple[list[Now], list[Finding]]:
-    """What Kueue would say of each run now, each alone, and warnings for teams near their quota.
+    """Return Kueue's verdict on each run now, each alone, and warnings for teams near their quota.
 
-    Raises UserError where the snapshot cannot be read, or the request is of several clusters.
+    Raises UserError if the snapshot cannot be read, or if the request is for several clusters.
     """
     workspace = result.workspace
     names = request.clusters or tuple(workspace.clusters)
@@ -72,9 +75,9 @@ def against(request: Request, result: Result, snapshot: Path) -> tuple[list[Now]
 def _givers(
     world: World, idle: Verdict, now: Verdict, usage: Usage
 ) -> tuple[tuple[str, ...], dict[Key, Quantity]]:
-    """For a run that waits for its own quota: queues that borrow of the same and can be made to give it back.
+    """Return the queues that borrow what a run waits for, if it is its queue's own and can be reclaimed.
 
-    Also what its queue has left of its own, by flavor and resource.
+    Also return what its queue has left of its own, by flavor and resource.
     """
     if now.outcome != "queue":
         return (), {}

@@ -1,8 +1,8 @@
-"""What a second judge has seen of the texts in `rendered/`, and what of them it has still to see.
+"""What a second judge has seen of the texts in `rendered/`, and what it still has to see.
 
-Results that nobody has judged yet are noted with the *batch* that they came with: those of one command. A
-batch knows the files that show their schemas all that the others of it show (decision 0019). While these
-stand as they were, a judge has to see no others of the batch; once one of them is gone, it has to see all.
+Results without a judge are noted with the *batch* that they came with: those of one command. A batch knows
+the files that have all schema facts of its other files (decision 0019). While these are unchanged, a judge
+need not see the others of the batch; once one of them is gone, it has to see all.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from gangplan.incremental.store import Store
 from gangplan.records import dataclass
 
 _PREFIX = "batch-"
-# Batches that are kept: each command that adds results and asks nobody makes one, a judge ends them all.
+# How many batches are kept: each command that adds results without a judge makes one; a judge ends them all.
 MOST_BATCHES = 256
 
 
 @dataclass(slots=True)
 class Opinions:
-    """What `judge` has still to see, by batch; its label is empty where nobody judges."""
+    """What `judge` still has to see, by batch; its label is empty without a judge."""
 
     store: Store
     judge: str = ""
     _pending: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def count(self, texts: Sequence[tuple[str, str]], seen_by: str) -> None:
-        """Take note of the texts (path, digest) of a result, and of who has seen them: a judge, a batch."""
+        """Note the texts (path, digest) of a result, and what has seen them: a judge, or a batch."""
         if self.judge and seen_by != self.judge:
             self._pending.setdefault(seen_by, {}).update(texts)
 
     def unjudged(self, standing: Callable[[], Callable[[str], str]]) -> list[str]:
-        """The files in `rendered/` that the judge must see, so that it has seen all of them.
+        """Return the files in `rendered/` that the judge must see, so that it has seen all of them.
 
-        `standing` makes what tells the digest of a file that holds what is rendered now.
+        `standing` makes a function that returns the digest of a file if it holds what is rendered now.
         """
         found: set[str] = set()
         holding = standing() if self._pending else str
@@ -49,8 +49,8 @@ class Opinions:
         return sorted(found)
 
     def batch(self, texts: Iterable[tuple[str, str]], telling: Collection[str]) -> str:
-        """The name of a new batch of texts that nobody has judged; empty where it is not known which of them
-        are telling."""
+        """Return the name of a new batch of texts without a judge; empty if it is not known which are
+        `telling`."""
         if not telling:
             return ""
         files = dict(sorted(one for one in texts if one[0] in telling))

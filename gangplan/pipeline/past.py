@@ -1,8 +1,8 @@
-"""What an earlier render may have written into rendered/, and the next one takes away: stale, not foreign.
+"""What an earlier render may have written into rendered/, and the next one removes: stale, not unmanaged.
 
-Nobody can tell it from a careful copy by its looks, so this is only about what would do little harm, and
-`render --check` refuses all of it: a file under a name that gangplan gives, from the file that it says it is
-from, with its label on each object, of the kinds that stand there, in a namespace of its own.
+Such a file looks like a careful copy of one. So only what would do little harm is accepted, and `render
+--check` refuses all of it: a file under a name that gangplan gives, from the file that it names as its
+source, with gangplan's label on each object, of the kinds that belong there, in a namespace of its own.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from gangplan.model.schedule import ACCOUNT
 from gangplan.objects import Body, Ref, ref_of
 from gangplan.spec.namespaces import RESERVED
 
-# The parts of a tree by what their files are called.
+# The parts of a tree, by the names of their files.
 _PARTS: Mapping[str, Part] = {
     "runs": "runs",
     **dict.fromkeys(PLATFORM_GENERATORS, "platform"),
-    "platform": "platform",  # of a tree before its platform was divided
+    "platform": "platform",  # of trees from before the platform was split into files
     "policies": "policies",
     "tenant": "tenants",
 }
-# The roles that bindings of a tenant name.
+# The roles that a tenant's bindings may name.
 BOUND_ROLES = frozenset(
     {*ROLE_OF.values(), DEBUGGER, "mpijob-creator", ACCOUNT, "system:openshift:scc:nonroot-v2"}
 )
-# What grants rights is applied at once, and never little harm in a file that is rendered.
+# Kinds that grant rights apply at once, so in a rendered file they are never harmless.
 _RIGHTS = ("ClusterRole", "RoleBinding", "ServiceAccount", "Namespace")
 _FILES = "|".join((*PLATFORM_GENERATORS, "platform", "policies"))
 _PLACE = re.compile(
@@ -41,7 +41,8 @@ _PLACE = re.compile(
 
 
 def is_past_file(path: str, source: str, bodies: Sequence[Body], taken: Collection[str]) -> bool:
-    """Whether a render may have written a file that is not rendered now; `taken` are namespaces of today."""
+    """Return whether a render may have written a file that is not rendered now; `taken` are namespaces of
+    today."""
     place = _PLACE.fullmatch(path)
     if place is None or not _fits(place, source):
         return False
@@ -58,7 +59,8 @@ def is_past_file(path: str, source: str, bodies: Sequence[Body], taken: Collecti
 
 
 def _grants_little(body: Body) -> bool:
-    """Whether it gives no more than a render does: a role of gangplan, a namespace of restricted pods."""
+    """Return whether an object grants no more than a render does: a gangplan role, a namespace of
+    restricted pods."""
     if body["kind"] == "RoleBinding":
         return (body.get("roleRef") or {}).get("name") in BOUND_ROLES
     if body["kind"] == "Namespace":
@@ -67,7 +69,8 @@ def _grants_little(body: Body) -> bool:
 
 
 def is_part(ref: Ref, run: str) -> bool:
-    """Whether an object may be part of a run; what starts a schedule is called as the job, without a hash."""
+    """Return whether an object may be part of a run; what starts a schedule has the job's name, without a
+    hash."""
     is_named = f"{ref.name}-".startswith(f"{run}-") or (
         ref.kind == "CronJob" and ref.name == run.rpartition("-")[0]
     )
@@ -75,12 +78,12 @@ def is_part(ref: Ref, run: str) -> bool:
 
 
 def _is_in(part: str, ref: Ref) -> bool:
-    """Whether objects of its kind stand in files of a part."""
+    """Return whether objects of its kind belong in files of a part."""
     return any(one.name == ref.kind for one in kinds_of(_PARTS[part]))
 
 
 def _fits(place: re.Match[str], source: str) -> bool:
-    """Whether a file comes from where files of its name come from."""
+    """Return whether a file comes from where files of its name come from."""
     if place["run"]:
         return source.startswith(f"specs/{place['owner']}/")
     if place["team"]:
@@ -89,7 +92,7 @@ def _fits(place: re.Match[str], source: str) -> bool:
 
 
 def is_past_object(path: str, body: Body, wanted: Collection[Ref]) -> bool:
-    """Whether an object more in a file that is rendered now may have been rendered before."""
+    """Return whether an additional object in a file that is rendered now may have been rendered before."""
     place, ref = _PLACE.fullmatch(path), ref_of(body)
     if place is None or place["run"] or ref in wanted or ref.kind in _RIGHTS or not _is_marked(body):
         return False

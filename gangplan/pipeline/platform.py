@@ -1,4 +1,4 @@
-"""What is wrong with clusters, teams, policies and waivers, before any spec is looked at."""
+"""Checks of clusters, teams, policies and waivers, before any spec is read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gangplan.workspace import OVERLAYS, SPECS, Workspace
 
 
 def platform_findings(workspace: Workspace) -> list[Finding]:
-    """What is wrong with clusters and teams before any spec is looked at."""
+    """Check clusters, teams, policies and waivers, before any spec is read."""
     findings: list[Finding] = []
     for name, cluster in workspace.clusters.items():
         findings += workspace.component_findings[name]
@@ -30,9 +30,10 @@ def platform_findings(workspace: Workspace) -> list[Finding]:
 
 
 def closed_clusters(workspace: Workspace, findings: list[Finding]) -> frozenset[str]:
-    """Clusters with an error in their own files, or in those of a team on them; the others go on.
+    """Return the clusters with an error in their own files, or in those of a team on them; the others
+    continue.
 
-    Nothing is written as long as there is any error, but every problem is told in one run.
+    Nothing is written as long as there is any error, but one command reports every problem.
     """
     files = {finding.where.file for finding in findings if finding.is_error}
     parts = [file.split("/") for file in files]

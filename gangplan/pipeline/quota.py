@@ -1,4 +1,5 @@
-"""Quotas of a cluster's teams against a snapshot of what is in use: who holds what, and who nears its end."""
+"""Quotas of a cluster's teams against a snapshot of what is in use: usage by team, and teams near their
+quota."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class ClusterHoldings:
-    """One cluster: its rows by team, the capacity of each pool, what cohorts keep by resource."""
+    """One cluster: its rows by team, the capacity of each pool, what cohorts keep, by resource."""
 
     cluster: str
     rows: Sequence[Row]
@@ -48,14 +49,14 @@ class ClusterHoldings:
 
 
 def percent(used: Quantity, whole: Quantity) -> int:
-    """Used of the whole in percent, rounded to the nearest."""
+    """Return the used part of the whole in percent, rounded to the nearest."""
     return round(100 * used.nano / whole.nano) if whole else 0
 
 
 def check_known(usage: Usage, site: Site, file: Path | None) -> None:
     """Raise UserError for a snapshot of another cluster, or from before flavors were renamed.
 
-    It would read as if nothing were used.
+    It would look as if nothing were used.
     """
     queues = {queue.name for queue in site.queues}
     if not queues & {*usage}:
@@ -74,7 +75,7 @@ def check_known(usage: Usage, site: Site, file: Path | None) -> None:
 
 
 def holding_of(cluster: ClusterFile, site: Site, usage: Usage | None) -> ClusterHoldings:
-    """The quotas of a cluster's teams, and what a snapshot says is used of them."""
+    """Return the quotas of a cluster's teams, and what a snapshot says is used of them."""
     pools = cluster.spec.node_pools
     site = counted(site)
     most = most_by_queue(site)
@@ -103,7 +104,7 @@ def holding_of(cluster: ClusterFile, site: Site, usage: Usage | None) -> Cluster
 
 
 def shown_measure(pool: NodePool, manager: ManagerSettings) -> str:
-    """The resource that a pool is divided by, or what quota counts for it."""
+    """Return the resource that a pool is divided by, or what quota counts for it."""
     resource = measure(pool)
     return resource if resource in (names := counted_resources((resource,), manager)) else names[0]
 
@@ -114,7 +115,7 @@ def _offered(pool: NodePool, manager: ManagerSettings) -> tuple[str, Quantity]:
 
 
 def nearly_used(cluster: ClusterFile, holding: ClusterHoldings) -> list[Finding]:
-    """Teams that use nine tenths of what is theirs, all pools of one resource together."""
+    """Report teams that use nine tenths of their own quota, all pools of one resource together."""
     found = []
     for team in dict.fromkeys(row.team for row in holding.rows):
         for resource in dict.fromkeys(row.resource for row in holding.rows):

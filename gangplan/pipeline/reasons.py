@@ -1,4 +1,5 @@
-"""Why a run is another one although its spec is the same: the fields that differ, and what decides them."""
+"""Reasons why a run is a new one although its spec is the same: the fields that differ, and what decides
+them."""
 
 from __future__ import annotations
 
@@ -16,19 +17,20 @@ from gangplan.trace.files import at
 from gangplan.trace.tracing import files_of
 from gangplan.validate.problems import dotted
 
-# So many places are told; the objects of `plan --base` have the rest.
+# How many places are named; the objects of `plan --base` have the rest.
 _MOST = 3
 
 
 def reasons(unit: Unit, earlier: EarlierRun, bodies: Sequence[Body], tracer: Callable[[], Tracer]) -> str:
-    """`because of images/catalog.yaml:6:13 (images.openmpi.digest)`, or the fields of a run that differ.
+    """Return `because of images/catalog.yaml:6:13 (images.openmpi.digest)`, or the fields of a run that
+    differ.
 
     Only what makes another run counts; labels and the like may change without one.
     """
     try:
         before = load_objects(earlier.text.replace(earlier.name, unit.run_name))
     except ManifestError:
-        return ""  # said elsewhere
+        return ""  # reported elsewhere
     old = {body["kind"]: body for body in before}
     trace, values = tracer(), _values(unit)
     certain: dict[str, None] = {}
@@ -38,8 +40,8 @@ def reasons(unit: Unit, earlier: EarlierRun, bodies: Sequence[Body], tracer: Cal
             continue
         for path, was, value in _changed(old.get(body["kind"], {}), body):
             found = [one for one in trace(index, path).causes if _is_told(unit, one)]
-            # What stands in the new value and did not stand in the old one. Whatever else decides the field
-            # may not have changed at all.
+            # Only causes whose value is in the new field and was not in the old one: others that decide the
+            # field may not have changed at all.
             certain.update((_words(one), None) for one in found if _is_in(values(one), value, was))
             fields[f"{body['kind']} {dotted(path)}"] = None
     if certain:
@@ -58,7 +60,7 @@ def _words(cause: Cause) -> str:
 
 
 def _changed(old: Body, new: Body) -> Iterator[tuple[Path, Any, Any]]:
-    """The fields of an object that are not what they were, each with both values; no metadata."""
+    """Yield the fields of an object that changed, each with both values; no metadata."""
     part = "data" if "data" in new else "spec"
     before = dict(walk(old.get(part) or {}))
     for path, value in walk(new.get(part) or {}):
@@ -67,12 +69,12 @@ def _changed(old: Body, new: Body) -> Iterator[tuple[Path, Any, Any]]:
 
 
 def _is_told(unit: Unit, cause: Cause) -> bool:
-    """Whether a cause is written, and not in the spec, which did not change."""
+    """Return whether a cause is written in a file other than the spec, which did not change."""
     return cause.where is not None and cause.is_written and cause.where.file != unit.job.source
 
 
 def _values(unit: Unit) -> Callable[[Cause], Any]:
-    """What is written at a cause."""
+    """Return a function that looks up what is written at a cause."""
     files = files_of(unit)
     documents = {one.file: one for one in (files.team, files.cluster, files.catalog) if one is not None}
 

@@ -1,4 +1,4 @@
-"""What commands ask for: a tree rendered, compared, put aside, or previewed. Each runs all the stages."""
+"""The renders of commands: written, compared, put aside or previewed. Each runs all the stages."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from gangplan.workspace import RENDERED, Workspace, load_workspace
 
 # Clocks of file systems are this much coarser than the system's (FAT: two seconds).
 _SLACK_NS = 2_000_000_000
-# Of so few changed files, the next command reads the folders anew; after more, this one does.
+# If fewer files changed, the next command reads the folders again; otherwise this one does.
 _FEW = 1000
 
 
 def render(request: Request, tree: Path | None = None, check: bool = False) -> Result:
-    """Render into `tree` (default: rendered/). With `check`, nothing is written: `changes` tell the drift."""
+    """Render into `tree` (default: rendered/). With `check`, write nothing; `changes` are then the drift."""
     with _staged(request.root, tree or request.root / RENDERED, check) as (stage, last):
         if request.looked is not None and request.looked.began < last + _SLACK_NS:
             request = replace(request, looked=None)  # another render has ended since
-        # Which files are telling is asked for here too: who validates next need not see the others.
+        # Find files with new schema facts here too, so that the next validation need not see the others.
         request = replace(request, uses_cache=request.uses_cache and tree is None, with_facts=True)
         result = _run(request, stage)
         if result.has_errors:
@@ -61,17 +61,18 @@ def render(request: Request, tree: Path | None = None, check: bool = False) -> R
 
 
 def preview(request: Request, workspace: Workspace | None = None) -> Result:
-    """Render without writing: the runs and the texts stay in memory. Who has the workspace hands it on."""
+    """Render without writing: the runs and the texts stay in memory. Callers that have the workspace pass
+    it on."""
     _finish(request.root)
     return run(request, workspace or load_workspace(request.root), None)
 
 
 def strangers(request: Request, result: Result, folder: Path) -> list[Finding]:
-    """What stands in rendered/ and is not gangplan's; `folder` holds what is rendered now."""
+    """Report what is in rendered/ and is not gangplan's; `folder` holds what is rendered now."""
     tree = request.root / RENDERED
     settled = {*settled_of(result, request), *(f"{RENDERED}/{path}" for path in standing_of(result))}
     seen = _folders_of(result)
-    if result.has_errors:  # then not all is rendered that would be
+    if result.has_errors:  # then the render is not complete
         return foreign(tree, settled=settled, folders=seen)
     workspace = result.workspace
     homes = {
@@ -84,7 +85,8 @@ def strangers(request: Request, result: Result, folder: Path) -> list[Finding]:
 
 
 def stale_files(request: Request, result: Result, folder: Path) -> list[Change]:
-    """What a render would change in rendered/; nothing where there is none, or where there are errors.
+    """Return what a render would change in rendered/; empty if there is no such folder, or if there are
+    errors.
 
     `folder` holds what was rendered aside, all of it or what differs.
     """
@@ -96,7 +98,7 @@ def stale_files(request: Request, result: Result, folder: Path) -> list[Change]:
         old, new = tree / change.path, folder / change.path
         is_there = old.is_file() and not old.is_symlink()
         if is_there and conflict_line(old.read_bytes()):
-            continue  # told as a conflict
+            continue  # reported as a conflict
         if not (is_there and old.read_bytes() == new.read_bytes()):
             found.append(Change(change.path, FileOutcome.CHANGED if is_there else FileOutcome.NEW))
     for change in result.changes if request.told is not None else ():  # shards leave out new files, too
@@ -111,16 +113,16 @@ def stale_files(request: Request, result: Result, folder: Path) -> list[Change]:
     if all(change.outcome is FileOutcome.NEW for change in found) and len(found) == len(result.changes) + len(
         result.wholes
     ):
-        return []  # nobody keeps what is rendered here
+        return []  # this workspace does not keep what is rendered
     return sorted(found, key=lambda change: change.path)
 
 
 @contextmanager
 def rendered_aside(request: Request, judge: str = "", is_whole: bool = True) -> Iterator[tuple[Result, Path]]:
-    """Render into a temporary folder for as long as the caller looks at it.
+    """Render into a temporary folder, which exists only within the context.
 
-    What is known already is not there but in `rendered/`, except for what the `judge` has not seen; nor is,
-    unless it is asked for as a `whole`, what `rendered/` holds just so (`standing_of`).
+    Known results are not in it but in `rendered/`, except those that the `judge` has not seen. Unless
+    `is_whole`, files that `rendered/` has already are not in it either (`standing_of`).
     """
     _finish(request.root)
     with tempfile.TemporaryDirectory(prefix="gangplan-") as folder:
@@ -131,7 +133,8 @@ def rendered_aside(request: Request, judge: str = "", is_whole: bool = True) -> 
 
 
 def _finish(root: Path) -> None:
-    """Finish what a killed render began, before `rendered/` is looked at; one that still runs does so."""
+    """Finish what a killed render began, before `rendered/` is read; a render that still runs does so
+    itself."""
     state = root / STATE
     if is_unfinished(state):
         with suppress(ToolError), locked(state):
@@ -139,14 +142,16 @@ def _finish(root: Path) -> None:
 
 
 def settled_of(result: Result, request: Request) -> Collection[str]:
-    """What of `rendered/`, by folders and files from the root, holds exactly what is rendered now."""
+    """Return the folders and files of `rendered/`, by path from the root, that hold exactly what is
+    rendered now."""
     if request.told is not None:
         return request.told.settled
     return result.known.settled if result.known is not None else ()
 
 
 def _unsettled(result: Result, request: Request) -> list[str] | None:
-    """The folders of `rendered/`, by their paths in it, that may hold more than what is rendered now."""
+    """Return the folders of `rendered/`, by their paths in it, that may hold more than what is rendered
+    now."""
     folders, settled = _folders_of(result), settled_of(result, request)
     if folders is None:
         return None
@@ -154,20 +159,22 @@ def _unsettled(result: Result, request: Request) -> list[str] | None:
 
 
 def _folders_of(result: Result) -> list[str] | None:
-    """All folders of `rendered/`, where somebody has looked."""
+    """Return all folders of `rendered/`, if they were listed."""
     if result.known is None:
         return None
     return result.known.rendered()
 
 
 def standing_of(result: Result) -> set[str]:
-    """The files of `rendered/`, by their paths in it, that were found to hold what is rendered now; those of
-    teams that were taken as a whole aside (`rest_of`)."""
+    """Return the files of `rendered/`, by their paths in it, that were found to hold what is rendered now.
+
+    Files of teams that were taken as a whole are left out (`rest_of`).
+    """
     return {change.path for change in result.changes if change.outcome is FileOutcome.SAME}
 
 
 def rest_of(result: Result) -> set[str]:
-    """The files of `rendered/` of teams that were taken as a whole, by their paths in it.
+    """Return the files of `rendered/` of teams that were taken as a whole, by their paths in it.
 
     Raises ToolError.
     """
@@ -181,12 +188,12 @@ def rest_of(result: Result) -> set[str]:
 
 
 def telling_of(result: Result) -> Collection[str]:
-    """Files that show schemas all that the others show, and those of which that is not known."""
+    """Return the files that have all schema facts of the others, and those for which that is not known."""
     return result.telling.union(result.unjudged)
 
 
 def _run(request: Request, stage: Stage, judge: str = "") -> Result:
-    """All stages, with what earlier commands found out where that may count."""
+    """Run all stages, with results of earlier commands where these may be used."""
     known = None
     if request.uses_cache and not request.keep_runs:
         root = request.root
@@ -201,7 +208,7 @@ def _run(request: Request, stage: Stage, judge: str = "") -> Result:
         workspace = load_workspace(request.root)
     try:
         result = run(request, workspace, stage, known)
-    except VanishedError:  # what is known has changed under way
+    except VanishedError:  # the known results have changed meanwhile
         return _run(replace(request, in_sums=False, looked=None), stage, judge)
     if known is not None:
         result.unjudged = known.opinions.unjudged(lambda: _holding(result))
@@ -213,7 +220,8 @@ def _run(request: Request, stage: Stage, judge: str = "") -> Result:
 
 
 def _holding(result: Result) -> Callable[[str], str]:
-    """What tells the digest of a file of `rendered/` that was found to hold what is rendered now; else ""."""
+    """Return a function from a path in `rendered/` to the file's digest if it holds what is rendered now,
+    else ""."""
     own = {change.path: change.digest for change in result.changes if change.outcome is FileOutcome.SAME}
     folders = {folder for whole in result.wholes for folder in whole.settled}
 
@@ -226,15 +234,18 @@ def _holding(result: Result) -> Callable[[str], str]:
 
 
 def save(result: Result, judge: str = "") -> None:
-    """Keep what was found out for the next command."""
+    """Keep the results for the next command."""
     if result.known is not None:
         result.known.save(judge, result.telling, result.changes)
 
 
 @contextmanager
 def _staged(root: Path, tree: Path, check: bool) -> Iterator[tuple[Stage, int]]:
-    """The stage of a tree, under its lock, and when that was last given back; whatever happens, the stage is
-    gone afterwards. A `check` has it elsewhere where nothing may be written, and needs no lock there."""
+    """Yield the stage of a tree, under its lock, and when the lock was last released; always remove the
+    stage.
+
+    For a `check` where nothing may be written, the stage is elsewhere and needs no lock.
+    """
     is_default = tree == root / RENDERED
     state = root / ".gangplan" if is_default else tree.parent / f".{tree.name}.gangplan"
     if check and not _may_write(state):
@@ -255,13 +266,13 @@ def _staged(root: Path, tree: Path, check: bool) -> Iterator[tuple[Stage, int]]:
 
 
 def _may_write(state: Path) -> bool:
-    """Whether a stage can be made, and its lock be taken."""
+    """Return whether a stage can be made and its lock taken."""
     ours = [one for one in (state / "lock", state) if one.exists()]
     return all(os.access(one, os.W_OK) for one in ours or [state.parent])
 
 
 def _attach_texts(result: Result, stage: Stage) -> None:
-    """For --check: the new text of each file that differs, so that the difference can be shown."""
+    """Attach the new text of each file that differs, so that --check can show the difference."""
     for change in result.differences:
         if change.outcome is not FileOutcome.REMOVED:
             result.texts[change.path] = (stage.folder / change.path).read_text(encoding="utf-8")

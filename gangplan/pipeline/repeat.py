@@ -1,8 +1,8 @@
-"""`gangplan repeat`: which jobs are due where commits start runs; and runs of schedules to delete.
+"""`gangplan repeat`: jobs that are due where commits start runs, and runs of schedules to delete.
 
-A start is due from its minute on, for as long as startingDeadline says. It was made when Git got a run of the
-job since, whoever committed that. Nothing is due while the last run is not over: by the statuses that a
-cluster reported, else until the longest time that a run may take has passed since its commit.
+A start is due from its minute on, for as long as startingDeadline says. It was made if Git got a run of the
+job since then, by any commit. Nothing is due while the last run is not over: by the statuses that a cluster
+reported, else until the longest time that a run may take has passed since its commit.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from gangplan.pipeline.worker import PlannedRun
 from gangplan.records import dataclass
 
 _DATED = re.compile(r"-[0-9]{8}-[0-9]{4}")
-# What follows the job's name in the name of the file of a run.
+# What follows the job's name in the file name of a run.
 _OF_JOB = re.compile(r"-[0-9a-f]{8}\.yaml")
 
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """A job whose schedule is looked at: `run` is its next number where it is due, else 0 and `why` not."""
+    """A job with a schedule: `run` is its next number if a start is due, else 0, and `why` gives the
+    reason."""
 
     source: str
     job: str
@@ -40,7 +41,7 @@ class Repetition:
 def repetitions(
     request: Request, runs: Sequence[PlannedRun], now: int, statuses: Sequence[RunStatus] | None
 ) -> list[Repetition]:
-    """What is due at a moment, in seconds since 1970. Raises UserError and ToolError as `past_of`."""
+    """Return what is due at a moment, in seconds since 1970. Raises UserError and ToolError as `past_of`."""
     jobs: dict[str, list[PlannedRun]] = {}
     for run in runs:
         job = run.unit.job
@@ -70,7 +71,7 @@ def _of_job(
 
 
 def _added(run: PlannedRun, past: Past) -> Iterator[int]:
-    """When Git got each run of a job on a cluster."""
+    """Yield when Git got each run of a job on a cluster."""
     folder, job = run.path.rpartition("/")[0], run.unit.job.name
     for path in past.events:
         if _OF_JOB.fullmatch(path.removeprefix(f"{folder}/{job}")) and path.startswith(f"{folder}/{job}"):
@@ -80,7 +81,8 @@ def _added(run: PlannedRun, past: Past) -> Iterator[int]:
 
 
 def last_start(schedule: Schedule, now: int) -> int | None:
-    """The last start up to now that is not too late; None without one. Raises KeyError, NoZonesError."""
+    """Return the last start up to now that is not too late; None without one. Raises KeyError,
+    NoZonesError."""
     begin = now - schedule.starting_deadline_s - 1
     found = starts(parse_cron(schedule.cron), begin, zone_of(schedule.time_zone))
     return max(takewhile(lambda at: at <= now, found), default=None)
@@ -89,7 +91,7 @@ def last_start(schedule: Schedule, now: int) -> int | None:
 def _active(
     job: Job, runs: Sequence[PlannedRun], added: int, now: int, statuses: Sequence[RunStatus] | None
 ) -> str:
-    """Why its last run may not be over; empty where it is."""
+    """Return why the job's last run may not be over; empty if it is."""
     if statuses is not None:
         known = [one for one in statuses if (one.team, one.job) == (job.team, job.name) and not one.is_record]
         waiting = [one.name for one in known if not one.end]
@@ -102,7 +104,7 @@ def _active(
 
 
 def add_dated(runs: Sequence[PlannedRun], chosen: Selection, found: Retirements) -> None:
-    """Dated runs that are over, beyond those that their schedule keeps, by the statuses of a cluster."""
+    """Add dated runs that are over and that their schedule no longer keeps, by the statuses of a cluster."""
     for run in runs:
         job = run.unit.job
         if not job.is_dated or job.schedule is None or run.cluster != chosen.cluster:

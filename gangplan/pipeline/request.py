@@ -1,4 +1,4 @@
-"""What a command asks of the pipeline, and what comes of it."""
+"""The request of a command to the pipeline, and its result."""
 
 from __future__ import annotations
 
@@ -34,26 +34,27 @@ class Request:
     keep_runs: bool = False
     versions: Pairs = ()  # render as if the clusters had these
     with_flows: bool = False  # a preview also says who may talk to whom
-    uses_cache: bool = False  # what earlier commands found out about the same files counts
+    uses_cache: bool = False  # use what earlier commands found out about the same files
     looked: Look | None = None  # the workspace as it was when the command began
-    with_facts: bool = False  # also say which files show schemas something new
+    with_facts: bool = False  # also say which files have new schema facts
     shard: Shard | None = None  # only this part of the specs
     told: Told | None = None  # what shards found out
-    progress: Callable[[int, int], None] | None = None  # told how many specs are done, of how many
+    progress: Callable[[int, int], None] | None = None  # called with how many specs are done, of how many
     # Results of specs and clusters from elsewhere, by their files and folders.
     taken: Mapping[str, Expanded] = field(default_factory=dict)
     like: WorkerState | None = None  # a worker on another workspace with the same platform
     noted: dict[str, Expanded] | None = None  # where to put all results, for another request
-    in_sums: bool = False  # of runs that are as they were, how many there are and what was found is enough
-    is_brief: bool = False  # a preview needs no texts of trials that are alike, nor the files behind runs
+    in_sums: bool = False  # for runs that are as they were, their number and findings are enough
+    is_brief: bool = False  # a preview needs neither texts of trials that are alike nor source files of runs
 
 
 @dataclass(slots=True)
 class ShardResult:
-    """What a shard has to tell beside its own findings: its results for the whole, as `telling`.
+    """What a shard reports in addition to its own findings; `telling` collects its results for the whole.
 
-    `teams` are those whose specs it has, `others` all teams with specs; `elsewhere` is what the first shard
-    tells; `secrets` must not be repeated, and `has_secrets` says that the workspace is refused for one.
+    `teams` are those whose specs it has, `others` all teams with specs; `elsewhere` are findings for the
+    first shard to report; `secrets` must not be repeated, and `has_secrets` says that the workspace is
+    refused for one.
     """
 
     telling: Telling
@@ -66,7 +67,8 @@ class ShardResult:
 
 @dataclass(slots=True)
 class Result:
-    """What came of it. `workspace` is as it was read, whatever versions it was rendered for."""
+    """The result of a command. `workspace` is as it was read, even where it was rendered for other
+    versions."""
 
     workspace: Workspace
     findings: list[Finding] = field(default_factory=list)
@@ -78,26 +80,26 @@ class Result:
     objects: int = 0
     files: tuple[str, ...] = ()  # the specs, by their files
     active: int = 0  # runs that are neither stopped nor archived
-    policies: set[str] = field(default_factory=set)  # those that judged
-    telling: set[str] = field(default_factory=set)  # files that show schemas what the others do not
+    policies: set[str] = field(default_factory=set)  # those that were evaluated
+    telling: set[str] = field(default_factory=set)  # files with schema facts that the others lack
     unjudged: list[str] = field(
         default_factory=list
-    )  # files of `rendered/` that another judge has still to see
+    )  # files of `rendered/` that a second judge still has to see
     scope: Scope = EVERYTHING  # what was worked on
     known: Known | None = None  # what earlier commands found out, and where this one's results are kept
-    strangers: list[Finding] = field(default_factory=list)  # of --check: what is not gangplan's in the tree
-    worker: WorkerState | None = None  # what worked on it, in this process
+    strangers: list[Finding] = field(default_factory=list)  # with --check: unmanaged files in the tree
+    worker: WorkerState | None = None  # the worker in this process
     shard: ShardResult | None = None  # where only a part of the specs is worked on
     wholes: list[Whole] = field(default_factory=list)  # teams whose changes are not among the `changes`
 
     def count(self, outcome: FileOutcome) -> int:
-        """How many files have an outcome."""
+        """Return how many files have an outcome."""
         wholes = sum(one.same for one in self.wholes) if outcome is FileOutcome.SAME else 0
         return sum(1 for change in self.changes if change.outcome is outcome) + wholes
 
     @property
     def run_files(self) -> int:
-        """How many files are of runs, those aside that go."""
+        """The number of files of runs, without those that are removed."""
         there = (one for one in self.changes if one.outcome is not FileOutcome.REMOVED)
         return sum("/runs/" in one.path for one in there) + sum(one.runs for one in self.wholes)
 

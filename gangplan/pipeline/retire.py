@@ -1,4 +1,4 @@
-"""`gangplan retire`: which runs are over, and the next step of each on its way out of the cluster.
+"""`gangplan retire`: runs that are over, and the next step of each on its way out of the cluster.
 
 A run leaves in two changes (decision 0024): it becomes a record, by `state: stopped` or, for an earlier run
 of its job, by its name in `retired:`; and once the record is committed, the spec or the name is removed.
@@ -23,10 +23,10 @@ from gangplan.workspace import RENDERED
 
 _RUN_FILE = re.compile(r"([^/]+)/runs/([^/]+)/((.+)-[0-9a-f]{8})\.yaml")
 _RECORD = re.compile(rf"^    {re.escape(STATE)}: {STOPPED}$", re.MULTILINE)
-# As many as a spec may list; the rest goes with later changes.
+# The most that a spec may list; the rest follows in later changes.
 MOST = 64
 DAY_S = 24 * 3600
-# Why a run that is over stays: a run that waits for one that is stopped is never created.
+# Why a run that is over stays: a run that waits for a stopped one is never created.
 WAITED = "{}, but {} comes after it and is not known to be over"
 
 Earlier = tuple[str, str, str]  # a run that is no longer described: its name, its cluster, why it is over
@@ -36,7 +36,7 @@ Earlier = tuple[str, str, str]  # a run that is no longer described: its name, i
 class Retirement:
     """One step of one run: `record` makes it a record, `remove` removes the record, `left` does nothing.
 
-    `delete` is for people with kubectl: a run that a schedule made is not in Git, and `namespace` has it.
+    `delete` is for people with kubectl: a run that a schedule made is not in Git but in `namespace`.
     """
 
     action: str
@@ -50,7 +50,7 @@ class Retirement:
 
 @dataclass(slots=True)
 class SpecChange:
-    """What becomes of one spec: another state, another list of runs that are over, or it is removed.
+    """A change of one spec: another state, another list of runs that are over, or its removal.
 
     `files` are earlier runs, by their paths in `rendered/`, that come back from Git to be made records.
     """
@@ -65,7 +65,7 @@ class SpecChange:
 
 @dataclass(slots=True)
 class Retirements:
-    """All steps, and the changes of specs that they come to, by file."""
+    """All steps, and the changes of specs that they amount to, by file."""
 
     steps: list[Retirement] = field(default_factory=list)
     changes: dict[str, SpecChange] = field(default_factory=dict)
@@ -73,23 +73,25 @@ class Retirements:
 
 @dataclass(slots=True)
 class Past:
-    """What Git knows: the files of `rendered/` at HEAD, and when each that ever was came and went."""
+    """What Git knows: the files of `rendered/` at HEAD, and when each file that ever existed was added and
+    removed."""
 
     present: Mapping[str, str]
     events: Mapping[str, Sequence[FileEvent]]
     removed: dict[str, str] = field(default_factory=dict)  # texts of runs that left Git, by their paths
 
     def is_record(self, path: str) -> bool:
-        """Whether a file is committed as the record of a run."""
+        """Return whether a file is committed as the record of a run."""
         return bool(_RECORD.search(self.present.get(path, "")))
 
     def added_s(self, path: str) -> int | None:
-        """When a run came to Git, in seconds since 1970."""
+        """Return when Git got a run, in seconds since 1970; None without it."""
         return next((event.time_s for event in self.events.get(path, ()) if event.is_added), None)
 
 
 def retirements(request: Request, result: Result, chosen: Selection) -> Retirements:
-    """The next step of every run that is over. Raises UserError and ToolError as `tools.git.history_of`."""
+    """Return the next step of every run that is over. Raises UserError and ToolError as
+    `tools.git.history_of`."""
     past, found = past_of(request), Retirements()
     jobs: dict[str, list[PlannedRun]] = {}
     for run in (one for one in result.runs if one.unit.job.trial is None):
@@ -106,7 +108,7 @@ def retirements(request: Request, result: Result, chosen: Selection) -> Retireme
 
 
 def past_of(request: Request) -> Past:
-    """What Git knows. Raises UserError and ToolError as `tools.git.history_of`."""
+    """Read what Git knows. Raises UserError and ToolError as `tools.git.history_of`."""
     events = history_of(request.root, RENDERED)
     texts = files_at(request.root, "HEAD", RENDERED)
     return Past({path: data.decode("utf-8", "replace") for path, data in texts.items()}, events)
@@ -121,9 +123,10 @@ def _job(
     found: Retirements,
     waits: str,
 ) -> None:
-    """The steps of the runs of one spec; `earlier` are runs that it no longer describes.
+    """Add the steps of the runs of one spec; `earlier` are runs that it no longer describes.
 
-    `waits` is the job for whose sake the run that it describes must stay, if there is one.
+    `waits` is a job that waits for the run that the spec describes, so that this one must stay; empty without
+    one.
     """
     job = runs[0].unit.job
     change = SpecChange(source)
@@ -163,7 +166,7 @@ def _stop(
     found: Retirements,
     waits: str,
 ) -> None:
-    """Stop the run that a spec describes, where it is over on each cluster that it runs on."""
+    """Stop the run that a spec describes, if it is over on each cluster that it runs on."""
     over = {run.cluster: why for run in runs if (why := why_over(run, past, chosen))}
     for run in runs:
         job = run.unit.job
@@ -182,8 +185,8 @@ def _stop(
 
 
 def why_over(run: PlannedRun, past: Past, chosen: Selection) -> str:
-    """Why the run that a spec describes is over, by its status or age; empty where it is not."""
-    if not chosen.takes(run.cluster) or run.unit.job.schedule:  # state: stopped ends that, too
+    """Return why the run that a spec describes is over, by its status or age; empty if it is not."""
+    if not chosen.takes(run.cluster) or run.unit.job.schedule:  # state: stopped ends a schedule, too
         return ""
     added_s = past.added_s(run.path) if run.path in past.present else None
     age = "" if added_s is None else _aged(added_s, chosen)
@@ -198,7 +201,7 @@ def why_over(run: PlannedRun, past: Past, chosen: Selection) -> str:
 def earlier_runs(
     request: Request, past: Past, jobs: Mapping[str, Sequence[PlannedRun]], chosen: Selection
 ) -> dict[str, list[Earlier]]:
-    """Runs of each spec that it no longer describes and a cluster may still have: name, cluster, why."""
+    """Return runs that each spec no longer describes and a cluster may still have: name, cluster, why."""
     homes = {
         (run.cluster, run.unit.job.team, run.unit.job.name): run for runs in jobs.values() for run in runs
     }
@@ -213,7 +216,7 @@ def earlier_runs(
 def _candidates(
     request: Request, past: Past, homes: Iterable[tuple[str, str, str]], chosen: Selection
 ) -> Iterator[tuple[str, str, str, str, str]]:
-    """Name, cluster, team, job and why of runs that left Git, or that a cluster reports as ended."""
+    """Yield name, cluster, team, job and why of runs that left Git, or that a cluster reports as ended."""
     known = set(homes)
     removed: dict[str, FileEvent] = {}
     for path, events in past.events.items():
@@ -229,7 +232,7 @@ def _candidates(
         age = _aged(removed[path].time_s, chosen)
         if match and not _RECORD.search(text) and (chosen.older_s is None or age):
             yield match[3], match[1], match[2], match[4], "superseded"
-    back: dict[str, FileEvent] = {}  # read together, for git takes its time each time
+    back: dict[str, FileEvent] = {}  # read together, because each call of git is slow
     for one in chosen.statuses or ():
         path = f"{chosen.cluster}/runs/{one.team}/{one.name}.yaml"
         added_s = past.added_s(path)
@@ -245,7 +248,7 @@ def _candidates(
 
 
 def is_gone(run: PlannedRun, name: str, past: Past, chosen: Selection) -> bool:
-    """Whether the record of an earlier run of a job is committed, and the cluster has it."""
+    """Return whether the record of an earlier run of a job is committed, and the cluster has it."""
     return past.is_record(_path(run, name)) and _is_seen(name, run.cluster, chosen)
 
 
@@ -254,21 +257,22 @@ def may_go(run: PlannedRun, past: Past, chosen: Selection) -> bool:
 
 
 def _is_seen(name: str, cluster: str, chosen: Selection) -> bool:
-    """Whether the cluster has the record, as far as it was asked: then the engine may delete it."""
+    """Return whether the cluster has the record, as far as it was asked: the engine may then delete it."""
     if chosen.statuses is None or cluster != chosen.cluster:
         return True
     return all(one.is_record for one in chosen.named(name))
 
 
 def _is_there(cluster: str, name: str, chosen: Selection) -> bool:
-    """Whether a run may still be on its cluster, as far as that was asked."""
+    """Return whether a run may still be on its cluster, as far as that was asked."""
     if chosen.statuses is None or cluster != chosen.cluster:
         return True
     return any(not one.is_record for one in chosen.named(name))
 
 
 def _aged(since_s: int, chosen: Selection) -> str:
-    """`40 days old`, where that is as old as asked for; empty for what is younger, or without an age."""
+    """Return `40 days old` if a run is at least as old as requested; empty if it is younger, or without an
+    age."""
     age_s = chosen.now_s - since_s
     if chosen.older_s is None or age_s < chosen.older_s:
         return ""

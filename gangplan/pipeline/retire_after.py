@@ -1,4 +1,5 @@
-"""`gangplan retire` and jobs that come after others: which runs must stay until those are over as well."""
+"""`gangplan retire` and jobs that follow others: which runs must stay until their followers are over as
+well."""
 
 from __future__ import annotations
 
@@ -8,9 +9,9 @@ from gangplan.pipeline.worker import PlannedRun
 
 
 def awaited(runs: Iterable[PlannedRun], is_over: Callable[[PlannedRun], object]) -> dict[str, str]:
-    """By spec, an active job that comes after it and stays: that waits for no run that is stopped.
+    """Return, by spec, an active job that follows it and stays: it would otherwise wait for a stopped run.
 
-    A job stays that is not over on all of its clusters, or that one which stays comes after.
+    A job stays if it is not over on all of its clusters, or if a job that stays follows it.
     """
     jobs: dict[str, list[PlannedRun]] = {}
     for run in runs:

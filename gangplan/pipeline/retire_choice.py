@@ -1,4 +1,4 @@
-"""`gangplan retire`: what its flags say about which runs are over, and what a cluster reported about them."""
+"""`gangplan retire`: which runs are over according to its flags, and what a cluster reported about them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gangplan.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which runs are over. `older_s` limits the others, or selects by itself where there is no other.
+    """Which runs are over. `older_s` limits the other choices, or selects by itself without another.
 
     `statuses` are those of one cluster; `now_s` is in seconds since 1970.
     """
@@ -25,11 +25,11 @@ class Selection:
     by_name: dict[str, list[RunStatus]] = field(default_factory=dict)
 
     def takes(self, cluster: str) -> bool:
-        """Whether runs on a cluster are asked about."""
+        """Return whether runs on a cluster are selected."""
         return not self.clusters or cluster in self.clusters
 
     def named(self, name: str) -> Sequence[RunStatus]:
-        """What the cluster reported about a run."""
+        """Return what the cluster reported about a run."""
         if not self.by_name:
             for one in self.statuses or ():
                 self.by_name.setdefault(one.name, []).append(one)

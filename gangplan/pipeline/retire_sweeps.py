@@ -1,7 +1,7 @@
 """`gangplan retire` for trials: a sweep lists those that are over in `stopped`, later in `removed`.
 
-What is over is told as for any run. A trial whose record is committed leaves `stopped` for `removed`;
-once all have, the sweep itself goes.
+Which trials are over is found as for any run. A trial whose record is committed moves from `stopped` to
+`removed`; once all have, the sweep itself is removed.
 """
 
 from __future__ import annotations
@@ -107,7 +107,8 @@ def _trial(
     found: Retirements,
     waits: str,
 ) -> None:
-    """The next step of a trial on all of its clusters together; `waits` comes after the sweep."""
+    """Add the next step of a trial on all of its clusters together; `waits` is a job that follows the
+    sweep."""
     job = runs[0].unit.job
     if job.is_stopped:
         if all(may_go(run, past, chosen) for run in runs):

@@ -1,4 +1,4 @@
-"""Spec files in, runs as texts and findings out: a task of a worker. `RUN_STAGES` is the order for a run."""
+"""From spec files to texts of runs and findings: a task of a worker. `RUN_STAGES` is the order for a run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ from gangplan.workspace import Spec, SpecFile, load_spec
 
 
 def expand_specs(worker: WorkerState, files: Sequence[SpecFile]) -> list[Expanded]:
-    """Expand some spec files: load, resolve, plan, generate, build, check, stage. A result for each file."""
+    """Expand some spec files: load, resolve, plan, generate, build, check, stage. Return a result for each
+    file."""
     results: list[Expanded] = []
     planned: dict[str, list[tuple[Unit, Expanded]]] = {}
     for file in files:
@@ -63,20 +64,20 @@ def expand_specs(worker: WorkerState, files: Sequence[SpecFile]) -> list[Expande
 
 
 def _plan(worker: WorkerState, file: SpecFile, result: Expanded) -> Iterable[tuple[str, Unit]]:
-    """The units of one spec file on the clusters asked for."""
+    """Yield the planned runs of one spec file on the requested clusters."""
     spec, findings = load_spec(worker.workspace.root, file, worker.workspace.templates)
     result.findings += advised(findings, worker.workspace, file.team)
-    # What comes of files beside it is not told by its own bytes (known.py).
+    # A result that depends on other files does not follow from the spec's own bytes (known.py).
     result.is_lasting &= not (any(one.rule in OF_FILES for one in findings) or (spec and spec.files))
     if spec is not None:
         yield from _plan_spec(worker, spec, result)
 
 
 def _plan_spec(worker: WorkerState, spec: Spec, result: Expanded) -> Iterable[tuple[str, Unit]]:
-    """The units of a spec, or of a trial of a sweep."""
+    """Yield the planned runs of a spec, or of a trial of a sweep."""
     file, known = spec.source, worker.workspace
     near = spec.spec.placement and (spec.spec.placement.near or spec.spec.placement.apart)
-    result.is_lasting &= not (near or spec.spec.after)  # neither is what other jobs of the team are
+    result.is_lasting &= not (near or spec.spec.after)  # nor does one that depends on other jobs of the team
     clusters, findings = target_clusters(known, spec)
     result.findings += findings
     for cluster in clusters:
@@ -96,7 +97,7 @@ def _plan_spec(worker: WorkerState, spec: Spec, result: Expanded) -> Iterable[tu
 
 
 def _render_runs(worker: WorkerState, cluster: str, units: list[tuple[Unit, Expanded]]) -> None:
-    """The units of one cluster: generated and built together, then each taken through `RUN_STAGES`."""
+    """Generate and build the runs of one cluster together, then take each through `RUN_STAGES`."""
     groups = [run_objects(unit, worker.moulds.objects_of) for unit, _ in units]
     built = build(worker, cluster, groups, [result for _, result in units])
     for (unit, result), generated, bodies in zip(units, groups, built, strict=True):
@@ -107,10 +108,10 @@ def _render_runs(worker: WorkerState, cluster: str, units: list[tuple[Unit, Expa
 
 @dataclass
 class _Draft:
-    """A run on its way: its objects as generated and as built, and what was found about it.
+    """A run in progress: its objects as generated and as built, and what was found about it.
 
-    `is_sound`: nothing is wrong with an object itself, so that the run can be judged. `is_telling`: its
-    objects show their schemas more than those before.
+    `is_sound`: nothing is wrong with an object itself, so the run can be judged. `is_telling`: its objects
+    have schema facts that those before them lack.
     """
 
     worker: WorkerState
@@ -128,33 +129,34 @@ class _Draft:
 
     @property
     def builder(self) -> OverlayBuilder:
-        """The overlay of its cluster."""
+        """The overlay of the run's cluster."""
         return self.worker.builders[self.cluster]
 
     @property
     def world(self) -> World:
-        """What stands on its cluster."""
+        """The world of the run's cluster, before any run."""
         return world_on(self.worker, self.cluster)
 
     @cached_property
     def built(self) -> BuiltRun:
-        """It, to be proved: ask once it has its name, for an earlier run may take its place."""
+        """The run, ready to be proved: use it once it has its name, because an earlier run may take its
+        place."""
         bodies = tuple(self.bodies)
         generated = bodies if self.generated is self.bodies else tuple(self.generated)
         return BuiltRun(self.unit, bodies, generated)
 
     @cached_property
     def tracer(self) -> Tracer:
-        """What knows where each field is from."""
+        """The tracer of each field to its origin."""
         return tracer_of(self.unit, self.bodies, self.builder.component, self.generated)
 
     def excused(self, findings: Sequence[Finding]) -> list[Finding]:
-        """Findings about it, with the waivers that cover them."""
+        """Return findings about the run, with the waivers that cover them."""
         return excuse(findings, self.worker.workspace.waivers, Subject.of(self.unit.job))
 
 
 def _name_run(draft: _Draft) -> None:
-    """Its name, by what it holds; or an earlier run in its place, where that is to be kept or stopped."""
+    """Name the run by what it holds, or take an earlier run in its place if that is to be kept or stopped."""
     worker = draft.worker
     keep = worker.options.keep_runs
     draft.texts = [dump(body, written=worker.written) for body in draft.bodies]
@@ -163,7 +165,7 @@ def _name_run(draft: _Draft) -> None:
         worker.earlier, draft.cluster, draft.unit, draft.bodies, draft.texts, keep, tracer
     )
     draft.findings += found
-    draft.result.is_lasting &= not found and kept is None  # it speaks of another file in rendered/
+    draft.result.is_lasting &= not found and kept is None  # a finding about another file in rendered/
     clusters = worker.workspace.clusters
     draft.findings += check_retired(worker.earlier, clusters, draft.unit, draft.name)
     if kept is not None:
@@ -173,22 +175,22 @@ def _name_run(draft: _Draft) -> None:
 
 
 def _find_retired(draft: _Draft) -> None:
-    """Earlier runs of the job that are over, as they were on this cluster."""
+    """Find earlier runs of the job that are over, as they were on this cluster."""
     worker, job = draft.worker, draft.unit.job
     for name in job.retired:
         if name == draft.name or name.rpartition("-")[0] != job.name:
-            continue  # told already
+            continue  # reported already
         given = draft.cluster, worker.workspace.clusters, draft.unit, name, draft.bodies
         run, found = of_retired(worker.earlier, *given)
         draft.findings += found
         if run is None:
-            draft.result.is_lasting = False  # as long as nothing changes in rendered/
+            draft.result.is_lasting = False  # it holds only until rendered/ changes
         else:
             draft.retired[name] = run
 
 
 def _check_run(draft: _Draft) -> None:
-    """Each object by itself, against the schema of its kind and the rules."""
+    """Check each object by itself, against the schema of its kind and the rules."""
     given = draft.bodies, draft.generated, draft.unit.job.platform, draft.tracer
     wrong, draft.is_telling = check(draft.worker, draft.cluster, *given)
     draft.findings += wrong
@@ -196,7 +198,7 @@ def _check_run(draft: _Draft) -> None:
 
 
 def _prove_run(draft: _Draft) -> None:
-    """The run in its world: admitted, placed, started, ended."""
+    """Prove the run in its world: admitted, placed, started, ended."""
     if draft.is_sound:
         world, component = draft.world, draft.builder.component
         plain = partial(draft.worker.plain.__getitem__, draft.cluster)
@@ -204,7 +206,7 @@ def _prove_run(draft: _Draft) -> None:
 
 
 def _police_run(draft: _Draft) -> None:
-    """What the cluster's policies say of it, as if nothing were waived."""
+    """Evaluate the cluster's policies on the run, ignoring waivers."""
     if draft.is_sound:
         job, result = draft.unit.job, draft.result
         others = [*(one for one in result.findings if one.where.file == job.source), *draft.findings]
@@ -215,7 +217,7 @@ def _police_run(draft: _Draft) -> None:
 
 
 def _note_demand(draft: _Draft) -> None:
-    """What it asks of Kueue, to be held against what others ask."""
+    """Record the run's demand on Kueue, so that runs can be compared."""
     job = draft.unit.job
     if not (draft.is_sound and job.is_active):
         return
@@ -227,12 +229,12 @@ def _note_demand(draft: _Draft) -> None:
 
 
 def _report_run(draft: _Draft) -> None:
-    """The findings, about its cluster, with the waivers that cover them."""
+    """Report the findings, about the run's cluster, with the waivers that cover them."""
     draft.result.findings += about(draft.cluster, draft.excused(draft.findings))
 
 
 def _put_run(draft: _Draft) -> None:
-    """Its text, under its name; and of runs of the job that are over their records."""
+    """Put the run's text under its name, and the records of earlier runs that are over."""
     job, bodies, texts = draft.unit.job, draft.bodies, draft.texts
     if job.after is not None:
         from gangplan.pipeline.after import Planner, held_back  # few runs come after others
@@ -259,13 +261,13 @@ def _put_text(draft: _Draft, name: str, bodies: list[Body], texts: Sequence[str]
 
 
 def _sum_up(draft: _Draft) -> None:
-    """What it amounts to, for commands that compare."""
+    """Record the facts of the run, for commands that compare."""
     verdict = verdict_of(draft.world, draft.built) if draft.is_sound else None
     draft.result.facts.append(facts_of(draft.cluster, draft.unit, draft.name, verdict))
 
 
 def _keep_run(draft: _Draft) -> None:
-    """The run itself, for commands that show it: Kueue's verdict, its connections, its nodes."""
+    """Keep the run itself, for commands that show it: Kueue's verdict, its connections, its nodes."""
     if not draft.worker.options.keeps_texts:
         return
     worker, cluster, unit, bodies = draft.worker, draft.cluster, draft.unit, draft.bodies
@@ -295,7 +297,7 @@ RUN_STAGES: tuple[Callable[[_Draft], None], ...] = (
 
 
 def _flows(worker: WorkerState, cluster: str, unit: Unit, bodies: list[Body]) -> tuple[Flow, ...]:
-    """Who may talk to whom, when it is asked for."""
+    """Return the allowed connections, if they were requested."""
     if not worker.options.with_flows:
         return ()
     return flows(world_on(worker, cluster), BuiltRun(unit, tuple(bodies)))

@@ -1,6 +1,7 @@
-"""Secrets in the files of a workspace, and in files that stand in rendered/ without being ours.
+"""A scan for secrets in the files of a workspace, and in unmanaged files in rendered/.
 
-What is rendered comes from these files alone, so a rendered file of ours holds no secret that they do not.
+What is rendered comes from these files alone, so a file that gangplan rendered holds no secret that they do
+not.
 """
 
 from __future__ import annotations
@@ -29,12 +30,11 @@ def scan(
     ours: Collection[str] = (),
     known: Collection[str] | None = None,
 ) -> tuple[list[Finding], set[str]]:
-    """One error per secret, at its line and column, and the secrets themselves (for `without`).
+    """Return one error per secret, at its line and column, and the secrets themselves (for `without`).
 
-    `covers` says which files are meant, by their path from the root. Files that cannot be read are left out,
-    and so are those of folders that are `clean`: there is no secret in them. Files that are known to be
-    `ours` are not opened to see that they are. `known` are all folders that there are, where somebody
-    has looked.
+    `covers` selects files by their path from the root. Files that cannot be read are left out, and so are
+    those in `clean` folders, which hold no secret. Files in `ours` are known to be gangplan's, and are not
+    opened to check that. `known` are all folders, if they were listed already.
     """
     findings, values = [], set()
     for file, text in _texts(root, FOLDERS, clean, (), known):
@@ -56,7 +56,7 @@ def scan(
 
 
 def without(findings: Iterable[Finding], values: Collection[str]) -> list[Finding]:
-    """The findings, with every secret in their texts hidden."""
+    """Hide every secret in the texts of the findings."""
     if not values:
         return list(findings)
     out = []
@@ -70,7 +70,7 @@ def without(findings: Iterable[Finding], values: Collection[str]) -> list[Findin
 
 
 def without_repeats(findings: Iterable[Finding], secrets: Iterable[Finding]) -> list[Finding]:
-    """The findings without those of policies that say of a secret what was found already, at its place."""
+    """Drop findings of policies about a secret that was already found at the same place."""
     places = {one.where for one in secrets}
     return [one for one in findings if one.where not in places or SECRET_LITERAL not in one.rule.told_by]
 
@@ -90,7 +90,7 @@ def _finding(file: str, text: str, secret: Secret) -> Finding:
     return Finding(SECRET_LITERAL, at, message, f"{help}.")
 
 
-# The variable in which the programs of the issuer look for what was found.
+# The variable in which the issuer's programs look for such a secret.
 _VARIABLES = {
     "an AWS access key": "AWS_ACCESS_KEY_ID",
     "a GitHub token": "GITHUB_TOKEN",
@@ -102,8 +102,11 @@ _VARIABLES = {
 
 
 def _variable(secret: Secret) -> str:
-    """A variable for the secret: the name that it has in capitals (DB_PASSWORD of --db-password), else its
-    issuer's. A field of a spec such as command is no name of a variable."""
+    """Return a variable for the secret: its name in capitals (DB_PASSWORD of --db-password), else its
+    issuer's.
+
+    A field of a spec such as command is not the name of a variable.
+    """
     name = secret.name.strip("-").replace("-", "_").replace(".", "_")
     is_field = name in {field.alias or key for key, field in TrainingJob.model_fields.items()} | {"value"}
     if name.isidentifier() and not is_field:
@@ -116,14 +119,14 @@ def _value(text: str, secret: Secret) -> str:
 
 
 def _walk(root: Path, folder: str) -> Iterator[tuple[str, list[str]]]:
-    """A folder and all below it, in order: its path, and the names of its files."""
+    """Yield a folder and all below it, in order: its path, and the names of its files."""
     for parent, names, files in os.walk(root / folder):
         names.sort()
         yield parent, files
 
 
 def _listed(root: Path, folders: Collection[str], clean: Collection[str]) -> Iterator[tuple[str, list[str]]]:
-    """The same of folders that are known, without those that are clean."""
+    """Yield the same for known folders, without those that are clean."""
     for inside in sorted(folders):
         if inside not in clean:
             for parent, _, files in islice(os.walk(root / inside), 1):
@@ -137,9 +140,9 @@ def _texts(
     ours: Collection[str],
     known: Collection[str] | None = None,
 ) -> Iterator[tuple[str, str]]:
-    """Path and text of every file that is text; rendered files of ours and links aside.
+    """Yield path and text of every file that is text, except links and files that gangplan rendered.
 
-    `known` are all folders that there are, where somebody has looked.
+    `known` are all folders, if they were listed already.
     """
     for folder in folders:
         below = known and [path for path in known if path == folder or path.startswith(f"{folder}/")]
@@ -159,6 +162,6 @@ def _texts(
                         continue
                     data = path.read_bytes()
                 except OSError:
-                    continue  # told where the file is read
+                    continue  # reported where the file is read
                 if b"\0" not in data:
                     yield path.relative_to(root).as_posix(), data.decode("utf-8", "replace")

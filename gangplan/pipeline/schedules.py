@@ -1,4 +1,4 @@
-"""What the schedules of a cluster show together: hours at which a queue cannot hold all runs that are due."""
+"""Checks of all schedules of a cluster: hours at which a queue cannot hold all runs that are due."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from gangplan.records import dataclass
 from gangplan.rules.schedules import SCHEDULE_CROWDED
 from gangplan.validate.kueue.contention import RunDemand
 
-# Starts are compared over five weeks, in which every day of a month and of a week comes once; of those
-# that start very often, only so many.
+# Starts are compared over five weeks, which have every day of a month and of a week; of very frequent starts,
+# only the first ones.
 DAYS, MOST_STARTS = 35, 500
 _BEGIN = int(datetime(FIRST, 1, 1, tzinfo=UTC).timestamp()) - 1
 
-# By cluster and TEAM/JOB: the place of the job, and what a run of it asks of Kueue.
+# By cluster and TEAM/JOB: the place of the job, and the demand of one of its runs on Kueue.
 Demands = Mapping[str, Mapping[str, tuple[Location, RunDemand]]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Due:
-    """A run that is due: from its start to the longest that it may take; seconds since 1970."""
+    """A run that is due: its start, and its latest end; seconds since 1970."""
 
     at: int
     until: int
@@ -37,7 +37,8 @@ class _Due:
 
 
 def crowded_hours(facts: Iterable[RunFacts], demands: Demands) -> list[Finding]:
-    """For each queue and set of jobs, the first hour at which not all runs that are due can train at once."""
+    """Report, for each queue and set of jobs, the first hour at which the runs that are due cannot all
+    train at once."""
     queues: dict[tuple[str, str], list[RunFacts]] = {}
     for one in facts:
         found = demands.get(one.cluster, {}).get(f"{one.team}/{one.job}")
@@ -73,7 +74,7 @@ def _of_queue(
 
 
 def _apart(together: frozenset[str], earlier: Mapping[str, set[str]]) -> Iterator[frozenset[str]]:
-    """Of jobs that are due, those that can train at once: no job with one that follows it."""
+    """Yield the sets of jobs that are due and can train at once: no job with one that follows it."""
     before = {name for one in together for name in earlier[one]}
     after = {one for one in together if earlier[one] & together}
     yield together - before
@@ -82,10 +83,10 @@ def _apart(together: frozenset[str], earlier: Mapping[str, set[str]]) -> Iterato
 
 
 def _longest(jobs: Sequence[RunFacts], earlier: Mapping[str, set[str]]) -> dict[str, int]:
-    """Until when the run of each start is over at the latest, with those that it follows, in seconds."""
+    """Return how long the run of each start takes at most, with those that it follows, in seconds."""
     seconds = {f"{one.team}/{one.job}": one.seconds for one in jobs}
     found = dict(seconds)
-    for _ in jobs:  # chains are no longer than there are jobs
+    for _ in jobs:  # no chain is longer than the number of jobs
         before = dict(found)
         for name, own in seconds.items():
             found[name] = own + max((before[one] for one in earlier[name] if one in before), default=0)
@@ -127,7 +128,8 @@ def _due(one: RunFacts, longest: Mapping[str, int]) -> Iterator[_Due]:
 
 
 def _clash(demands: Sequence[RunDemand]) -> tuple[Key, Fraction, Fraction] | None:
-    """What all together ask for and their queue can never have at once; none of them asks for it alone."""
+    """Return what all together ask for and their queue can never have at once, unless one asks for all of
+    it."""
     total: dict[Key, Fraction] = {}
     for one in demands:
         for key, amount in (one.usage or {}).items():

@@ -1,4 +1,4 @@
-"""Which part of the workspace a command works on: what flags and named files mean."""
+"""The part of the workspace that a command works on: what flags and named files mean."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from gangplan.rules.core import WORKSPACE_EMPTY
 from gangplan.spec.near import closest, nearest_file
 from gangplan.workspace import CATALOG, OVERLAYS, RENDERED, SPECS, SpecFile, Workspace, nearest
 
-# What stands here counts for every run: a named file of it means the whole workspace.
+# Every run depends on these folders: a named file in one of them means the whole workspace.
 SHARED = ("images", "policies", "schemas", "jobtemplates")
 _READ = f"{SPECS}/, {OVERLAYS}/, {', '.join(f'{one}/' for one in SHARED[:-1])} and {SHARED[-1]}/"
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Clusters and teams to work on (flags; empty: all), and in them what named files mean (empty: everything).
+    """Clusters and teams to work on (flags; empty: all), and in them what named files mean (empty:
+    everything).
 
-    A spec means its runs, a team its specs and tenants, a cluster all that stands and runs on it.
+    A spec means its runs, a team its specs and tenants, a cluster everything on it.
     """
 
     clusters: tuple[str, ...] = ()
@@ -50,17 +51,18 @@ class Scope:
         return self.names_nothing and not self.clusters and not self.teams
 
     def has_whole(self, cluster: str) -> bool:
-        """Whether everything of a cluster is worked on: its platform, its tenants and every run."""
+        """Return whether everything of a cluster is worked on: its platform, its tenants and every run."""
         is_meant = self.names_nothing or cluster in self.named_clusters
         return is_meant and not self.teams and self.allows(cluster)
 
     def has_runs_of(self, cluster: str, team: str) -> bool:
-        """Whether every run of a team on a cluster is worked on."""
+        """Return whether every run of a team on a cluster is worked on."""
         teams = self.tenants(cluster)
         return teams is not None and (not teams or team in teams)
 
     def tenants(self, cluster: str) -> tuple[str, ...] | None:
-        """The teams whose tenants are worked on; empty means the platform and all, None that nothing is."""
+        """Return the teams whose tenants are worked on. Empty means the platform and all tenants, None
+        means nothing."""
         if not self.allows(cluster):
             return None
         if self.names_nothing or cluster in self.named_clusters:
@@ -68,13 +70,14 @@ class Scope:
         return tuple(sorted(self.named_teams)) or None
 
     def takes(self, cluster: str, team: str, file: str) -> bool:
-        """Whether the run of a spec on a cluster is worked on."""
+        """Return whether the run of a spec on a cluster is worked on."""
         if not self.allows(cluster) or not self._allows_team(team):
             return False
         return cluster in self.named_clusters or self._means(team, file)
 
     def covers(self, path: str, source: str) -> bool:
-        """Whether a rendered file (its path in the tree, the file it comes from) belongs to this part."""
+        """Return whether a rendered file (its path in the tree, the file it comes from) belongs to this
+        part."""
         cluster, kind, team, *_ = [*path.split("/"), "", "", ""]
         if kind == "runs":
             return self.takes(cluster, team, source)
@@ -82,19 +85,19 @@ class Scope:
         return tenants is not None and (not tenants or (kind == "tenants" and team in tenants))
 
     def has_team(self, team: str) -> bool:
-        """Whether a team's own file is worked on."""
+        """Return whether a team's own file is worked on."""
         is_meant = self.names_nothing or self.named_clusters or team in self.named_teams
         return bool(is_meant) and self._allows_team(team)
 
     def reads(self, file: str) -> bool:
-        """Whether a file of the workspace counts for this part: every file but the specs of others."""
+        """Return whether a file of the workspace counts for this part: every file but the specs of others."""
         top, team, *rest = [*file.split("/"), ""]
         if top != SPECS or not rest or rest[0] == "team.yaml":
             return True
         return self._allows_team(team) and (bool(self.named_clusters) or self._means(team, file))
 
     def allows(self, cluster: str) -> bool:
-        """Whether the flags let a cluster be worked on."""
+        """Return whether the flags let a cluster be worked on."""
         return not self.clusters or cluster in self.clusters
 
     def _allows_team(self, team: str) -> bool:
@@ -120,10 +123,10 @@ class _Named:
 def select(
     workspace: Workspace, clusters: tuple[str, ...], teams: tuple[str, ...], named: Sequence[str], cwd: Path
 ) -> tuple[Scope, list[SpecFile]]:
-    """The scope and its spec files. Raises UserError when a name is unknown or nothing is left.
+    """Return the scope and its spec files. Raises UserError if a name is unknown or nothing is left.
 
-    `named` are paths (from `cwd` or the root) of specs, of other files of the workspace, which mean what depends
-    on them, of folders, or patterns such as 'specs/nlp/*.yaml'.
+    `named` are paths (from `cwd` or the root) of specs, of other files of the workspace, which mean what
+    depends on them, of folders, or patterns such as 'specs/nlp/*.yaml'.
     """
     for name in clusters:
         if name not in workspace.clusters and name not in workspace.unread:
@@ -157,15 +160,16 @@ def select(
 
 
 def _is_unread(workspace: Workspace, team: str) -> bool:
-    """Whether there is a folder of a team without a file that says what the team is."""
+    """Return whether a team has a folder, but no file that describes the team."""
     return any(one.where.file == f"{SPECS}/{team}/team.yaml" for one in workspace.findings)
 
 
 def _has_more(workspace: Workspace, scope: Scope) -> bool:
-    """Whether there is something to work on before the first job: a tenant, or a file that was not read."""
+    """Return whether there is something to work on before the first job: a tenant, or a file that was not
+    read."""
     clusters, teams = {*scope.clusters, *scope.named_clusters}, {*scope.teams, *scope.named_teams}
     wrong = any(one.is_error for one in workspace.findings if one.rule != WORKSPACE_EMPTY)
-    if scope.named_teams:  # the file of a team is judged by itself, also before any cluster lists the team
+    if scope.named_teams:  # the file of a team is checked by itself, even before any cluster lists the team
         return True
     if clusters & workspace.unread or teams - workspace.teams.keys() or (scope.is_everything and wrong):
         return True
@@ -196,7 +200,7 @@ def _fits(file: str, path: str) -> bool:
 
 
 def _add_other(means: _Named, workspace: Workspace, flags: Scope, argument: str, path: str) -> bool:
-    """Add what a path that is no spec means; False for one that nothing depends on."""
+    """Add what a path other than a spec means; return False if nothing depends on it."""
     top, *rest = path.split("/")
     if path in (".", OVERLAYS) or top in SHARED:
         means.everything = True
@@ -222,7 +226,8 @@ def _other(argument: str, what: str, names: Sequence[str]) -> UserError:
 
 
 def _unknown(workspace: Workspace, argument: str, names: Sequence[str], cwd: Path) -> UserError:
-    """Why an argument means nothing. `names` are the paths from the root that it may stand for."""
+    """Return the error for an argument that means nothing. `names` are the paths from the root that it may
+    mean."""
     begin, inside = "nothing was checked:", [name for name in names if name.split("/")[0] != ".."]
     path = next((name for name in inside if (workspace.root / name).exists()), "")
     if path.startswith(f"{RENDERED}/") or path == RENDERED:
@@ -251,7 +256,7 @@ def _unknown(workspace: Workspace, argument: str, names: Sequence[str], cwd: Pat
 
 
 def _meant(workspace: Workspace, argument: str, path: str, specs: Sequence[str]) -> str:
-    """What a name that is no file was probably meant for."""
+    """Return a help that says what a name that is not a file was probably meant for."""
     for what, names in (("team", workspace.teams), ("cluster", workspace.clusters)):
         if argument in names:
             return f"Did you mean --{what} {argument}?"
@@ -271,10 +276,10 @@ _JOB = "TrainJob/"
 def within(
     findings: Sequence[Finding], scope: Scope, runs: Collection[tuple[str, str, str]]
 ) -> list[Finding]:
-    """The findings in order: every error, and of the rest what is about a cluster that is worked on.
+    """Return the findings in order: every error, and the rest if it is about a cluster that is worked on.
 
-    Where only specs are named, those are the clusters that they run on. `runs` are (cluster, namespace, job);
-    what holds on some of a run's clusters alone names them.
+    If only specs are named, those are the clusters that they run on. `runs` are (cluster, namespace, job); a
+    finding that holds on only some of a run's clusters names them.
     """
     refs = {one.object_ref.removeprefix(_JOB) for one in findings if one.object_ref.startswith(_JOB)}
     told = {(namespace, job) for namespace, _, job in (ref.partition("/") for ref in refs)}
@@ -295,6 +300,6 @@ def within(
 
 
 def _placed(finding: Finding) -> Finding:
-    """A finding in a cluster's own files is about that cluster."""
+    """Return a finding in a cluster's own files as one about that cluster."""
     top, cluster, *_ = [*finding.where.file.split("/"), ""]
     return on_clusters(finding, cluster) if top == OVERLAYS and not finding.clusters else finding

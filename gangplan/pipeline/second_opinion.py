@@ -1,4 +1,4 @@
-"""kubeconform's verdict on a rendered tree, where it is present: a second judge of the same schemas."""
+"""kubeconform's verdict on a rendered tree, if it is installed: a second judge of the same schemas."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from gangplan.validate.apiserver.schema import SchemaVersions, materialise
 from gangplan.validate.versions import versions_of
 from gangplan.workspace import RENDERED, Workspace
 
-# Every file here is one that gangplan has just written: an object's kind stands alone on its line, and no
-# letter of a key is escaped.
+# gangplan has just written every file here: an object's kind is alone on its line, and no letter of a key is
+# escaped.
 _KIND = re.compile(r'^kind: "?([A-Za-z]+)"?$', re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z0-9$_-]+")
 
@@ -30,17 +30,17 @@ def second_opinion(
     standing: Collection[str] = (),
     rest: Callable[[], Collection[str]] = tuple,
 ) -> tuple[str, list[Finding]]:
-    """The judge's name and its findings; an empty name when kubeconform is absent.
+    """Return the judge's name and its findings; the name is empty if kubeconform is absent.
 
-    `standing` are files of the workspace's `rendered/` that belong to the tree and are not in it, and so
-    are the `rest`, which are not telling.
+    `standing` are files of the workspace's `rendered/` that belong to the tree and are not in it, and so are
+    the `rest`, which are not telling.
 
-    `telling` are the files, by their paths in the tree, that show schemas all that the others show
-    (validate/apiserver/schema_facts.py): where these are good, so are the others, and where one is not, all
-    are judged. None: judge all.
+    `telling` are the files, by their paths in the tree, that have all schema facts of the others
+    (validate/apiserver/schema_facts.py): if these are good, so are the others, and if one is not, all are
+    judged. None: judge all.
 
-    A program of that name that cannot be used is named in `passed_over`: who counts on a second opinion must
-    know that there was none.
+    A program of that name that cannot be used is named in `passed_over`: callers that count on a second
+    opinion must know that there was none.
     """
     judge = pick(passed_over)
     if judge is None:
@@ -60,7 +60,7 @@ def second_opinion(
 def _judge_files(
     judge: Kubeconform, workspace: Workspace, homes: Mapping[str, Path], telling: Collection[str] | None
 ) -> list[Finding]:
-    """The findings about files of all clusters, which stand in their `homes`."""
+    """Return the findings about files of all clusters; `homes` are the folders of the files."""
     clusters: dict[str, list[str]] = {}
     for path in sorted(homes):
         clusters.setdefault(path.partition("/")[0], []).append(path)
@@ -71,7 +71,7 @@ def _judge_files(
 
 
 def judge_name() -> str:
-    """Who gives a second opinion; empty where nobody does."""
+    """Return the name of the second judge; empty without one."""
     judge = pick()
     return judge.label if judge else ""
 
@@ -83,9 +83,10 @@ def _judge_all(
     clusters: Mapping[str, list[str]],
     telling: Collection[str] | None,
 ) -> list[Finding]:
-    """The findings about all clusters of one set of versions, whose telling files tell for all of them.
+    """Return the findings about all clusters with the same versions; if their telling files are good, all
+    are.
 
-    `clusters` are the files of each, which stand in their `homes`.
+    `clusters` are the files of each, and `homes` the folders of the files.
     """
     if telling is not None:
         chosen = {cluster: [path for path in paths if path in telling] for cluster, paths in clusters.items()}

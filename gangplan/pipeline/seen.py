@@ -17,13 +17,14 @@ from gangplan.workspace import READ, RENDERED, SPECS
 
 TEAM = "team.yaml"
 UNSWEPT = "unswept"  # the record of folders without sweeps
-# What every run may depend on; of templates, each spec tells which ones it uses (spec/templates.py).
+# What every run may depend on. Templates are left out: each spec has marks of those that it uses
+# (spec/templates.py).
 PLATFORM = tuple(top for top in READ if top not in (SPECS, "jobtemplates"))
-_RUN_FILE = re.compile(r"-[0-9a-f]{8}\.yaml")  # behind the name of the job
+_RUN_FILE = re.compile(r"-[0-9a-f]{8}\.yaml")  # after the name of the job
 
 
 def looked(root: Path, store: Store) -> Look | None:
-    """A workspace as it is now, where nobody has looked yet; None where it cannot be read."""
+    """Read a workspace as it is now; None if it cannot be read."""
     try:
         return look(str(root), (*READ, RENDERED), memory_of(store.get("folders")))
     except OSError:
@@ -31,7 +32,7 @@ def looked(root: Path, store: Store) -> Look | None:
 
 
 def platform_of(root: Path, seen: Look) -> str:
-    """A digest of all files that every run may depend on: those of clusters, the catalog, policies, teams."""
+    """Return a digest of all files that every run may depend on: clusters, the catalog, policies, teams."""
     own = {path: digest for path, digest in seen.contents.items() if path.split("/")[0] in PLATFORM}
     with suppress(OSError), os.scandir(root / SPECS) as entries:
         for team in [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]:
@@ -40,12 +41,12 @@ def platform_of(root: Path, seen: Look) -> str:
 
 
 def short(*words: str) -> str:
-    """A short digest of words."""
+    """Return a short digest of words."""
     return sha256("\0".join(words).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
 def file_digest(path: Path) -> str:
-    """The digest of a file; empty where it cannot be read."""
+    """Return the digest of a file; empty if it cannot be read."""
     try:
         return held(str(path))
     except OSError:
@@ -53,19 +54,19 @@ def file_digest(path: Path) -> str:
 
 
 def bytes_of(digest: str) -> str:
-    """The part of a digest that is of the file's own bytes; the rest is of its templates."""
+    """Return the part of a digest that is of the file's own bytes; the rest is of its templates."""
     return digest.partition("+")[0]
 
 
 def files_of(folder: Path) -> dict[str, str]:
-    """The digests of the files of a folder. Raises OSError."""
+    """Return the digests of the files of a folder. Raises OSError."""
     with os.scandir(folder) as entries:
         names = [entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)]
     return {name: held(str(folder / name)) for name in names}
 
 
 def folders_of_teams(seen: Look) -> dict[str, dict[str, str]]:
-    """The folders of each team's specs, with their digests."""
+    """Return the folders of each team's specs, with their digests."""
     found: dict[str, dict[str, str]] = {}
     for path, digest in seen.contents.items():
         top, _, rest = path.partition("/")
@@ -75,20 +76,20 @@ def folders_of_teams(seen: Look) -> dict[str, dict[str, str]]:
 
 
 def has_other_run(folder: Path, name: str) -> bool:
-    """Whether a folder holds another run of the job whose run has this file."""
+    """Return whether a folder holds another run of the job whose run has this file."""
     job = name[: -len("-00000000.yaml")]
     names = os.listdir(folder)
     return any(one != name and one.startswith(job) and _RUN_FILE.fullmatch(one[len(job) :]) for one in names)
 
 
 def unswept(store: Store, seen: Look) -> set[str]:
-    """The folders of specs that hold no sweep, as earlier commands found out of the same files."""
+    """Return the folders of specs without a sweep, as earlier commands found for the same files."""
     known = set(store.get(UNSWEPT) or ())
     return {path for path, digest in seen.contents.items() if digest in known}
 
 
 def note_unswept(store: Store, seen: Look, sweeps: Iterable[str]) -> None:
-    """Keep which folders of specs hold no sweep; `sweeps` are the files that are some."""
+    """Store which folders of specs hold no sweep; `sweeps` are the files of sweeps."""
     swept = {file.rpartition("/")[0] for file in sweeps}
     found = sorted(
         digest for path, digest in seen.contents.items() if path.startswith(f"{SPECS}/") and path not in swept
@@ -101,7 +102,7 @@ def note_unswept(store: Store, seen: Look, sweeps: Iterable[str]) -> None:
 class Clean:
     """Folders that people write and in which no secret was found, by the digests of what they hold.
 
-    They count for the `program` that looked, by its digest.
+    They count only for the `program` that scanned them, by its digest.
     """
 
     store: Store
@@ -111,9 +112,9 @@ class Clean:
     known: set[str] | None = None
 
     def looked_through(self) -> list[str]:
-        """What all runs depend on, and the teams in whose folders of specs secrets were looked for now.
+        """Return what all runs depend on, and the teams whose folders of specs were scanned for secrets now.
 
-        Whoever keeps the result of another spec asks itself whether that is as it was.
+        To keep the result of another spec, check that the spec is as it was.
         """
         scanned = set() if self.found is None else {path for path, _ in self._written()} - self.folders()
         if SPECS in scanned:
@@ -122,7 +123,7 @@ class Clean:
         return [*PLATFORM, *sorted(teams)]
 
     def folders(self) -> set[str]:
-        """Those of earlier commands that are as they were."""
+        """Return the clean folders of earlier commands that are as they were."""
         if self.known is None:
             record = self.store.get("clean")
             is_ours = isinstance(record, dict) and record["of"] == self.program
@@ -130,12 +131,12 @@ class Clean:
         return {path for path, digest in self._written() if digest in self.known}
 
     def note(self, found: Sequence[Finding]) -> None:
-        """After a look at all others: where secrets were found."""
+        """Note where secrets were found, after a scan of all other folders."""
         dirty = {one.where.file.rpartition("/")[0] for one in found}
         self.found = sorted({digest for path, digest in self._written() if path not in dirty})
 
     def save(self) -> None:
-        """Keep what was noted."""
+        """Store what was noted."""
         if self.found is not None and set(self.found) != self.known:
             self.store.put("clean", {"of": self.program, "digests": self.found})
 

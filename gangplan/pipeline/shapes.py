@@ -1,7 +1,7 @@
-"""What kustomize made of the shapes of a cluster's objects, kept from one command to the next.
+"""What kustomize makes of the shapes of a cluster's objects, kept from one command to the next.
 
-An outcome follows from the shape, the cluster's component, the program that builds it and gangplan itself,
-and from nothing else (`overlay/shape.py`), so a spec that changes seldom needs kustomize to start again.
+An outcome follows only from the shape, the cluster's component, the program that builds it and gangplan
+itself (`overlay/shape.py`), so kustomize seldom has to start again when a spec changes.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from gangplan.incremental.store import Store
 from gangplan.objects import Body
 from gangplan.tools.kustomize import engine
 
-#: Shapes that are kept of a cluster, the newest; a workspace has some dozens.
+#: How many of a cluster's newest shapes are kept; a workspace has some dozens.
 MOST = 500
 
 
 class KeptShapes:
-    """The outcomes of one cluster by the keys of their shapes; read when the first is asked for."""
+    """The outcomes of one cluster by the keys of their shapes; read when the first is requested."""
 
     __slots__ = ("_component", "_held", "_name", "_of", "_store")
 
@@ -31,11 +31,11 @@ class KeptShapes:
         self._of = ""
 
     def get(self, key: Any) -> Body | None:
-        """What a shape becomes, where that is known."""
+        """Return what a shape becomes, if that is known."""
         return self._read().get(_digest(key))
 
     def add(self, made: Mapping[Any, Body]) -> None:
-        """Keep more. Of commands that do so at once, the last one wins."""
+        """Keep more outcomes. If several commands do so at once, the last one wins."""
         held = self._read()
         held |= {_digest(key): outcome for key, outcome in made.items()}
         for key in list(held)[:-MOST]:
@@ -58,5 +58,5 @@ class KeptShapes:
 
 
 def _digest(key: Any) -> str:
-    """A short name of a key, which is of texts, None and tuples of these."""
+    """Return a short name of a key, which consists of texts, None and tuples of these."""
     return sha256(repr(key).encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -15,14 +15,14 @@ _WRITTEN = re.compile(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})")
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Part `number` of `of`, from 1. The first one also tells what is about no spec: platform, tenants."""
+    """Part `number` of `of`, from 1. The first one also reports what is about no spec: platform, tenants."""
 
     number: int
     of: int
 
     @property
     def is_first(self) -> bool:
-        """Whether it is the one that tells what is about no spec."""
+        """Whether it also reports what is about no spec."""
         return self.number == 1
 
     def __str__(self) -> str:
@@ -30,7 +30,7 @@ class Shard:
 
 
 def shard_of(text: str) -> Shard:
-    """The shard that a flag means, `3/8`. Raises UserError."""
+    """Read the shard of a flag, `3/8`. Raises UserError."""
     written = _WRITTEN.fullmatch(text)
     shard = Shard(*map(int, written.groups())) if written else None
     if shard is None or shard.number > shard.of:
@@ -41,10 +41,10 @@ def shard_of(text: str) -> Shard:
 
 
 def teams_of(shard: Shard, teams: Iterable[str]) -> frozenset[str]:
-    """The teams of a shard, where `teams` has the team of each spec.
+    """Return the teams of a shard; `teams` has the team of each spec.
 
-    The team with the most specs goes first, each to the shard that has the fewest so far; equal ones by name
-    and number. So no shard has more specs than the one with the fewest and the largest team together.
+    The team with the most specs goes first, each to the shard that has the fewest so far; ties are broken by
+    name and number. So no shard has more specs than the one with the fewest and the largest team together.
     """
     loads = [0] * shard.of
     found = set()
@@ -57,6 +57,6 @@ def teams_of(shard: Shard, teams: Iterable[str]) -> frozenset[str]:
 
 
 def team_of(file: str) -> str:
-    """The team whose spec a file is, by its path from the root; empty for every other file."""
+    """Return the team whose spec a file is, by its path from the root; empty for every other file."""
     top, team, *rest = [*file.split("/"), ""]
     return team if top == SPECS and rest and rest[0] not in ("", "team.yaml") else ""

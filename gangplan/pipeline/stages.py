@@ -1,4 +1,4 @@
-"""The stages of a command, from the workspace to findings and texts. Only here is their order known."""
+"""The stages of a command, from the workspace to findings and texts. Only this module knows their order."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from gangplan.workspace import OVERLAYS, RENDERED, SpecFile, Workspace, load_spe
 
 
 def run(request: Request, workspace: Workspace, stage: Stage | None, known: Known | None = None) -> Result:
-    """Everything up to the texts, which are kept where there is no stage to put them on.
+    """Run all stages up to the texts, which are kept if there is no stage to put them on.
 
-    What is `known` is not made again; it stands in `rendered/` and not on the stage.
+    Results that are `known` are not made again; their texts are in `rendered/` and not on the stage.
     """
     result = Result(workspace, list(workspace.findings), known=known)
     if request.shard is not None:
@@ -48,14 +48,14 @@ def run(request: Request, workspace: Workspace, stage: Stage | None, known: Know
 
 
 def _of_first(request: Request, result: Result) -> Result:
-    """A result where no run can be worked on: of several shards, the first one tells why."""
+    """Return a result where no run can be worked on; of several shards, only the first one reports why."""
     if request.shard is not None and not request.shard.is_first:
         result.findings.clear()
     return result
 
 
 def _check_platform(course: Course) -> None:
-    """Clusters, teams, policies and waivers, before any spec is looked at."""
+    """Check clusters, teams, policies and waivers, before any spec is read."""
     find = partial(platform_findings, course.workspace)
     course.result.findings += course.known.platform_findings(find) if course.known else find()
     if course.result.shard is not None:
@@ -63,7 +63,7 @@ def _check_platform(course: Course) -> None:
 
 
 def _read_specs(course: Course) -> None:
-    """Specs that cannot be read, where nothing can be resolved."""
+    """Report specs that cannot be read, where nothing can be resolved."""
     files = [one for one in course.workspace.spec_files if one.file not in course.workspace.sweeps]
     course.result.findings += [
         one for file in files for one in load_spec(course.workspace.root, file, course.workspace.templates)[1]
@@ -72,7 +72,7 @@ def _read_specs(course: Course) -> None:
 
 
 def _choose_scope(course: Course) -> None:
-    """The clusters, teams and specs that flags and named files mean. Raises UserError."""
+    """Choose the clusters, teams and specs that flags and named files mean. Raises UserError."""
     request, result = course.request, course.result
     result.scope, course.files = select(
         course.workspace, request.clusters, request.teams, request.specs, Path.cwd()
@@ -85,10 +85,10 @@ def _choose_scope(course: Course) -> None:
 
 
 def _start_worker(course: Course) -> None:
-    """What all tasks work with."""
+    """Create the worker that all tasks use."""
     request, result = course.request, course.result
     closed = closed_clusters(course.workspace, result.findings)
-    if closed or result.scope.named_clusters:  # other runs are worked on than the conditions tell
+    if closed or result.scope.named_clusters:  # the conditions do not say which runs are worked on
         course.known = result.known = None
     elif course.known is not None and request.in_sums and _is_plain(course):
         course.known.takes_whole = True
@@ -113,9 +113,10 @@ def _start_worker(course: Course) -> None:
 
 
 def _is_plain(course: Course) -> bool:
-    """Whether a command is about all runs, takes none from elsewhere, and nothing asks for facts of all.
+    """Return whether a command is about all runs, takes none from elsewhere, and nothing needs the facts of
+    all.
 
-    Then no job of one team is another's: clusters where two teams share a namespace are closed.
+    Then teams share no job: clusters on which two teams share a namespace are closed.
     """
     request, sites = course.request, course.workspace.clusters.values()
     is_elsewhere = request.shard or request.told or request.taken or request.noted is not None
@@ -124,7 +125,7 @@ def _is_plain(course: Course) -> bool:
 
 
 def _expand_specs(course: Course) -> None:
-    """Runs: resolved, planned, generated, built, checked and staged, by as many workers as are asked for."""
+    """Resolve, plan, generate, build, check and stage all runs, with the requested number of workers."""
     known, told, shard = course.known, course.request.told, course.result.shard
     files = known.unknown(course.files) if known else course.files
     taken, noted = course.request.taken, course.request.noted
@@ -152,13 +153,13 @@ def _expand_specs(course: Course) -> None:
 
 
 def _named(files: Sequence[SpecFile]) -> str:
-    """A task, by its files."""
+    """Return the name of a task: its files."""
     others = f" or one of the {len(files) - 1} after it" if len(files) > 1 else ""
     return f"{files[0].file}{others}"
 
 
 def _expand_clusters(course: Course) -> None:
-    """What stands on each cluster before any run: its platform, its tenants."""
+    """Render and check each cluster's platform and tenants, before any run."""
     scope, worker, request, shard = course.result.scope, course.started, course.request, course.result.shard
     told = request.told
     standing = {name for name in course.workspace.clusters if scope.tenants(name) is not None}
@@ -177,7 +178,7 @@ def _expand_clusters(course: Course) -> None:
 
 
 def _check_together(course: Course) -> None:
-    """Runs that are in each other's way, cluster by cluster, and those that a namespace has no room for."""
+    """Check for runs that conflict, cluster by cluster, and for namespaces without room for all runs."""
     if course.could_clash or sum(bool(one.schedule) for one in course.result.facts) > 1:
         course.complete()
     for cluster, demands in sorted(course.demands.items()):
@@ -204,17 +205,17 @@ def _check_together(course: Course) -> None:
 
 
 def _standing(result: Result) -> dict[tuple[str, str], int]:
-    """The runs of teams that were taken as a whole, by cluster and team."""
+    """Return the number of runs of teams that were taken as a whole, by cluster and team."""
     return {(cluster, one.team): count for one in result.wholes for cluster, count in one.counts.items()}
 
 
 def _drop_echoes(course: Course) -> None:
-    """One cause is told once, however many runs suffer from it."""
+    """Report each cause once, even if many runs are affected."""
     course.result.findings = without_echoes(course.result.findings)
 
 
 def _check_patches(course: Course) -> None:
-    """A patch that matches nothing is a mistake: kustomize would pass it in silence."""
+    """Report patches that match nothing, which kustomize would ignore silently."""
     result = course.result
     if result.has_errors:
         return
@@ -228,13 +229,13 @@ def _check_patches(course: Course) -> None:
 
 
 def _keep_scope(course: Course) -> None:
-    """Every error, and of the rest what is about the part that is worked on."""
+    """Keep every error, and the rest if it is about the part that is worked on."""
     result = course.result
     result.findings = within(result.findings, result.scope, course.places)
 
 
 def _scan_for_secrets(course: Course) -> None:
-    """The findings in order, with those about secrets; no other finding repeats a secret."""
+    """Add findings about secrets, in order; no other finding repeats a secret."""
     result, known = course.result, course.known
     clean = known.without_secrets() if known else ()
     ours = {f"{RENDERED}/{one.path}" for one in result.changes if one.outcome is FileOutcome.SAME}
@@ -249,7 +250,8 @@ def _scan_for_secrets(course: Course) -> None:
 
 
 def _is_told_here(course: Course, finding: Finding) -> bool:
-    """Whether a shard tells what was found in a file: its own specs, the first one all that is no spec."""
+    """Return whether a shard reports a finding in a file: in its own specs; the first one also outside of
+    specs."""
     shard, team = course.result.shard, team_of(finding.where.file)
     if course.request.shard is None or shard is None:
         return True
@@ -257,14 +259,14 @@ def _is_told_here(course: Course, finding: Finding) -> bool:
 
 
 def _leave_to_first(course: Course) -> None:
-    """What every shard finds about the platform is told by the first one."""
+    """Leave findings about the platform, which every shard makes, to the first one."""
     shard, result = course.result.shard, course.result
     if shard is not None and course.request.shard is not None and not course.request.shard.is_first:
         result.findings = [one for one in result.findings if one not in shard.elsewhere]
 
 
 def _expand_clusters_once(course: Course) -> None:
-    """What stands on each cluster, by the first shard."""
+    """Render and check platforms and tenants in the first shard."""
     if course.request.shard is not None and course.request.shard.is_first:
         _expand_clusters(course)
 
@@ -282,7 +284,7 @@ STAGES: tuple[Callable[[Course], None], ...] = (
     _keep_scope,
     _scan_for_secrets,
 )
-# The same for a part of the specs. What only all runs show is found where the shards are merged.
+# The same for a part of the specs. What only all runs together show is found when the shards are merged.
 SHARD_STAGES: tuple[Callable[[Course], None], ...] = (
     _check_platform,
     _choose_scope,
@@ -294,5 +296,5 @@ SHARD_STAGES: tuple[Callable[[Course], None], ...] = (
     _keep_scope,
     _scan_for_secrets,
 )
-# What is left where there is no catalog or no cluster: a spec that cannot be read is told now too.
+# The stages without a catalog or a cluster: a spec that cannot be read is still reported.
 UNRESOLVED = (_check_platform, _read_specs, _scan_for_secrets)

@@ -1,4 +1,4 @@
-"""What stands on a cluster, from a preview: the world that commands judge runs in."""
+"""The objects of a cluster, from a preview: the world in which commands judge runs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from gangplan.validate.world import World, world_of
 
 
 def built_world(request: Request, cluster: str, result: Result) -> World:
-    """The platform and all tenants of a cluster as built, and its nodes.
+    """Return the platform and all tenants of a cluster as built, and its nodes.
 
-    `result` is the preview of the request; where that was of some specs or teams, all is rendered again.
+    `result` is the preview of the request; if that was of some specs or teams, everything is rendered again.
     """
     is_part = bool(request.specs or request.teams)
     whole = (

@@ -1,4 +1,4 @@
-"""What came of a spec or a cluster as JSON, for the cache, and back.
+"""Results of specs and clusters as JSON, for the cache, and back.
 
 Only what reads back as the same value is kept: a finding of a rule that the workspace cannot name is not.
 """
@@ -23,17 +23,17 @@ Json = Any
 Rules = Callable[[str], Rule | None]
 
 
-# Places in what `expanded_json` makes.
+# Indexes of the list that `expanded_json` returns.
 _DEMANDS, _POLICIES, _FACTS = 4, 7, 8
-# Fields of the facts of a run that are its own, after that of its spec; what follows is shared.
+# How many fields of a run's facts are its own, with that of its spec; the rest is shared.
 _OWN = 6
 _NAMES = [one.name for one in fields(RunFacts)]
-# Of those that are shared: what says that something starts runs by the clock.
+# The shared fields that say whether a schedule starts runs.
 SCHEDULED = slice(_NAMES.index("schedule") - _OWN, _NAMES.index("repeats") + 1 - _OWN)
 
 
 class Shared:
-    """What many results of a record have in common: each value once, by its kind and number."""
+    """The values that many results of a record have in common, each once, by its kind and number."""
 
     __slots__ = ("_numbers", "values")
 
@@ -42,7 +42,7 @@ class Shared:
         self._numbers: dict[tuple[str, str], int] | None = None  # most records are only read
 
     def number(self, kind: str, value: Json) -> int:
-        """The number of a value among those of a kind, which it joins if it is new."""
+        """Return the number of a value among those of a kind, and add it if it is new."""
         if self._numbers is None:
             every = (
                 (kind, number, one) for kind, own in self.values.items() for number, one in enumerate(own)
@@ -57,7 +57,7 @@ class Shared:
 
 
 def finding_json(finding: Finding, rules: Rules) -> Json:
-    """A finding. Raises ValueError where its rule is not the one that `rules` finds by its name."""
+    """Return a finding as JSON. Raises ValueError if `rules` finds another rule by its name, or none."""
     known = rules(finding.rule)
     if known is None or vars(known) != vars(finding.rule):
         raise ValueError(f"no rule {finding.rule}")
@@ -80,7 +80,7 @@ def finding_json(finding: Finding, rules: Rules) -> Json:
 
 
 def rule_of(name: str, rules: Rules) -> Rule:
-    """The rule of a name. Raises ValueError for one that is not there."""
+    """Return the rule of a name. Raises ValueError if there is none."""
     rule = rules(name)
     if rule is None:
         raise ValueError(f"no rule {name}")
@@ -88,7 +88,7 @@ def rule_of(name: str, rules: Rules) -> Rule:
 
 
 def finding_of(held: Json, rules: Rules) -> Finding:
-    """The finding. Raises ValueError for a rule that is not there."""
+    """Read a finding. Raises ValueError if there is no such rule."""
     name, where, message, help, ref, path, waiver, fix, clusters, level, until = held
     return Finding(
         rule_of(name, rules),
@@ -106,17 +106,17 @@ def finding_of(held: Json, rules: Rules) -> Finding:
 
 
 def place_json(where: Location) -> Json:
-    """A place."""
+    """Return a place as JSON."""
     return [where.file, where.line, where.column, where.end]
 
 
 def place_of(held: Json) -> Location:
-    """The place."""
+    """Read a place."""
     return Location(*held)
 
 
 def demand_json(demand: RunDemand) -> Json:
-    """What a run asks for: amounts are exact fractions, as text."""
+    """Return what a run asks for as JSON: amounts are exact fractions, as text."""
     return [
         demand.count,
         {name: str(amount) for name, amount in demand.each.items()},
@@ -135,7 +135,7 @@ def demand_json(demand: RunDemand) -> Json:
 
 
 def demand_of(held: Json) -> RunDemand:
-    """What a run asks for."""
+    """Read what a run asks for."""
     count, each, groups, *plain, usage, most = held
     return RunDemand(
         count,
@@ -155,9 +155,9 @@ def _fraction(text: str) -> Fraction:
 
 
 def expanded_json(result: Expanded, rules: Rules, shared: Shared) -> Json:
-    """What came of a spec. What many have in common is put into `shared` and referred to by its number.
+    """Return the result of a spec as JSON. Values that many have in common are in `shared`, by their numbers.
 
-    Raises ValueError where it would not read back the same.
+    Raises ValueError if it would not read back the same.
     """
     demands = [
         [cluster, job, place_json(place), shared.number("demands", demand_json(demand))]
@@ -177,19 +177,20 @@ def expanded_json(result: Expanded, rules: Rules, shared: Shared) -> Json:
 
 
 def _facts_json(facts: RunFacts, shared: Shared) -> Json:
-    """The facts of a run: its own, and the number of those that many runs have in common."""
+    """Return the facts of a run: its own, and the number of those that many runs have in common."""
     every = [getattr(facts, one.name) for one in fields(RunFacts)]
     return [*every[1:_OWN], list(facts.retired), shared.number("facts", every[_OWN:-1])]
 
 
 def facts_of(file: str, held: Json, common: Sequence[Any]) -> RunFacts:
-    """The facts of a run, with those that it has in common with others."""
+    """Read the facts of a run, with those that it has in common with others."""
     *own, retired, _ = held
     return RunFacts(*[file, *own, *common, tuple(retired)])
 
 
 def expanded_of(file: str, held: Json, rules: Rules, shared: Mapping[str, list[Any]]) -> Expanded:
-    """What came of a spec; `shared` has its demands and sets of policies as values. Raises ValueError."""
+    """Read the result of a spec; `shared` has its demands and sets of policies as values. Raises
+    ValueError."""
     findings, changes, jobs, matched, demands, objects, active, policies, facts = held
     return Expanded(
         file,
@@ -209,7 +210,7 @@ def expanded_of(file: str, held: Json, rules: Rules, shared: Mapping[str, list[A
 
 
 def shared_of(held: Mapping[str, list[Json]]) -> dict[str, list[Any]]:
-    """What the results of a record have in common, as values."""
+    """Read the values that the results of a record have in common."""
     return {
         "demands": [demand_of(one) for one in held.get("demands", ())],
         "policies": [set(one) for one in held.get("policies", ())],
@@ -218,7 +219,7 @@ def shared_of(held: Mapping[str, list[Json]]) -> dict[str, list[Any]]:
 
 
 def compacted(results: Sequence[Json], shared: Mapping[str, list[Json]]) -> dict[str, list[Json]]:
-    """What these results still have in common of `shared`; their numbers are changed in place."""
+    """Return the part of `shared` that these results still use; their numbers are changed in place."""
     kept = Shared({})
     for told in results:
         for demand in told[_DEMANDS]:

@@ -1,6 +1,6 @@
-"""A sweep in, its trials as texts and findings out: some at a time, so that ten thousand need no more room.
+"""From a sweep to texts of its trials and findings: some at a time, so that ten thousand need no more memory.
 
-Trials are runs like any other. What is found about them is told once, for as many of them as it is about.
+Trials are runs like any other. A finding about several trials is reported once for all of them.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from gangplan.spec.trials import count_of
 from gangplan.validate.kueue.sweeps import at_once
 from gangplan.workspace import Spec, SpecFile
 
-# Trials that are worked on together.
+# How many trials are worked on together.
 BATCH = 32
-# Findings of one rule at one place that are told one by one; the rest is counted.
+# How many findings of one rule at one place are reported one by one; the rest is counted.
 _MOST_ALIKE = 8
 Plan = Callable[[WorkerState, Spec, Expanded], Iterable[tuple[str, Unit]]]
 Render = Callable[[WorkerState, str, list[tuple[Unit, Expanded]]], None]
 
 
 def expand_sweep(worker: WorkerState, file: SpecFile, result: Expanded, plan: Plan, render: Render) -> None:
-    """Expand the trials of a sweep: `plan` makes units of one, `render` takes those of a cluster further."""
+    """Expand the trials of a sweep: `plan` plans the runs of a trial, `render` renders those of a cluster."""
     sweep = worker.workspace.sweeps[file.file]
     result.findings += sweep.findings
     if sweep.sweep is None:
         return
-    result.is_lasting &= sweep.sweep.results is None  # a file beside the sweep
+    result.is_lasting &= sweep.sweep.results is None  # a file next to the sweep
     closed = _too_large(worker, sweep, result)
     at_work = replace(worker, options=replace(worker.options, closed=worker.options.closed | closed))
     told, trials, names = _Told(sweep), trial_jobs(sweep, worker.workspace.templates), set[str]()
@@ -49,12 +49,13 @@ def expand_sweep(worker: WorkerState, file: SpecFile, result: Expanded, plan: Pl
         result.jobs[:] = list(dict.fromkeys(result.jobs))
     result.findings += told.findings()
     removed = list(_removed(worker, sweep, names, {cluster for cluster, *_ in result.jobs}))
-    result.is_lasting &= not removed  # it speaks of other files in rendered/
+    result.is_lasting &= not removed  # findings about other files in rendered/
     result.findings += removed
 
 
 def _too_large(worker: WorkerState, sweep: SweepFile, result: Expanded) -> frozenset[str]:
-    """The clusters that let no sweep have so many trials; told for those that it is meant for."""
+    """Return the clusters that allow fewer trials in a sweep, and report those that the sweep is meant
+    for."""
     assert sweep.sweep is not None
     assert sweep.document is not None
     count, clusters = count_of(sweep.sweep), worker.workspace.clusters
@@ -84,7 +85,7 @@ def _expand(
     plan: Plan,
     render: Render,
 ) -> None:
-    """Some trials, through all stages."""
+    """Take some trials through all stages."""
     planned: dict[str, list[tuple[Unit, Expanded]]] = {}
     parts: list[tuple[Trial, Expanded]] = []
     for one in batch:
@@ -105,7 +106,8 @@ def _expand(
 
 
 def _at_once(worker: WorkerState, run: PlannedRun, trial: Trial) -> int:
-    """How many trials like this one run at the same time: as many as the sweep says, and the quota holds."""
+    """Return how many trials like this one run at the same time: as many as the sweep says, and the quota
+    holds."""
     if run.verdict is None or run.verdict.outcome != "admit":
         return 0
     return min(trial.at_once, at_once(world_on(worker, run.cluster), run.verdict)[0])
@@ -125,7 +127,7 @@ def _spec(worker: WorkerState, file: SpecFile, one: TrialJob, part: Expanded) ->
 
 
 def _add(result: Expanded, part: Expanded) -> None:
-    """All of a trial but what was found, which is told for all of them together."""
+    """Add all results of a trial but its findings, which are reported for all trials together."""
     result.is_lasting &= part.is_lasting
     result.changes += part.changes
     result.jobs += part.jobs
@@ -143,7 +145,7 @@ def _add(result: Expanded, part: Expanded) -> None:
 
 @dataclass(slots=True)
 class _Told:
-    """What was found about trials, once for all of which the same was found."""
+    """The findings about trials, one for all trials that have the same."""
 
     sweep: SweepFile
     trials: int = 0
@@ -152,7 +154,7 @@ class _Told:
     alike: dict[tuple[str, Location], int] = field(default_factory=dict)
 
     def note(self, trial: Trial, findings: Iterable[Finding]) -> None:
-        """What was found about one trial."""
+        """Note the findings about one trial."""
         self.trials += 1
         words = values_words(trial)
         for one in dict.fromkeys(findings):
@@ -168,11 +170,11 @@ class _Told:
             self.found.setdefault(bare, []).append(words)
 
     def findings(self) -> list[Finding]:
-        """A finding for each, with the number of trials where it is not about all."""
+        """Return each finding once, with the number of trials if it is not about all."""
         return [self._said(bare, trials) for bare, trials in self.found.items()]
 
     def _bare(self, one: Finding) -> Finding:
-        """The finding as if it were about the sweep: without names of trials and runs."""
+        """Return the finding as if it were about the sweep: without names of trials and runs."""
         pattern = re.compile(rf"{re.escape(self.sweep.name)}-[a-z2-7]{{8}}(-[0-9a-f]{{8}})?(?![a-z0-9])")
         return reword(one, lambda text: pattern.sub(self.sweep.name, text))
 
@@ -186,12 +188,12 @@ class _Told:
 
 
 def values_words(trial: Trial) -> str:
-    """`lr=1e-4 batch=64`."""
+    """Return the values of a trial: `lr=1e-4 batch=64`."""
     return " ".join(f"{name}={text}" for name, text in trial.values)
 
 
 def _removed(worker: WorkerState, sweep: SweepFile, names: set[str], clusters: set[str]) -> Iterator[Finding]:
-    """Runs in `rendered/` of trials that the sweep no longer has, and that nothing has ended."""
+    """Report runs in `rendered/` of trials that the sweep no longer has, and that were not ended."""
     assert sweep.document is not None
     mine = re.compile(rf"{re.escape(sweep.name)}-[a-z2-7]{{8}}")
     for cluster in sorted(clusters):

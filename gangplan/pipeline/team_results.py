@@ -1,4 +1,4 @@
-"""What is known of the specs of one team, and what a command adds to that."""
+"""Known results of the specs of one team, and what a command adds to them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from gangplan.records import dataclass
 
 @dataclass(slots=True)
 class TeamResults:
-    """The specs of a team: their folders and digests; which results were taken, who judged them; what is new.
+    """The specs of a team: folders, digests, which results were taken, which judge saw them, and what is new.
 
-    `before` counts the specs in its `record`, which is held until its results are asked for.
+    `before` counts the specs in its `record`, which is held until its results are requested.
     """
 
     folders: Mapping[str, str]
@@ -31,7 +31,7 @@ class TeamResults:
     _folded: bytes = b""
 
     def __post_init__(self) -> None:
-        """What its results have in common begins with what they had."""
+        """Start the shared values with those of the record."""
         self._shared = Shared(self.record["shared"])
 
     @property
@@ -40,7 +40,7 @@ class TeamResults:
         return bool(self._new or self._folded)
 
     def note(self, result: Expanded, rules: Rules) -> None:
-        """Something that was found out about a spec now. Only its text is held, a third of the size."""
+        """Note a new result of a spec. Only its text is held, a third of the size."""
         new, shared = self.new()
         try:
             told = expanded_json(result, rules, shared) if result.is_lasting else None
@@ -49,14 +49,14 @@ class TeamResults:
         new[result.file] = "" if told is None else json.dumps(told, separators=(",", ":"))
 
     def new(self) -> tuple[dict[str, str], Shared]:
-        """What is new, as JSON by file (empty: not to be kept), and what results have in common."""
+        """Return what is new, as JSON by file (empty: not to be kept), and what results have in common."""
         if self._shared is None:
             self._new, values = marshal.loads(zlib.decompress(self._folded))
             self._shared, self._folded = Shared(values), b""
         return self._new, self._shared
 
     def fold(self) -> None:
-        """Hold what is new in a twentieth of the room, until it is asked for again."""
+        """Compress what is new to a twentieth of its size, until it is requested again."""
         if self._shared is not None and self._new:
             self._folded = zlib.compress(marshal.dumps((self._new, self._shared.values)), 1)
             self._new, self._shared = {}, None

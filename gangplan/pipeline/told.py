@@ -1,6 +1,6 @@
-"""What the shards of a command found out, as JSON and back: the whole takes it instead of making it again.
+"""Results of a command's shards, as JSON and back, so that the whole does not make them again.
 
-A result that would not read back the same, or that repeats a secret, is left out; the whole makes it anew.
+A result that would not read back the same, or that repeats a secret, is left out; the whole makes it again.
 So is one whose text differs from the file in `rendered/` of that name: to say how, the text must be there.
 """
 
@@ -34,8 +34,8 @@ from gangplan.workspace import RENDERED
 class Told:
     """Results of specs by their files and of clusters by their names, as JSON, and what they have in common.
 
-    `settled` are the files of `rendered/` that hold exactly what is rendered now; `opinions` are what the
-    `judge`, if there was one, says of texts.
+    `settled` are the files of `rendered/` that hold exactly what is rendered now; `opinions` are findings of
+    the `judge`, if there was one, about texts.
     """
 
     rules: Rules
@@ -46,15 +46,15 @@ class Told:
     opinions: list[Finding] = field(default_factory=list)
 
     def result(self, file: str) -> Expanded | None:
-        """What came of a spec; None where nobody told."""
+        """Return the result of a spec; None if no shard reported it."""
         held = self.specs.get(file)
         return expanded_of(file, held[0], self.rules, held[1]) if held else None
 
 
 class Telling:
-    """Collects what a shard finds out, as JSON.
+    """A collector of what a shard finds out, as JSON.
 
-    Of a spec only its text is held, for the values of thousands would fill the memory.
+    Only the text of a spec's result is held, because the values of thousands would fill the memory.
     """
 
     __slots__ = ("clusters", "rules", "shared", "specs")
@@ -65,14 +65,14 @@ class Telling:
         self.clusters: dict[str, Expanded] = {}
 
     def note(self, result: Expanded) -> None:
-        """What came of a spec."""
+        """Note the result of a spec."""
         try:
             self.specs[result.file] = json.dumps(expanded_json(result, self.rules, self.shared))
         except ValueError:
             return
 
     def facts(self, secrets: Collection[str]) -> dict[str, Json]:
-        """All that can be told without repeating a secret."""
+        """Return all results that repeat no secret."""
         standing: dict[str, Json] = {}
         for cluster, result in sorted(self.clusters.items()):
             shared = Shared({})
@@ -87,13 +87,14 @@ class Telling:
 
 
 def _repeats(text: str, secrets: Collection[str]) -> bool:
-    """Whether a text in JSON holds a secret."""
+    """Return whether a text in JSON holds a secret."""
     written = {json.dumps(one)[1:-1] for one in secrets}
     return hidden(text, written) != text
 
 
 def told_of(root: Path, facts: Iterable[Mapping[str, Json]], rules: Rules) -> Told:
-    """What the shards told. Raises ValueError, TypeError, KeyError or IndexError for what none writes."""
+    """Read what the shards reported. Raises ValueError, TypeError, KeyError or IndexError for what no
+    shard writes."""
     told = Told(rules)
     for one in facts:
         shared = shared_of(one["shared"])
@@ -109,7 +110,8 @@ def told_of(root: Path, facts: Iterable[Mapping[str, Json]], rules: Rules) -> To
 
 
 def _settle(root: Path, result: Expanded, settled: set[str]) -> bool:
-    """Whether no file of `rendered/` differs from a text of that name; those that are the same settle."""
+    """Return whether no file of `rendered/` differs from a text of that name; add equal files to
+    `settled`."""
     for change in result.changes:
         path = f"{RENDERED}/{change.path}"
         found = file_digest(root / path)
@@ -121,10 +123,10 @@ def _settle(root: Path, result: Expanded, settled: set[str]) -> bool:
 
 
 def findings_json(findings: Iterable[Finding], rules: Rules) -> Json:
-    """Findings, of rules that have names. Raises ValueError."""
+    """Return findings as JSON, if their rules have names. Raises ValueError."""
     return [finding_json(one, rules) for one in findings]
 
 
 def findings_of(held: Json, rules: Rules) -> list[Finding]:
-    """The findings. Raises ValueError."""
+    """Read findings. Raises ValueError."""
     return [finding_of(one, rules) for one in held]

@@ -1,9 +1,9 @@
-"""What came of a team as a whole: taken where nothing of the team has changed, instead of a result per spec.
+"""The results of a team as a whole, taken if nothing of the team has changed, instead of a result per spec.
 
-A command that shows findings to people needs little of what it knows about runs that are as they were: how
-many there are, what was found about them, and which could be in each other's way. That is kept beside the
-results (`stored.py`) and stands for them as long as the folders of the team's specs and of its runs in
-`rendered/` hold exactly what they held. Whatever else is asked for is read from the results themselves.
+A command that shows findings to people needs little about runs that are as they were: how many there are,
+what was found about them, and which could conflict with each other. That is kept in addition to the results
+(`stored.py`) and replaces them as long as the folders of the team's specs and of its runs in `rendered/` hold
+exactly what they held. Everything else is read from the results themselves.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from gangplan.rules.model import Rule, Severity
 from gangplan.validate.kueue.contention import RunDemand
 from gangplan.workspace import RENDERED, SPECS, SpecFile
 
-#: Of a run's demand, what tells whether it could be in the way of another: its queue, its priority, and
-#: whether its pods start together.
+#: The part of a run's demand that decides whether it could conflict with another: its queue, its priority,
+#: and whether its pods start together.
 Rank = tuple[str, int, bool]
-# Findings about a run name it so.
+# How findings about a run begin its name.
 _JOB = "TrainJob/"
 
 
@@ -47,9 +47,9 @@ class VanishedError(Exception):
 class Whole:
     """A team as a whole. `same` counts its files in `rendered/`, `runs` those of runs, `counts` by cluster.
 
-    `ranks` are by cluster; `facts` those of runs with a schedule; the `outcome` has no changes, no demands
-    and, of jobs, those that findings outside of specs are about. `folders` are those of its specs, with their
-    digests.
+    `ranks` are by cluster. The `outcome` has no changes and no demands, only the facts of runs with a
+    schedule, and only the jobs that findings outside of specs are about. `folders` are those of its specs,
+    with their digests.
     """
 
     team: str
@@ -63,14 +63,14 @@ class Whole:
 
     @property
     def runs(self) -> int:
-        """Files of runs."""
+        """The number of files of runs."""
         return sum(self.counts.values())
 
 
 def summed(record: Json, marks: str) -> Json:
-    """What the results of a team amount to, from their record; `marks` tell the templates that they are of.
+    """Summarise the results of a team from their record; `marks` identify the templates that they come from.
 
-    None where one of its jobs is defined twice, which only the results of all specs show.
+    None if one of its jobs is defined twice, which only the results of all specs show.
     """
     files = record["files"]
     told = [one for _, _, one in files.values()]
@@ -109,7 +109,7 @@ def summed(record: Json, marks: str) -> Json:
 
 
 def _ranks(told: Sequence[Json], shared: Sequence[Json]) -> Json:
-    """The ranks of runs, by cluster; `shared` are their demands, as they are kept."""
+    """Return the ranks of runs, by cluster; `shared` are their demands, as they are kept."""
     found: dict[str, set[tuple[Any, ...]]] = {}
     for cluster, _, _, number in (demand for one in told for demand in one[4]):
         held = shared[number]
@@ -118,7 +118,7 @@ def _ranks(told: Sequence[Json], shared: Sequence[Json]) -> Json:
 
 
 def _findings(told: Sequence[Json]) -> Json:
-    """The findings, what they have in common, and the jobs that those outside of specs are about."""
+    """Return the findings, what they have in common, and the jobs that those outside of specs are about."""
     runs: dict[str, set[str]] = {}
     for cluster, namespace, job, _ in (job for one in told for job in one[2]):
         runs.setdefault(f"{_JOB}{namespace}/{job}", set()).add(cluster)
@@ -139,8 +139,11 @@ def whole_of(
     contents: Mapping[str, str],
     rules: Rules,
 ) -> Whole | None:
-    """A team from its record, where that is `of` the same conditions, folders of specs, marks and number of
-    specs, and `rendered/` has just the same `contents`; else None."""
+    """Read a team from its record; None unless the record fits.
+
+    It fits if it is `of` the same conditions, folders of specs, marks and number of specs, and if `rendered/`
+    has just the same `contents`.
+    """
     if not isinstance(held, dict) or (held["of"], held["folders"], held["marks"], held["specs"]) != of:
         return None
     if any(contents.get(folder) != digest for folder, digest in held["rendered"].items()):
@@ -170,14 +173,14 @@ def whole_of(
 
 
 def _is_own(held: Json) -> bool:
-    """Whether a finding stands in a spec of the team, so that no other team's is the same."""
+    """Return whether a finding is in a spec of the team, so that no other team has the same."""
     return bool(held[1][0].startswith(f"{SPECS}/"))
 
 
 def _told_apart(held: Json, runs: Mapping[str, Collection[str]]) -> Json:
-    """A finding in a spec as it is told: with its clusters in front where it holds on some of a run's alone.
+    """Return a finding in a spec as it is reported: it names its clusters if they are only some of the run's.
 
-    As `findings.told_apart` does for all others, which are never about jobs that the whole leaves out.
+    `findings.told_apart` does this for all others, which are never about jobs that the whole leaves out.
     """
     clusters = held[8]
     if not _is_own(held) or not clusters or {*clusters} >= {*runs.get(held[4], ())}:
@@ -186,7 +189,7 @@ def _told_apart(held: Json, runs: Mapping[str, Collection[str]]) -> Json:
 
 
 def _short(held: Json, keys: dict[tuple[Any, ...], int]) -> Json:
-    """A finding with what many have in common as the number of a key: rule, file, help and level."""
+    """Return a finding with what many have in common as the number of a key: rule, file, help and level."""
     rule, (file, *at), message, help, ref, path, waiver, fix, clusters, level, until = held
     if waiver is not None or fix is not None or until:
         return held
@@ -194,7 +197,7 @@ def _short(held: Json, keys: dict[tuple[Any, ...], int]) -> Json:
 
 
 def _finding(held: Json, keys: Sequence[tuple[Rule, str, str, Severity | None]], rules: Rules) -> Finding:
-    """The finding. Raises ValueError for a rule that is not there."""
+    """Read a finding. Raises ValueError if there is no such rule."""
     if type(held[0]) is not int:
         return finding_of(held, rules)
     key, line, column, end, message, ref, path, clusters = held
@@ -204,25 +207,27 @@ def _finding(held: Json, keys: Sequence[tuple[Rule, str, str, Severity | None]],
 
 
 def marks_of(marks: Mapping[str, str], files: Collection[SpecFile]) -> str:
-    """One mark for the templates that specs are made from, by their own."""
+    """Return one mark for the templates that several specs use, made from the specs' own marks."""
     own = sorted(f"{one.file}\0{marks[one.file]}" for one in files if one.file in marks) if marks else []
     return sha256("\n".join(own).encode("utf-8", "surrogateescape")).hexdigest()[:32] if own else ""
 
 
 def could_clash(ranks: Collection[Rank]) -> bool:
-    """Whether runs of these ranks could be in each other's way (`checks.check_together`): where pods start
-    one by one, or where a queue has several priorities."""
+    """Return whether runs of these ranks could conflict (`checks.check_together`).
+
+    They could where pods start one by one, or where a queue has several priorities.
+    """
     queues = {queue for queue, _, _ in ranks}
     return not all(is_gang for _, _, is_gang in ranks) or len({one[:2] for one in ranks}) > len(queues)
 
 
 def rank_of(demand: RunDemand) -> Rank:
-    """What tells whether a run could be in the way of another."""
+    """Return what decides whether a run could conflict with another."""
     return demand.queue, demand.priority, demand.is_gang
 
 
 def details(record: Json) -> Iterator[Expanded]:
-    """From the results of a team what is left out of the whole: changes, jobs and demands."""
+    """Yield what the whole leaves out of the results of a team: changes, jobs and demands."""
     demands = shared_of(record["shared"])["demands"]
     for path, (_, _, told) in record["files"].items():
         yield Expanded(
@@ -236,7 +241,7 @@ def details(record: Json) -> Iterator[Expanded]:
 
 
 def folders_with(texts: Sequence[Sequence[str]]) -> dict[str, str]:
-    """The folders of `rendered/` that hold these texts (path, digest), with their digests."""
+    """Return the folders of `rendered/` that hold exactly these texts (path, digest), with their digests."""
     found: dict[str, dict[str, str]] = {}
     for path, digest in texts:
         folder, _, name = f"{RENDERED}/{path}".rpartition("/")

@@ -1,4 +1,4 @@
-"""What a worker has, and what its tasks (`runs.py`, `clusters.py`) have in common.
+"""The state of a worker, and what its tasks (`runs.py`, `clusters.py`) have in common.
 
 Nothing here writes but `Stage.put`.
 """
@@ -43,7 +43,7 @@ from gangplan.workspace import RENDERED, Workspace, load_workspace
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """What a command asks of the workers."""
+    """The options of a command's workers."""
 
     clusters: tuple[str, ...] = ()
     stage: Stage | None = None
@@ -54,16 +54,16 @@ class WorkerOptions:
     with_facts: bool = False
     closed: frozenset[str] = frozenset()  # clusters that nothing can be resolved on
     scope: Scope = EVERYTHING
-    store: Path | None = None  # the workspace whose cache it uses, where that is another
+    store: Path | None = None  # the workspace whose cache it uses, if that is another
     conditions: str = ""  # what all results follow from besides the specs (known.py); empty: nothing is kept
-    is_brief: bool = False  # keeps neither texts of trials that are alike nor the files behind runs
+    is_brief: bool = False  # keeps neither texts of trials that are alike nor source files of runs
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
     """One run as planned and named. `there` are the runs of its job that `rendered/` holds, by name.
 
-    `is_retrained`: one of them has the same spec, so that the platform made another run of it.
+    `is_retrained`: one of them has the same spec, so a change of the platform made this a new run.
     """
 
     cluster: str
@@ -76,15 +76,15 @@ class PlannedRun:
     there: tuple[str, ...] = ()
     is_retrained: bool = False
     at_once: int = 0  # of a trial: how many like it run at the same time; 0: none, or not known
-    alike: str = ""  # of a trial: the file of another one that is the same to Kueue and to nodes
+    alike: str = ""  # of a trial: the file of another one that Kueue and nodes treat in the same way
 
 
 @dataclass(slots=True)
 class Expanded:
-    """What a task yields: of a spec, or of what stands on a cluster.
+    """The result of a task: about a spec, or about a cluster's platform and tenants.
 
-    `file` is the spec, empty where it is about none or several. `is_lasting`: the same comes of the same
-    files, whatever else is worked on with them and whatever `rendered/` holds besides the run itself.
+    `file` is the spec, empty if it is about none or several. `is_lasting`: the same files always give this
+    result, independent of other files of the task and of what `rendered/` holds besides the run itself.
     """
 
     file: str = ""
@@ -99,14 +99,15 @@ class Expanded:
     texts: dict[str, str] = field(default_factory=dict)
     objects: int = 0
     active: int = 0  # runs that are neither stopped nor archived
-    policies: set[str] = field(default_factory=set)  # those that judged
-    telling: set[str] = field(default_factory=set)  # files that show schemas something new
+    policies: set[str] = field(default_factory=set)  # those that were evaluated
+    telling: set[str] = field(default_factory=set)  # files with new schema facts
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What stands on a cluster before any run: files of its platform, then each tenant, as generated and as
-    built. `outcomes` say of each what the overlay made of it.
+    """A cluster's objects before any run: files of its platform, then each tenant, as generated and as built.
+
+    `outcomes` has, for each, the result of the overlay.
     """
 
     site: Site
@@ -118,9 +119,10 @@ class Standing:
 
 @dataclass(slots=True)
 class WorkerState:
-    """What one worker has: the workspace and, per cluster, the overlay's builder and what stands there.
+    """The state of one worker: the workspace and, per cluster, the overlay's builder and the cluster's
+    objects.
 
-    Pickled, it is only what it takes to make it anew: a process elsewhere reads the workspace itself, once.
+    Pickles only the root and the options: the receiving process reads the workspace itself, once.
     """
 
     options: WorkerOptions
@@ -133,16 +135,16 @@ class WorkerState:
     standing: dict[str, Standing] = field(default_factory=dict)
     moulds: Moulds = field(default_factory=Moulds)
     names: dict[tuple[str, str], list[str]] = field(default_factory=dict)  # of runs, by file and cluster
-    is_shown_good: bool = True  # whether all objects that showed `facts` were good
+    is_shown_good: bool = True  # whether all objects that added `facts` were good
     facts: Facts = field(init=False)
     written: Written = field(init=False)
 
     def __post_init__(self) -> None:
-        """What knows the parts of the moulds again."""
+        """Create what recognises the parts of the moulds."""
         self.facts, self.written = Facts(self.moulds.parts), Written(self.moulds.parts)
 
     def forget(self, cluster: str) -> None:
-        """Let go of what stands on a cluster: with hundreds of teams that is thousands of objects."""
+        """Drop the objects of a cluster: with hundreds of teams, there are thousands."""
         for kept in (self.worlds, self.plain, self.checker, self.standing):
             kept.pop(cluster, None)
 
@@ -151,14 +153,15 @@ class WorkerState:
 
 
 def worker_like(other: WorkerState, workspace: Workspace, options: WorkerOptions) -> WorkerState:
-    """A worker on a workspace that differs from another's in specs alone, with what that one has made."""
+    """Return a worker for a workspace that differs from another's only in specs, with what that one has
+    made."""
     store = other.options.store or other.workspace.root
     asked = replace(options, store=store, conditions=other.options.conditions)
     return replace(other, options=asked, workspace=workspace, earlier=EarlierRuns(workspace.root / RENDERED))
 
 
 def worker_of(workspace: Workspace, options: WorkerOptions) -> WorkerState:
-    """A worker on a workspace, whose findings are reported by whoever read it."""
+    """Return a worker for a workspace, whose findings the caller reports."""
     kept = Store(str(options.store or workspace.root)) if options.conditions else None
     builders = {
         name: OverlayBuilder(component, None if kept is None else KeptShapes(kept, name, component))
@@ -173,7 +176,7 @@ def _worker_elsewhere(root: Path, options: WorkerOptions) -> WorkerState:
 
 
 def world_on(worker: WorkerState, cluster: str) -> World:
-    """What stands on a cluster before any run, built once per worker."""
+    """Return the world of a cluster before any run, built once per worker."""
     if cluster not in worker.worlds:
         standing, generated = _standing(worker, cluster)
         file = worker.workspace.clusters[cluster]
@@ -184,7 +187,7 @@ def world_on(worker: WorkerState, cluster: str) -> World:
 
 
 def _standing(worker: WorkerState, cluster: str) -> tuple[tuple[Body, ...], tuple[Body, ...] | None]:
-    """The objects that stand on a cluster as built, and as generated where that is not the same.
+    """Return the objects of a cluster as built, and as generated if that is not the same.
 
     They follow from the conditions of a command, so they are kept with these.
     """
@@ -202,7 +205,7 @@ def _standing(worker: WorkerState, cluster: str) -> tuple[tuple[Body, ...], tupl
 
 
 def standing_on(worker: WorkerState, cluster: str) -> Standing:
-    """What stands on a cluster before any run, made once per worker."""
+    """Return the objects of a cluster before any run, made once per worker."""
     if cluster not in worker.standing:
         site, tenants = resolve_site(worker.workspace, cluster), resolve_tenants(worker.workspace, cluster)
         groups = [platform_objects(site, file) for file in PLATFORM_GENERATORS]
@@ -222,9 +225,10 @@ def policies_say(
     others: Sequence[Finding],
     before: Sequence[Body],
 ) -> list[Finding]:
-    """What the cluster's policies say of objects, beside what was found about them.
+    """Return what the cluster's policies find in objects, in addition to what was found about them
+    (`others`).
 
-    `before` are the objects without patches; none where they are not known.
+    `before` are the objects without patches; none if they are not known.
     """
     if cluster not in worker.checker:
         standing = world_on(worker, cluster).standing
@@ -246,12 +250,12 @@ def policies_say(
 def build(
     worker: WorkerState, cluster: str, groups: list[list[Body]], results: Sequence[Expanded]
 ) -> list[list[Body]]:
-    """All groups through the overlay in one go; each has the result that it belongs to."""
+    """Build all groups with the overlay in one go; each has the result that it belongs to."""
     builder = worker.builders[cluster]
     try:
         built = iter(builder.build([body for group in groups for body in group]))
     except PatchError as refused:
-        # A patch that spoils one spoils all that are built with it.
+        # A patch that fails on one object fails all that are built with it.
         finding = Finding(OVERLAY_PATCH, refused.where, refused.message, refused.help or "")
         for result in results:
             result.is_lasting = False
@@ -271,8 +275,10 @@ def check(
     platform: Platform,
     tracer: Tracer,
 ) -> tuple[list[Finding], bool]:
-    """What the gate finds of the built objects of a file; and where that is asked for, whether the file is
-    telling: whether it shows their schemas more than those before it."""
+    """Return what the gate finds in the built objects of a file, and whether the file is telling.
+
+    Telling, if that is requested, means that it has schema facts that the files before it lack.
+    """
     shown: list[bool] = []
     if worker.options.with_facts:
         versions = versions_of(platform)
@@ -284,14 +290,14 @@ def check(
 
 
 def shows_more(worker: WorkerState, bodies: Sequence[Body], platform: Platform) -> bool:
-    """Whether objects that the gate does not judge show their schemas more than those before them."""
+    """Return whether objects that the gate does not judge have schema facts that those before them lack."""
     is_more = worker.options.with_facts and worker.facts.are_new(bodies, versions_of(platform))
     worker.is_shown_good &= not is_more
     return is_more
 
 
 def put(worker: WorkerState, result: Expanded, path: str, text: str, is_telling: bool) -> None:
-    """A text on the stage, and among those that are kept and that are telling, as the options say."""
+    """Put a text on the stage, keep it and note it as telling, as the options say."""
     if is_telling:
         result.telling.add(path)
     if worker.options.stage is not None:

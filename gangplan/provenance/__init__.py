@@ -1,1 +1,1 @@
-"""Why a line is there: a line of any file in, where it comes from or what became of it out."""
+"""The origin of a line: where a line of any file comes from, or what it became."""

@@ -1,4 +1,4 @@
-"""Rendered files as they are made today, each with what knows where every field of it comes from."""
+"""Rendered files as they are made today, each with a tracer that finds the origin of every field."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from gangplan.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """One file below rendered/: its path there, its text, its objects, and the trace of their fields.
+    """One file below rendered/: its path there, its text, its objects, and the tracer of their fields.
 
-    In the objects of a run the hash of its name is a placeholder; `names` are that and the
-    real name.
+    In the objects of a run the hash of its name is a placeholder; `names` are the name with it and the real
+    name.
     """
 
     path: str
@@ -39,24 +39,26 @@ class Rendered:
     names: tuple[str, str] = ("", "")
 
     def shown(self, value: object) -> object:
-        """A value as it stands in the file."""
+        """Return a value as it is in the file."""
         return value.replace(*self.names) if isinstance(value, str) and self.names[0] else value
 
     def fields(self) -> Iterator[tuple[int, Path, object, Trace]]:
-        """Every field that is no mapping or list: the object's index, its path, its value, its trace."""
+        """Yield every field other than mappings and lists: the object's index, its path, its value, its
+        trace."""
         for index, body in enumerate(self.bodies):
             for path, value in walk(body):
                 yield index, path, value, self.tracer(index, path)
 
 
 def runs_by_template(workspace: Workspace, request: Request) -> tuple[list[Rendered], list[Finding]]:
-    """The runs of all specs that may be made from a template."""
+    """Return the runs of all specs that may be made from a template, and all findings."""
     specs = tuple(str(request.root / one) for one in sorted(workspace.template_marks))
     return runs_of(workspace, replace(request, specs=specs)) if specs else ([], [])
 
 
 def runs_of(workspace: Workspace, request: Request) -> tuple[list[Rendered], list[Finding]]:
-    """The files of the runs that a request is about, and all findings; specs with errors have no file."""
+    """Return the files of the runs that a request is about, and all findings; specs with errors have no
+    file."""
     found = []
     result = preview(replace(request, engine="serial", jobs=1), workspace)
     for run in result.runs:
@@ -76,7 +78,7 @@ def runs_of(workspace: Workspace, request: Request) -> tuple[list[Rendered], lis
 
 
 def located(workspace: Workspace, request: Request, problems: Sequence[AboutObject]) -> list[Finding]:
-    """The findings of a comparison, each at what decides the field that differs."""
+    """Return the findings of a comparison, each at what decides the field that differs."""
     files: dict[str, Rendered] = {}
     for cluster in sorted({spot.path.split("/")[0] for _, spot in problems if spot}):
         spots = [spot for _, spot in problems if spot and spot.path.startswith(f"{cluster}/")]
@@ -94,7 +96,7 @@ def _is_run(path: str) -> bool:
 
 
 def _located(problem: AboutObject, file: Rendered | None) -> Finding:
-    """The finding at the first field that differs and is decided by something that is written."""
+    """Return the finding at the first field that differs and is decided by something that is written."""
     finding, spot = problem
     if spot is None or file is None or spot.index >= len(file.bodies):
         return finding
@@ -105,7 +107,7 @@ def _located(problem: AboutObject, file: Rendered | None) -> Finding:
 
 
 def standing_on(workspace: Workspace, request: Request, cluster: str) -> tuple[list[Rendered], list[Finding]]:
-    """The files of a cluster's platform and tenants, and what was found on the way."""
+    """Return the files of a cluster's platform and tenants, and all findings."""
     workspace = with_versions(workspace, request.versions, request.clusters)
     findings = [*workspace.findings, *platform_findings(workspace)]
     if cluster in closed_clusters(workspace, findings) or workspace.catalog is None:

@@ -1,4 +1,4 @@
-"""A line of a file in; what stands on it and where that comes from, or what became of it, out."""
+"""Answers about a line of a file: what is on it and where that comes from, or what it became."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ class LineOrigin:
 
 @dataclass(frozen=True, slots=True)
 class LineOutcome:
-    """A rendered field that a line decides: file and line below rendered/, and how it does."""
+    """A rendered field that a line decides: its file and line below rendered/, its origin, and whether it
+    is direct."""
 
     file: str
     line: int
@@ -48,8 +49,11 @@ class LineOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a line is. `fields` are those on it, in its own file; a rendered line has `origins`, a written one
-    `outcomes`. `remark` says what is to be known of the line itself."""
+    """The answer about a line.
+
+    `fields` are those on it, in its own file; a rendered line has `origins`, a written one `outcomes`.
+    `remark` is a sentence about the line itself.
+    """
 
     file: str
     line: int
@@ -61,13 +65,14 @@ class Answer:
 
 
 def place_in(text: str) -> tuple[str, int] | None:
-    """File and line of `FILE:LINE` or `FILE:LINE:COLUMN`; None for any other text."""
+    """Return file and line of `FILE:LINE` or `FILE:LINE:COLUMN`; None for any other text."""
     match = _PLACE.fullmatch(text)
     return (match["file"], int(match["line"])) if match else None
 
 
 def ask(request: Request, file: str, line: int) -> Answer:
-    """The answer for a line of a file of the workspace. Raises UserError for a file or line that has none."""
+    """Return the answer for a line of a file of the workspace. Raises UserError if there is no such file
+    or line."""
     name, text = _read(request.root, file)
     count = len(text.splitlines())
     if not 1 <= line <= count:
@@ -79,7 +84,7 @@ def ask(request: Request, file: str, line: int) -> Answer:
 
 
 def _read(root: FilePath, file: str) -> tuple[str, str]:
-    """The path from the root, and the text."""
+    """Return the path from the root, and the text."""
     for start in (FilePath.cwd(), root):
         path = start / file
         if path.is_file() and path.resolve().is_relative_to(root):
@@ -121,7 +126,8 @@ def _rendered(workspace: Workspace, request: Request, name: str, text: str, line
 
 
 def _files_for(workspace: Workspace, request: Request, name: str) -> tuple[list[Rendered], list[Finding]]:
-    """What is rendered today for the file's cluster: its run, or what stands there."""
+    """Return what is rendered today for the file's cluster: its run, or the cluster's platform and
+    tenants."""
     parts = name.split("/")
     clusters = workspace.clusters
     if len(parts) < 4 or parts[1] not in clusters:
@@ -137,17 +143,17 @@ def _files_for(workspace: Workspace, request: Request, name: str) -> tuple[list[
 
 
 def _job_of(path: str) -> str:
-    """A run's path without the hash; other paths as they are."""
+    """Return a run's path without the hash, and any other path as it is."""
     return path.rpartition("-")[0] if "/runs/" in path else path
 
 
 def _documents(text: str) -> list[str]:
-    """The documents of a rendered stream."""
+    """Return the documents of a rendered stream."""
     return re.split(r"(?m)^---[ \t]*$\n?", text)
 
 
 def _document_at(text: str, line: int) -> tuple[int, int]:
-    """Which document a line is in, and how many lines stand before that document."""
+    """Return which document a line is in, and how many lines come before that document."""
     number = start = 0
     for place, one in enumerate(text.splitlines()[:line], 1):
         if one.rstrip() == "---" and place < line:
@@ -156,7 +162,8 @@ def _document_at(text: str, line: int) -> tuple[int, int]:
 
 
 def _index(found: Rendered, documents: list[str], number: int) -> int | None:
-    """The object of today that a document of the file shows: of the same kind, counted among its kind."""
+    """Return the index of today's object that a document of the file shows: of the same kind, counted
+    within its kind."""
     kinds = [_kind(one) for one in documents]
     wanted = kinds[: number + 1].count(kinds[number])
     for index, body in enumerate(found.bodies):
@@ -198,7 +205,7 @@ def _written(workspace: Workspace, request: Request, name: str, text: str, line:
 
 
 def _affected(workspace: Workspace, request: Request, name: str) -> tuple[list[Rendered], list[Finding]]:
-    """What is rendered from a file."""
+    """Return what is rendered from a file."""
     parts = name.split("/")
     if workspace.has_template(name):
         return runs_by_template(workspace, request)
@@ -225,7 +232,7 @@ def _affected(workspace: Workspace, request: Request, name: str) -> tuple[list[R
 def _both(
     workspace: Workspace, request: Request, clusters: Sequence[str], teams: tuple[str, ...]
 ) -> tuple[list[Rendered], list[Finding]]:
-    """The runs, and what stands on the clusters (of teams: their tenants)."""
+    """Return the runs, and the platform and tenants of the clusters (for teams, only their tenants)."""
     chosen = tuple(one for one in clusters if not request.clusters or one in request.clusters)
     files, findings = runs_of(workspace, replace(request, clusters=chosen, teams=teams))
     for cluster in chosen:
@@ -235,18 +242,18 @@ def _both(
 
 
 def _is_first(text: str, line: int) -> bool:
-    """Whether a line is the first one of a file that is no comment."""
+    """Return whether a line is the first one of a file that is not a comment."""
     return not any(one.strip() and not one.startswith("#") for one in text.splitlines()[: line - 1])
 
 
 def _is_of(path: str, team: str) -> bool:
-    """Whether a team's file can show in a rendered one: the platform, or the team's own."""
+    """Return whether a team's file can show in a rendered one: the platform, or the team's own."""
     parts = path.split("/")
     return parts[1] == "platform" or parts[2] == team
 
 
 def _outcomes(files: Sequence[Rendered], is_meant: Callable[[Cause], bool]) -> list[LineOutcome]:
-    """Every rendered field with a cause that is meant."""
+    """Return every rendered field with a cause that `is_meant`."""
     found = []
     for file in files:
         places: list[dict[Path, int]] = []
@@ -262,12 +269,13 @@ def _outcomes(files: Sequence[Rendered], is_meant: Callable[[Cause], bool]) -> l
 
 
 def _decides(meant: Sequence[Cause], trace: Trace) -> bool:
-    """Whether the value shows in the field: one of the causes that is meant is as good as the first."""
+    """Return whether the value shows in the field: a cause that is meant is direct and written, or is the
+    first."""
     return any(cause.is_direct and cause.is_written for cause in meant) or trace.causes[0] in meant
 
 
 def _places(text: str) -> list[dict[Path, int]]:
-    """Per document, the line of the file where each field begins."""
+    """Return, for each document, the line of the file where each field begins."""
     start, found = 0, []
     for one in _documents(text):
         found.append({path: line + start for path, line in lines_of(one).items()})
@@ -276,12 +284,13 @@ def _places(text: str) -> list[dict[Path, int]]:
 
 
 def _meets(field: Path, asked: Sequence[Path]) -> bool:
-    """Whether a field is, holds or is part of one of those asked for; the whole file holds nothing."""
+    """Return whether a field is, holds or is part of one of those `asked` for; the whole file does not
+    count."""
     return bool(field) and any(field[: len(one)] == one or one[: len(field)] == field for one in asked)
 
 
 def _patch_lines(workspace: Workspace, name: str, line: int) -> range:
-    """The lines of the operation that a line is part of."""
+    """Return the lines of the operation that a line is part of."""
     component = workspace.components[name.split("/")[1]]
     starts = sorted(
         where.line

@@ -1,4 +1,4 @@
-"""A render in, what it was made of out; and where a tree or a statement differs from it."""
+"""The statement of a render: what it was made from, and where a tree or another statement differs from it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _SHARED = tuple(top for top in READ if top not in (OVERLAYS, SPECS))
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Something that is not the same: a file or a program, and what about it, in words."""
+    """Something that is not the same: a file or a program, and what differs, in words."""
 
     what: str
     words: str
 
 
 def made_of(root: Path, result: Result, cluster: str) -> RenderStatement:
-    """The statement of a cluster, from a render without errors of all that is on it."""
+    """Return the statement of a cluster, from a render without errors of everything on it."""
     prefix = f"{cluster}/"
     outputs = {f"{RENDERED}/{one.path}": one.digest for one in result.changes if one.path.startswith(prefix)}
     inputs = {path: _digest(root / path) for path in _inputs(root, result, cluster)}
@@ -35,7 +35,7 @@ def made_of(root: Path, result: Result, cluster: str) -> RenderStatement:
 
 
 def _inputs(root: Path, result: Result, cluster: str) -> Iterator[str]:
-    """Every file that can decide the bytes of a cluster's part.
+    """Yield every file that can decide the bytes of a cluster's part.
 
     Policies and MultiKueue look at the files of other clusters, so these count as well.
     """
@@ -55,7 +55,7 @@ def _below(root: Path, top: str) -> Iterator[str]:
 
 
 def _versions() -> dict[str, str]:
-    """The programs that decide the bytes: not kubeconform, which only judges them."""
+    """Return the programs that decide the bytes: not kubeconform, which only judges them."""
     found = {"gangplan": __version__}
     builder = engine()
     if builder is not None:
@@ -69,7 +69,7 @@ def _digest(path: Path) -> str:
 
 
 def tree_differences(stale: list[Change]) -> list[Difference]:
-    """Every file of rendered/ that is not what is rendered now."""
+    """Return every file of rendered/ that is not what is rendered now."""
     words = {
         FileOutcome.CHANGED: "not what is rendered now",
         FileOutcome.NEW: "missing, but it is rendered now",
@@ -79,7 +79,8 @@ def tree_differences(stale: list[Change]) -> list[Difference]:
 
 
 def statement_differences(root: Path, said: RenderStatement, now: RenderStatement) -> list[Difference]:
-    """Every difference between a statement and a render: programs, what was read and rendered, the tree."""
+    """Return every difference between a statement and a render: programs, what was read and rendered, the
+    tree."""
     found = [
         Difference(name, f"{old or 'not used'} in the statement, {new or 'not used'} now")
         for name, old, new in _pairs(said.versions, now.versions)
@@ -112,6 +113,6 @@ def _short(digest: str) -> str:
 
 
 def _is_below(path: str) -> bool:
-    """Whether a path of a statement leads into rendered/ and nowhere else."""
+    """Return whether a path of a statement leads into rendered/ and to no other place."""
     parts = path.split("/")
     return parts[0] == RENDERED and not {"", ".", ".."} & {*parts}

@@ -1,8 +1,8 @@
-"""What a part of rendered/ was made of: an in-toto Statement v1 with SLSA Provenance v1 as its predicate.
+"""Statements about the inputs of rendered/: in-toto Statement v1 with SLSA Provenance v1 as its predicate.
 
-Fields are those of in-toto/attestation spec/v1 (Statement, ResourceDescriptor) and slsa.dev/provenance/v1.
-There is no time, no path of a machine and no commit in it, so that the same files give the same bytes
-everywhere; who runs gangplan signs the statement and says when and where (docs/provenance.md).
+Fields are those of in-toto/attestation spec/v1 (Statement, ResourceDescriptor) and slsa.dev/provenance/v1. A
+statement has no time, no path of a machine and no commit, so that the same files give the same bytes
+everywhere; the person or CI that runs gangplan signs it and says when and where (docs/provenance.md).
 """
 
 from __future__ import annotations
@@ -20,17 +20,20 @@ from gangplan.records import dataclass
 TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://slsa.dev/provenance/v1"
 BUILD = "https://gangplan.dev/render/v1"
-# Nobody but who runs it vouches for the machine that it runs on: CI names itself.
+# gangplan cannot vouch for the machine that it runs on: CI names itself.
 BUILDER = "https://gangplan.dev/builder/unspecified"
 PAYLOAD = "application/vnd.in-toto+json"
-# Bytes of a file of statements: 10 000 runs on ten clusters take a tenth.
+# The most bytes of a file of statements: 10 000 runs on ten clusters take a tenth.
 _MOST_BYTES = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class RenderStatement:
-    """One cluster: the digests (SHA-256) of all that was read and of all that was rendered, by path from the
-    root of the workspace, and the versions of the programs that decide the bytes."""
+    """The inputs and outputs of one cluster.
+
+    It has the digests (SHA-256) of all that was read and of all that was rendered, by path from the root of
+    the workspace, and the versions of the programs that decide the bytes.
+    """
 
     cluster: str
     inputs: Mapping[str, str]
@@ -39,7 +42,7 @@ class RenderStatement:
 
 
 def written(statement: RenderStatement, builder: str = BUILDER) -> str:
-    """The statement as one line of JSON, the same bytes for the same contents."""
+    """Return the statement as one line of JSON, the same bytes for the same contents."""
     document = {
         "_type": TYPE,
         "subject": _described(statement.outputs),
@@ -61,7 +64,7 @@ def _described(digests: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def statements_in(file: Path) -> list[RenderStatement]:
-    """The statements of a file: JSON, JSON Lines, DSSE envelopes and bundles around them.
+    """Read the statements of a file: JSON, JSON Lines, DSSE envelopes and bundles around them.
 
     Signatures are not checked. Raises UserError for anything else.
     """
@@ -78,7 +81,7 @@ def statements_in(file: Path) -> list[RenderStatement]:
 
 
 def _documents(file: Path, text: str) -> Iterator[Any]:
-    """All documents of a file: one that goes over several lines, or one on each."""
+    """Yield all documents of a file: one that spans several lines, or one on each line."""
     try:
         yield json.loads(text)
         return
@@ -122,7 +125,7 @@ def _digests(described: list[Any]) -> dict[str, str]:
 
 
 def _opened(file: Path, document: Any) -> Any:
-    """A statement out of a DSSE envelope, or of a bundle around one."""
+    """Return a statement from a DSSE envelope, or from a bundle around one."""
     if isinstance(document, dict) and isinstance(document.get("dsseEnvelope"), dict):
         document = document["dsseEnvelope"]
     if not isinstance(document, dict) or "payload" not in document:

@@ -12,7 +12,8 @@ from gangplan.validate.kueue import Verdict
 
 
 def admission_document(verdict: Verdict | None) -> dict[str, Any] | None:
-    """The same as data: outcome, Kueue's reason and message, flavors by pod set and resource, what is borrowed."""
+    """Return a verdict as data: outcome, Kueue's reason and message, flavors by pod set and resource, what
+    is borrowed."""
     if verdict is None:
         return None
     return {

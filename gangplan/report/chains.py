@@ -1,4 +1,4 @@
-"""What comes after what: the order of a team's jobs on a cluster, and the longest way through it."""
+"""The order of a team's jobs on a cluster where jobs follow others, and the longest path through it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Place = tuple[str, str]  # file and cluster
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A job in its order: how long a run of it takes at most, in seconds, and what it comes after.
+    """A job in its order: how long a run of it takes at most, in seconds, and which jobs it follows.
 
     `runs` are several for a sweep, whose trials count as if they ran at once. `most_s` is of the longest.
-    `path` are the jobs of the longest way to its end, itself the last, and `path_s` is how long that takes at most,
-    without the time in queues. `unknown` are jobs that it comes after and that are not part of the plan.
+    `path` are the jobs of the longest path to its end, itself the last, and `path_s` is how long that takes
+    at most, without the time in queues. `unknown` are jobs that it follows and that are not part of the plan.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Link:
 
 
 def links_of(runs: Sequence[PlannedRun]) -> dict[tuple[str, str], list[Link]]:
-    """The links of each cluster and team where a run comes after another, in their order."""
+    """Return the links of each cluster and team where a run follows another, in their order."""
     at: dict[Place, list[PlannedRun]] = {}
     for run in runs:
         if run.unit.job.is_active:
@@ -77,7 +77,7 @@ def _link(
 
 
 def chain_texts(runs: Sequence[PlannedRun]) -> list[str]:
-    """A block for each team of a cluster."""
+    """Return a block of text for each team of a cluster."""
     return [_text(*place, links) for place, links in sorted(links_of(runs).items())]
 
 
@@ -91,7 +91,7 @@ def _text(cluster: str, team: str, links: Sequence[Link]) -> str:
 
 
 def _words(link: Link, cluster: str) -> str:
-    """`at most 24h, waits for features`."""
+    """Return the text of a link: `at most 24h, waits for features`."""
     said = f"at most {format_duration(link.most_s)}"
     if link.cluster != cluster:
         said += f", on {link.cluster}"
@@ -103,7 +103,7 @@ def _words(link: Link, cluster: str) -> str:
 
 
 def chain_documents(runs: Sequence[PlannedRun]) -> list[dict[str, Any]]:
-    """The same as data; times are seconds."""
+    """Return the chains as data; times are seconds."""
     return [
         {
             "cluster": cluster,

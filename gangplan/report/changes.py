@@ -1,4 +1,4 @@
-"""Findings in, the changes that resolve most of them out: what to do first."""
+"""The changes that resolve the most findings: what to do first."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from gangplan.report.model import is_waived
 from gangplan.rules.model import Severity
 from gangplan.rules.specs import RUN_KEPT, RUN_RENAMED
 
-# How many are worth a line of their own.
+# How many changes get a line of their own.
 MOST = 5
-# What helps here is a decision of the user: the finding stays until it is made, or says that it was.
+# Here the user has to decide: the finding stays until then, or says what was decided.
 _CHOICES = frozenset((RUN_KEPT, RUN_RENAMED))
 # A command is run once for all places.
 _COMMAND = re.compile(r"\bgangplan (?:render|validate)\b")
-# A list of what there is tells nobody what to write.
+# A list of what exists does not say what to write.
 _LIST = re.compile(r"(?:Known|Offered|None is declared)\b")
-# An example is no change that is right in several places: each needs a value of its own.
+# An example is not one change for several places: each needs a value of its own.
 _EXAMPLE = re.compile(r"\bfor example\b|\bsuch as\b|\bexample\.(?:com|org)\b", re.IGNORECASE)
 
 
@@ -35,7 +35,8 @@ class SuggestedChange:
 
     @property
     def words(self) -> str:
-        """`1 change resolves 14 findings`, `1 command ...` or `the same change in 3 places resolves 3 findings`."""
+        """Such as `1 change resolves 14 findings`, `1 command ...` or `the same change in 3 places
+        resolves 3 findings`."""
         first = f"the same change in {len(self.places)} places"
         if len(self.places) == 1:
             first = "1 change"
@@ -45,11 +46,12 @@ class SuggestedChange:
 
 
 def changes(findings: Iterable[Finding], most: int = MOST) -> list[SuggestedChange]:
-    """The changes that resolve two findings or more: those with most errors first, then with most findings.
+    """Return the changes that resolve two findings or more: those with most errors first, then with most
+    findings.
 
-    Findings of one rule at one place with one help are one change, such as a patch that breaks every object of
-    a cluster; the same help of one rule at several places is one change made there, unless it only gives an
-    example; a command counts once. Waived findings count nothing.
+    Findings of one rule at one place with one help are one change, such as a patch that breaks every object
+    of a cluster; the same help of one rule at several places is one change made there, unless it only gives
+    an example; a command counts once. Waived findings do not count.
     """
     at: dict[tuple[str, str, str, int, int], list[Finding]] = {}  # by place, which costs less than its hash
     for finding in findings:
@@ -81,7 +83,8 @@ def changes(findings: Iterable[Finding], most: int = MOST) -> list[SuggestedChan
 
 
 def _made_together(help: str, places: list[list[Finding]]) -> Iterable[list[Finding]]:
-    """The findings of all places as one change, or of each place where its help tells no value to write there."""
+    """Yield the findings of all places together, or of each place if the help does not say what to write
+    there."""
     if _COMMAND.search(help) is None and (_EXAMPLE.search(help) or _LIST.match(help)):
         return places
     return [[finding for same in places for finding in same]]

@@ -11,14 +11,14 @@ from gangplan.records import dataclass
 from gangplan.report.upgrade import ABSENT, Delta, Upgrade
 from gangplan.resolve.inventory import InstalledComponent
 
-# Runs that are listed by name; the rest is a number.
+# How many runs are listed by name; the rest is a number.
 MOST_RUNS = 10
 MOST_LETTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterReport:
-    """One cluster: its components, and with other versions what they would be and what they change."""
+    """One cluster: its components, and for other versions the components then and what they change."""
 
     name: str
     components: tuple[InstalledComponent, ...]
@@ -27,12 +27,12 @@ class ClusterReport:
 
 
 def cluster_text(reports: Sequence[ClusterReport]) -> str:
-    """A block per cluster."""
+    """Return a block of text per cluster."""
     return "\n".join(_block(report) for report in reports)
 
 
 def cluster_facts(reports: Sequence[ClusterReport]) -> list[dict[str, Any]]:
-    """The same as data."""
+    """Return the clusters as data."""
     return [
         {
             "name": report.name,
@@ -66,7 +66,7 @@ def _block(report: ClusterReport) -> str:
 
 
 def _table(components: Sequence[InstalledComponent]) -> list[str]:
-    """A line per component, and one per further thing that it decides."""
+    """Return a line per component, and one for each further thing that it decides."""
     rows = [("component", "version", "supported", "what it decides")]
     for one in components:
         first, *more = one.decides or ("",)
@@ -80,7 +80,7 @@ def _table(components: Sequence[InstalledComponent]) -> list[str]:
 
 
 def _changes(report: ClusterReport) -> str:
-    """The components that differ: `Trainer 2.3 (was 2.2.1)`."""
+    """Return the components that differ: `Trainer 2.3 (was 2.2.1)`."""
     stated = {one.key: one.stated for one in report.components}
     found = [
         f"{one.name} {one.stated or 'as it comes'} (was {stated.get(one.key) or 'not stated'})"
@@ -117,7 +117,7 @@ def _delta(delta: Delta) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value on one line, shortened."""
+    """Return a value on one line, shortened."""
     if value == ABSENT:
         return ABSENT
     if isinstance(value, str) and "\n" in value:

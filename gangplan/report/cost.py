@@ -12,7 +12,10 @@ from gangplan.pipeline.worker import PlannedRun
 
 
 def cost_words(run: PlannedRun) -> str:
-    """`at most 1200.00 EUR (32 GPUs x 1.5625 x 24h)`, steps for their own time; empty without a price."""
+    """Return the cost of a run: `at most 1200.00 EUR (32 GPUs x 1.5625 x 24h)`; empty without a price.
+
+    Steps count for their own time.
+    """
     job = run.unit.job
     parts, cost = parts_of(job), most_cost(job)
     if parts is None or cost is None:
@@ -27,7 +30,7 @@ def cost_words(run: PlannedRun) -> str:
 
 
 def _monthly(job: Job, cost: Decimal) -> str:
-    """`; 7750.00 EUR in a month with 31 starts`; empty where nothing starts, or the zone is not known."""
+    """Return `; 7750.00 EUR in a month with 31 starts`; empty if nothing starts or the zone is not known."""
     from gangplan.model.months import busiest, cost_of  # few jobs have a schedule
 
     assert job.schedule is not None
@@ -43,6 +46,6 @@ def _monthly(job: Job, cost: Decimal) -> str:
 
 
 def cost_document(run: PlannedRun) -> dict[str, str] | None:
-    """The same as data; None without a price."""
+    """Return the cost of a run as data; None without a price."""
     cost = most_cost(run.unit.job)
     return None if cost is None else {"most": str(cost), "currency": run.unit.job.platform.currency}

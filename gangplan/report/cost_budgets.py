@@ -1,4 +1,5 @@
-"""Budgets beside costs: what a team may spend in a month, what its active runs can cost then, what is left."""
+"""Budgets next to costs: what a team may spend in a month, what its active runs can cost then, and what is
+left."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from gangplan.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class BudgetLine:
-    """The budget of a team on clusters, and what its active runs can cost in a month at most, in `currency`."""
+    """The budget of a team on clusters, and what its active runs can cost at most in a month, in
+    `currency`."""
 
     team: str
     clusters: tuple[str, ...]
@@ -27,11 +29,11 @@ class BudgetLine:
 
     @property
     def left(self) -> Decimal:
-        """What is left; less than nothing where the budget is exceeded."""
+        """The rest of the budget; negative if the budget is exceeded."""
         return self.budget - self.planned
 
     def row(self) -> Row:
-        """For people."""
+        """Return the line for people."""
         words = money(abs(self.left), self.currency)
         return {
             "budget of": self.team,
@@ -43,7 +45,7 @@ class BudgetLine:
         }
 
     def facts(self) -> Row:
-        """As data; amounts are decimal texts."""
+        """Return the line as data; amounts are decimal texts."""
         return {
             "team": self.team,
             "clusters": list(self.clusters),
@@ -58,7 +60,8 @@ class BudgetLine:
 def budget_lines(
     workspace: Workspace, scope: Scope, facts: Iterable[RunFacts], months: Sequence[Month]
 ) -> Iterator[BudgetLine]:
-    """A line for each budget of which all runs are worked on: of each month, or of the one that costs most."""
+    """Yield a line for each budget whose runs are all worked on: for each month, or for the one that costs
+    the most."""
     runs = by_team(facts)
     for (team, cluster), budget in budgets_of(workspace).items():
         names = covered(cluster, budget)

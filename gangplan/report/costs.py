@@ -11,14 +11,14 @@ from gangplan.model.bill import Item, Sum
 from gangplan.model.cost import CENT, hours_words
 
 Row = dict[str, object]
-# The month of runs that are in Git once and start when they are admitted, whenever that is.
+# The month of runs that are in Git once: they start when they are admitted, at any time.
 ONCE = "once"
-# What prices are shown to where that is all there is.
+# Prices without further digits are shown to this place.
 _SHOWN = Decimal("0.0001")
 
 
 def item_rows(items: Sequence[Item], with_expected: bool, with_months: bool = False) -> list[Row]:
-    """A row for each run, for people."""
+    """Return a row for each run, for people."""
     return [
         {
             "run": one.run,
@@ -36,7 +36,7 @@ def item_rows(items: Sequence[Item], with_expected: bool, with_months: bool = Fa
 
 
 def sum_rows(found: Sequence[Sum], by: str, with_expected: bool) -> list[Row]:
-    """A row for each sum, for people."""
+    """Return a row for each sum, for people."""
     return [
         {
             by: one.name,
@@ -55,7 +55,7 @@ def sum_rows(found: Sequence[Sum], by: str, with_expected: bool) -> list[Row]:
 
 
 def money(value: Decimal | None, currency: str) -> str | None:
-    """Without zeros at the end, but with cents."""
+    """Return an amount without zeros at the end, but with cents."""
     if value is None:
         return None
     plain = value.normalize()
@@ -65,7 +65,7 @@ def money(value: Decimal | None, currency: str) -> str | None:
 def document(
     items: Sequence[Item], found: Sequence[Sum], by: str, months: Sequence[str] = ()
 ) -> dict[str, object]:
-    """All of it as JSON, version 1; amounts are texts, which keep every digit."""
+    """Return items and sums as JSON, version 1; amounts are texts, which keep every digit."""
     return {
         "version": 1,
         "by": by,
@@ -88,12 +88,12 @@ def document(
 
 
 def csv_text(items: Sequence[Item], with_months: bool = False) -> str:
-    """A line for each run (RFC 4180), for spreadsheets and showback."""
+    """Return a line for each run (RFC 4180), for spreadsheets and showback."""
     return table_csv([facts(one, with_months) for one in items])
 
 
 def table_csv(rows: Sequence[Row]) -> str:
-    """Rows that all have the same columns, as CSV."""
+    """Return rows that all have the same columns, as CSV."""
     stream = io.StringIO()
     names = list(rows[0]) if rows else []
     writer = csv.DictWriter(stream, names, lineterminator="\r\n")
@@ -103,12 +103,12 @@ def table_csv(rows: Sequence[Row]) -> str:
 
 
 def _cell(value: object) -> object:
-    """A text that a spreadsheet takes for a formula is shown as text."""
+    """Return a cell; a text that a spreadsheet would take for a formula is marked as text."""
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value
 
 
 def facts(one: Item, with_months: bool = False) -> Row:
-    """A run as data."""
+    """Return a run as data."""
     return {
         **({"month": one.month or ONCE, "starts": one.starts} if with_months else {}),
         "cluster": one.cluster,
@@ -126,7 +126,7 @@ def facts(one: Item, with_months: bool = False) -> Row:
 
 
 def exact(value: Decimal | None) -> str | None:
-    """A price with all of its digits."""
+    """Return a price with all of its digits."""
     if value is None:
         return None
     short = value.normalize()
@@ -135,7 +135,7 @@ def exact(value: Decimal | None) -> str | None:
 
 
 def plain(value: Decimal | None) -> str | None:
-    """Hours to a thousandth; money as it is."""
+    """Return hours to a thousandth, and money as it is."""
     if value is None:
         return None
     exponent = value.as_tuple().exponent

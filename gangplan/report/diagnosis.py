@@ -18,7 +18,7 @@ _NOT_KNOWN = "not known: nothing that was saved says why"
 
 
 def document(verdicts: Sequence[Verdict], skipped: Sequence[str]) -> dict[str, object]:
-    """The verdicts as JSON, version 1."""
+    """Return the verdicts as JSON, version 1."""
     return {"version": 1, "runs": [_facts(one) for one in verdicts], "skipped": list(skipped)}
 
 
@@ -64,7 +64,7 @@ def _sighting(one: Sighting) -> dict[str, object]:
 
 
 def text(verdicts: Sequence[Verdict], skipped: Sequence[str]) -> str:
-    """The verdicts for a terminal."""
+    """Return the verdicts for a terminal."""
     lines: list[str] = []
     well = [one for one in verdicts if one.is_well]
     for verdict in verdicts:
@@ -129,7 +129,7 @@ def _seen(one: Found) -> Iterator[str]:
 
 
 def _placed(cure: str, verdict: Verdict) -> str:
-    """A cure that names the spec, where it is known."""
+    """Return a cure that names the spec, if it is known."""
     return cure.replace(" the spec", f" {verdict.spec}", 1) if verdict.spec else cure
 
 
@@ -141,7 +141,7 @@ def _wrapped(label: str, words: str) -> list[str]:
 
 
 def _last(verdict: Verdict) -> Iterator[str]:
-    """The last lines of the logs, for people: of the launcher, else of the first."""
+    """Yield the last lines of the launcher's log, or of the first log, for people."""
     logs = sorted(verdict.logs, key=_launcher_first)
     for log in logs[:1]:
         yield ""
@@ -157,7 +157,7 @@ def _launcher_first(log: Log) -> tuple[bool, str]:
 
 
 def markdown_text(verdicts: Sequence[Verdict], skipped: Sequence[str]) -> str:
-    """The verdicts for an issue or a chat."""
+    """Return the verdicts as Markdown, for an issue or a chat."""
     lines: list[str] = []
     for verdict in verdicts:
         lines += [f"### {markdown(_head(verdict))}", ""]

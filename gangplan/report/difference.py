@@ -1,4 +1,4 @@
-"""What a render would change, as a unified difference."""
+"""The changes of a render as a unified difference."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from gangplan.workspace import RENDERED
 
 
 def difference(tree: Path, change: Change, text: str) -> str:
-    """The difference of one file. New and removed files are told by name: their whole text says little."""
+    """Return the difference of one file. New and removed files are only named: their whole text says
+    little."""
     path = f"{RENDERED}/{change.path}"
     if change.outcome is not FileOutcome.CHANGED:
         return f"{change.outcome.value}: {path}\n"

@@ -1,4 +1,5 @@
-"""What an edit does to a run, against what `rendered/` holds: it starts, goes on, ends, or is left alone."""
+"""What an edit does to a run, compared with `rendered/`: the run starts, continues, ends, or is left
+alone."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from gangplan.pipeline.worker import PlannedRun
 
 
 def edit_words(run: PlannedRun) -> str:
-    """`new run, at most 768 GPU-hours`, or what else a sync does with it."""
+    """Return `new run, at most 768 GPU-hours`, or what else a sync does with a run."""
     job = run.unit.job
     if job.is_archived:
         return "archived: left alone"
@@ -36,14 +37,14 @@ def edit_words(run: PlannedRun) -> str:
 
 
 def over_words(job: Job) -> str:
-    """What becomes of the run of a job that is archived or stopped."""
+    """Return what happens to the run of a job that is archived or stopped."""
     if job.is_archived:
         return "archived, so nothing is applied; a run that is there goes on"
     return "stopped, so a run that is there ends; its record stays in rendered/"
 
 
 def seldom_rows(job: Job, since: int | None) -> list[tuple[str, str]]:
-    """Rows of a plan that few runs have: what it is made from, when its runs start."""
+    """Return the rows of a plan that few runs have: what the run is made from, when its runs start."""
     rows = []
     if job.template is not None:
         from gangplan.report.template import template_rows
@@ -67,7 +68,7 @@ def seldom_rows(job: Job, since: int | None) -> list[tuple[str, str]]:
 
 
 def seldom_parts(job: Job, since: int | None) -> dict[str, Any]:
-    """The same as data."""
+    """Return the same parts as data."""
     parts: dict[str, Any] = {}
     if job.template is not None:
         from gangplan.report.template import template_document

@@ -1,7 +1,7 @@
-"""Texts of users made safe for what reads a report: terminals, XML, Markdown, workflow commands, URIs.
+"""Texts of users made safe for the readers of a report: terminals, XML, Markdown, workflow commands, URIs.
 
-Messages repeat what stands in files, so any of them may hold a line end, an escape sequence of a terminal, a tag,
-or a command of a CI runner. Each function takes any text and returns one that its reader shows as it is.
+Messages repeat the contents of files, so any of them may hold a line end, an escape sequence of a terminal, a
+tag, or a command of a CI runner. Each function takes any text and returns one that its reader shows as it is.
 """
 
 from __future__ import annotations
@@ -16,73 +16,78 @@ _UNSEEN = re.compile(
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# What XML 1.0 cannot hold even escaped (section 2.2, Char), of what `visible` leaves.
+# What `visible` leaves and XML 1.0 cannot hold, not even escaped (section 2.2, Char).
 _NO_XML = re.compile("[\ufffe\uffff]")
 # Old commands of GitHub's runner (`##[group]`) and of Azure's (`##vso[...]`) count anywhere in a line.
 _LOG_COMMAND = re.compile(r"##(\w*)\[")
-# Everything that Markdown or GitHub's additions to it (mentions, numbers of issues, formulas, links, emoji) may read.
+# Everything that Markdown or GitHub's additions to it may read: mentions, numbers of issues, formulas, links,
+# emoji.
 _MARKDOWN = re.compile(r"[\\`*_\[\]<>#|~@&$^]|:(?=//|(?:100|1234|[\w+-]*[A-Za-z+-][\w+-]*):)|(?<=[wW])\.")
-# GitHub looks for mentions, issues and emoji after entities were resolved: only a space without width stops it.
+# GitHub looks for mentions, issues and emoji after it resolves entities: only a zero-width space stops it.
 _PARTED = frozenset("@#:")
 _LINK = re.compile(r"\[(?=[^\[\]]*\]\()")
 
 
 def visible(text: str) -> str:
-    r"""One line without control characters: `\n`, `\x1b` and `\u202e` stand for what cannot be seen."""
+    r"""Return one line without control characters: `\n`, `\x1b` and `\u202e` replace what cannot be seen."""
     if text.isascii() and text.isprintable():
         return text
     return _UNSEEN.sub(_named, text)
 
 
 def is_plain(text: str) -> bool:
-    """Whether `log_line` leaves a text as it is, as nearly all are: told in a tenth of its time."""
+    """Return whether `log_line` leaves a text as it is, as nearly all are: decided in a tenth of its time."""
     return text.isascii() and text.isprintable() and "##" not in text
 
 
 def log_line(text: str) -> str:
-    """One line for a terminal or the log of a CI job: what `visible` gives, and nothing that a runner obeys."""
+    """Return one line for a terminal or a CI job's log: `visible`, and without anything that a runner
+    obeys."""
     return text if is_plain(text) else _LOG_COMMAND.sub(r"##\1\\[", visible(text))
 
 
 def own_line(text: str) -> str:
-    """A whole line of a log whose first words are a user's: `log_line`, and no workflow command (`::error::`)."""
+    """Return a whole line of a log that starts with a user's words: `log_line`, but no workflow command
+    (`::error::`)."""
     line = log_line(text)
     return f"\\{line}" if line.lstrip().startswith("::") else line
 
 
 def short(text: str, most: int) -> str:
-    """The text in at most `most` characters, for readers that take no more."""
+    """Return the text in at most `most` characters, for readers that take no more."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def whole(text: str) -> str:
-    """The text as UTF-8 can hold it: JSON escapes everything else itself."""
+    """Return the text as UTF-8 can hold it: JSON escapes everything else itself."""
     return _SURROGATE.sub(_named, text)
 
 
 def xml(text: str) -> str:
-    """One line that XML 1.0 can hold; `<`, `&` and quotes are the writer's business."""
+    """Return one line that XML 1.0 can hold; the writer must escape `<`, `&` and quotes."""
     return _NO_XML.sub(_named, visible(text))
 
 
 def markdown(text: str) -> str:
-    """One line that Markdown shows as it is: whatever it could read becomes a numbered entity."""
+    """Return one line that Markdown shows as it is: everything that it could interpret becomes a numbered
+    entity."""
     return _MARKDOWN.sub(_entity, visible(text))
 
 
 def command_data(text: str) -> str:
-    """The message of a GitHub workflow command (actions/toolkit, core/src/command.ts: escapeData)."""
+    """Return the message of a GitHub workflow command (actions/toolkit, core/src/command.ts: escapeData)."""
     shown = "\n".join(map(visible, text.split("\n")))
     return shown.replace("%", "%25").replace("\n", "%0A")
 
 
 def command_property(text: str) -> str:
-    """A property of a GitHub workflow command (the same file: escapeProperty)."""
+    """Return a property of a GitHub workflow command (the same file: escapeProperty)."""
     return command_data(visible(text)).replace(":", "%3A").replace(",", "%2C")
 
 
 def uri(path: str) -> str:
-    """A path with forward slashes as a relative URI reference (RFC 3986); bytes that are no UTF-8 stay bytes."""
+    """Return a path with forward slashes as a relative URI reference (RFC 3986); bytes that are not UTF-8
+    stay bytes."""
     try:
         return quote(path, safe="/-._~", errors="surrogateescape")
     except UnicodeEncodeError:
@@ -90,7 +95,7 @@ def uri(path: str) -> str:
 
 
 def sarif_text(text: str) -> str:
-    """A SARIF message, its lines kept: `[a](b)` would be a link (SARIF 2.1.0, 3.11.6)."""
+    """Return a SARIF message with its lines kept: `[a](b)` would be a link (SARIF 2.1.0, 3.11.6)."""
     return _LINK.sub(r"\\[", "\n".join(map(visible, text.split("\n"))))
 
 

@@ -1,4 +1,4 @@
-"""The RDMA network of a run's workers, in words and as data."""
+"""The RDMA network of a run's workers, as text and as data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from gangplan.model.fabric import Fabric
 
 
 def fabric_words(fabric: Fabric) -> str:
-    """`roce: the node's network; networks fabric/rail0, fabric/rail1; cards mlx5_0`; empty without any."""
+    """Return `roce: the node's network; networks fabric/rail0, fabric/rail1; cards mlx5_0`; empty without
+    any."""
     often = Counter(fabric.networks)
     networks = [name if count == 1 else f"{name} ({count} times)" for name, count in often.items()]
     found = (("network", networks), ("interface", fabric.interfaces), ("card", fabric.hcas))
@@ -23,7 +24,7 @@ def fabric_words(fabric: Fabric) -> str:
 
 
 def fabric_document(fabric: Fabric) -> dict[str, Any] | None:
-    """The same as data; None for a run without RDMA."""
+    """Return the network as data; None for a run without RDMA."""
     if not fabric.resources and not fabric.access.name:
         return None
     access = fabric.access

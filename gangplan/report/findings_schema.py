@@ -1,4 +1,4 @@
-"""The JSON Schema of the findings document (`--format json`), as `gangplan schema print findings` publishes it.
+"""The JSON Schema of the findings document (`--format json`), published by `gangplan schema print findings`.
 
 Fields may be added without a new version, so the schema lets unknown ones pass: readers ignore them.
 """
@@ -14,7 +14,7 @@ _LEVELS = [severity.word for severity in reversed(Severity)]
 
 
 def findings_schema() -> dict[str, Any]:
-    """The schema, without `$schema` and title."""
+    """Return the schema, without `$schema` and title."""
     return {
         "description": "Findings of validate, render, plan and cluster check, worst first.",
         **_object(

@@ -1,4 +1,4 @@
-"""What `--fix` changes, as a unified difference that `git apply` and `patch -p1` read."""
+"""The changes of `--fix` as a unified difference that `git apply` and `patch -p1` read."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from gangplan.fixes import FixedFile
 from gangplan.report.escape import log_line, own_line
 
 _MARK = "\ufeff"
-# As Git: a carriage return belongs to its line.
+# As in Git, a carriage return belongs to its line.
 _LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
 
 
 def fixed_text(fixed: FixedFile) -> str:
-    """The difference of one file; empty where nothing changes.
+    """Return the difference of one file; empty if nothing changes.
 
-    What a terminal or a CI runner would obey, or nobody would see, is made visible: then it is no patch any more,
-    and is not `patch_text`.
+    What a terminal or a CI runner would obey, or what cannot be seen, is made visible: the text is then no
+    longer a patch, and differs from `patch_text`.
     """
     return "".join(_line(line, _shown) for line in _lines(fixed))
 
 
 def patch_text(fixed: FixedFile) -> str:
-    """The same as `git apply` reads it, whatever stands in the file."""
+    """Return the difference as `git apply` reads it, for any contents."""
     return "".join(_line(line, str) for line in _lines(fixed))
 
 
@@ -34,7 +34,7 @@ def _lines(fixed: FixedFile) -> Iterator[str]:
 
 
 def _line(line: str, shown: Callable[[str], str]) -> str:
-    """A line of the difference; the line's own end is kept."""
+    """Return a line of the difference; the line's own end is kept."""
     body = line.removesuffix("\n")
     end = "\r" if body.endswith("\r") else ""
     text = shown(body.removesuffix("\r")) + end + "\n"
@@ -42,7 +42,8 @@ def _line(line: str, shown: Callable[[str], str]) -> str:
 
 
 def _shown(body: str) -> str:
-    """Tabs, and the byte order mark of a file's first line, do no harm and are part of the patch."""
+    """Make a line safe, except tabs and the byte order mark of a first line: they are harmless parts of
+    the patch."""
     sign, rest = body[:1], body[1:]
     mark = _MARK if rest.startswith(_MARK) else ""
     text = "\t".join(map(log_line, rest.removeprefix(mark).split("\t")))

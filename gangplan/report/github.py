@@ -1,8 +1,8 @@
 """Findings as GitHub annotations: workflow commands in the log of a step, the worst first.
 
-GitHub shows 10 errors, 10 warnings and 10 notices of a step and drops the rest without a word (actions/toolkit,
+GitHub shows 10 errors, 10 warnings and 10 notices of a step and drops the rest silently (actions/toolkit,
 docs/problem-matchers.md, "Limitations"). So the worst ten of each level become commands, and the last notice
-says how many there are beyond them; the step's summary (`step_summary`) holds them all.
+says how many more there are; the step's summary (`step_summary`) holds them all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _COMMAND = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE:
 
 
 def github_report(report: Report) -> str:
-    """Workflow commands for the worst findings, then one line that counts the others, then the summary.
+    """Return workflow commands for the worst findings, then one line that counts the others, then the
+    summary.
 
     Waived findings are not annotated; the summary counts them.
     """
@@ -44,7 +45,8 @@ def github_report(report: Report) -> str:
 
 
 def step_summary(report: Report, room: int = MOST_SUMMARY_BYTES) -> str:
-    """All findings as Markdown in at most `room` bytes, for the file that GITHUB_STEP_SUMMARY names."""
+    """Return all findings as Markdown in at most `room` bytes, for the file that GITHUB_STEP_SUMMARY
+    names."""
     return markdown_report(report, room)
 
 

@@ -14,7 +14,10 @@ _SEVERITY = {Severity.ERROR: "critical", Severity.WARNING: "minor", Severity.NOT
 
 
 def gitlab_report(report: Report) -> str:
-    """The report as an array, worst first. A waived finding is `info` and says so: GitLab has no word for it."""
+    """Return the report as an array, worst first.
+
+    A waived finding is `info` and says that it is waived: GitLab has no word for it.
+    """
     found = [_quality(report, entry) for entry in worst_first(report.entries)]
     return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
 
@@ -28,7 +31,7 @@ def _quality(report: Report, entry: ReportEntry) -> dict[str, Any]:
         "check_name": whole(finding.rule),
         "fingerprint": entry.fingerprint,
         "severity": "info" if waived else _SEVERITY[finding.severity],
-        # Lines count from 1; a finding about a whole file stands at its first.
+        # Lines count from 1; a finding about a whole file is at its first line.
         "location": {
             "path": whole(report.path(finding.where.file)),
             "lines": {"begin": max(finding.where.line, 1)},

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-# Kept here and not taken from the code that makes the document: a change there must show as a difference.
+# Repeated here instead of imported from the code that makes the document, so that a change there shows.
 _VERSION = 1
 _TEXT: dict[str, Any] = {"type": "string"}
 _MAYBE: dict[str, Any] = {"type": ["string", "null"]}
@@ -60,7 +60,8 @@ def _entry() -> dict[str, Any]:
 
 
 def import_schema() -> dict[str, Any]:
-    """The JSON Schema of `document`, without `$schema` and title. Readers ignore fields that they do not know."""
+    """Return the JSON Schema of `document`, without `$schema` and title. Readers ignore fields that they
+    do not know."""
     percent = {"type": "integer", "minimum": 0, "maximum": 100}
     run = _object({"percent": percent, "rows": {"type": "array", "items": _row()}})
     imported = _object(

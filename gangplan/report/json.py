@@ -13,18 +13,18 @@ from gangplan.report.escape import whole
 from gangplan.report.model import Report, ReportEntry, entries, is_waived, worst_first
 from gangplan.rules.model import Severity
 
-# Raised when a field changes its meaning or goes; new fields may come without notice.
+# Raised when a field changes its meaning or is removed; new fields may come without notice.
 SHAPE = 1
 
 
 def json_report(findings: Sequence[Finding], facts: Mapping[str, Any], folder: str = "") -> str:
-    """The findings and a few facts of the run (`checked`, engines) as JSON with a line end."""
+    """Return the findings and a few facts of the command (`checked`, engines) as JSON with a line end."""
     whole_document = document({**facts, **findings_part(findings, folder)})
     return json.dumps(whole_document, indent=2, ensure_ascii=False) + "\n"
 
 
 def report_json(report: Report) -> str:
-    """A report with all that it knows."""
+    """Return a report with everything that it knows, as JSON."""
     facts = {
         "command": report.command,
         "folder": whole(report.folder),
@@ -37,14 +37,15 @@ def report_json(report: Report) -> str:
 
 
 def document(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The content behind the number of its shape."""
+    """Return the content with the number of its shape in front."""
     return {"version": SHAPE, **content}
 
 
 def findings_part(findings: Sequence[Finding], folder: str = "") -> dict[str, Any]:
-    """The keys that every document with findings has: counts, what to do first, and the findings, worst first.
+    """Return the keys of every document with findings: counts, what to do first, and the findings, worst
+    first.
 
-    `folder` is where the workspace stands in its repository, as in `Report`.
+    `folder` is the place of the workspace in its repository, as in `Report`.
     """
     counts = Counter("waived" if is_waived(one) else one.severity.word for one in findings)
     words = [*(severity.word for severity in reversed(Severity)), "waived"]

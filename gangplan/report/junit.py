@@ -1,7 +1,8 @@
-"""Findings as JUnit XML, which every CI system shows: a suite per file, a case per finding, a case per clean file.
+"""Findings as JUnit XML, which every CI system shows: a suite per file, a case per finding, a case per clean
+file.
 
-It holds only what junit-10.xsd knows, because Jenkins' xUnit plugin refuses a file with any other attribute. So a
-case has no `file` and no `line`: its suite is named after the file, its text begins with the line.
+It holds only what junit-10.xsd knows, because Jenkins' xUnit plugin refuses a file with any other attribute.
+So a case has no `file` and no `line`: its suite is named after the file, and its text begins with the line.
 """
 
 from __future__ import annotations
@@ -12,20 +13,23 @@ from xml.etree import ElementTree
 from gangplan.report.escape import xml
 from gangplan.report.model import Report, ReportEntry, checked_words, is_waived, title, waiver_words
 
-# Jenkins shows names in a column; the whole text stands inside the case.
+# Jenkins shows names in a column; the whole text is inside the case.
 _LONGEST_NAME = 200
 
 
 def junit_report(report: Report) -> str:
-    """The report as `testsuites`. Findings at or above `fail_on` fail, waived ones are skipped, the others pass
-    and say in their output what was found. Times are 0: a report has no clock."""
+    """Return the report as `testsuites`.
+
+    Findings at or above `fail_on` fail, waived ones are skipped, and the others pass and say in their output
+    what was found. Times are 0: a report has no clock.
+    """
     files: dict[str, list[ReportEntry]] = {file: [] for file in report.files}
     for entry in report.entries:
         files.setdefault(entry.finding.where.file, []).append(entry)
     root = ElementTree.Element("testsuites", name="gangplan")
     for file in sorted(files):
         root.append(_suite(report, file, files[file]))
-    if not files:  # a platform before its first spec, all clean
+    if not files:  # a platform before its first spec, without findings
         root.append(_suite(report, "workspace", []))
     for key in ("tests", "failures", "errors"):
         root.set(key, str(sum(int(suite.get(key, "0")) for suite in root)))
@@ -77,5 +81,5 @@ def _case(report: Report, entry: ReportEntry, seen: Counter[str]) -> ElementTree
 
 
 def _class(path: str) -> str:
-    """The path as CI systems group by: `specs/nlp/filings.yaml` is `specs.nlp.filings`."""
+    """Return the path as CI systems group by it: `specs/nlp/filings.yaml` is `specs.nlp.filings`."""
     return xml(path.removesuffix(".yaml").replace(".", "_").replace("/", "."))

@@ -1,7 +1,9 @@
-"""The configuration that Kueue's manager needs on a cluster, as YAML in which every line says why it is there.
+"""The configuration that Kueue's manager needs on a cluster, as YAML in which every line says why it is
+there.
 
-Read at the tags v0.15.2, v0.18.2 and v0.19.2: apis/config/v1beta2 (fields, defaults), pkg/config/validation.go,
-pkg/controller/jobframework. The manager decodes strictly: a key that it does not know ends it.
+Read at the tags v0.15.2, v0.18.2 and v0.19.2: apis/config/v1beta2 (fields, defaults),
+pkg/config/validation.go, pkg/controller/jobframework. The manager decodes strictly: a key that it does not
+know stops it.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from gangplan.model.version import Version
 from gangplan.spec.admission import ManagedResources, UsageSharing
 from gangplan.workspace import ClusterFile
 
-# Lines of YAML, each behind the comment that explains it.
+# Lines of YAML, each with the comment that explains it.
 Lines = Iterator[tuple[str, str]]
 
 API_VERSION = "config.kueue.x-k8s.io/v1beta2"
@@ -24,7 +26,7 @@ TEAM_LABEL = f"{PREFIX}team"
 
 
 def kueue_config(cluster: ClusterFile, kueue: Version) -> str:
-    """The configuration of one cluster with a Kueue that gangplan knows."""
+    """Return the configuration of one cluster with a Kueue that gangplan knows."""
     spec = cluster.spec
     out = [
         f"# Kueue {kueue} on {cluster.name}, from {cluster.document.file}.",
@@ -136,7 +138,7 @@ def _usage_sharing(stated: UsageSharing, file: str) -> Lines:
 
 
 def _number(weight: Quantity) -> str:
-    """A weight as YAML's numbers are written: the manager reads a float."""
+    """Return a weight as a YAML number: the manager reads a float."""
     return f"{weight.nano / 10**9:g}"
 
 
@@ -191,6 +193,6 @@ def _namespaces() -> Lines:
 
 
 def go_duration(seconds: int) -> str:
-    """A time as Go reads it, which knows no days: `1h30m`."""
+    """Return a time as Go reads it, which knows no days: `1h30m`."""
     parts = ((seconds // 3600, "h"), (seconds % 3600 // 60, "m"), (seconds % 60, "s"))
     return "".join(f"{count}{unit}" for count, unit in parts if count) or "0s"

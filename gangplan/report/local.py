@@ -1,4 +1,4 @@
-"""A run on this machine as text: how it begins, each of its lines, how it ended and why."""
+"""A run on this machine as text: its start, each of its lines, how it ended and why."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CURES = 2
 
 
 def opening(prepared: Prepared) -> str:
-    """What is run, and how it differs from what the cluster would run."""
+    """Return what is run, and how it differs from what the cluster would run."""
     job, shape, stage = prepared.unit.job, prepared.shape, prepared.stage
     how = stage.mpi.words if stage.mpi else prepared.unit.launch.program or "one program on each worker"
     workers = f"{shape.workers} worker{'s' if shape.workers > 1 else ''}"
@@ -35,7 +35,7 @@ def opening(prepared: Prepared) -> str:
 
 
 def shown(line: Line, cast: Cast, colour: bool) -> str:
-    """A line behind the rank or pod that it is of."""
+    """Return a line with its rank or pod in front."""
     if line.rank is not None:
         head, number = f"[{line.rank}]", line.rank
     else:
@@ -53,7 +53,7 @@ def shown(line: Line, cast: Cast, colour: bool) -> str:
 
 
 def ending(ended: Ended, prepared: Prepared, limit_s: int) -> str:
-    """How it ended: who failed, with the last lines, and the cause where one is known."""
+    """Return how the run ended: what failed, with the last lines, and the cause if one is known."""
     return "".join(f"{line}\n" for line in _ending(ended, prepared, limit_s))
 
 
@@ -62,7 +62,7 @@ def _ending(ended: Ended, prepared: Prepared, limit_s: int) -> Iterator[str]:
         yield "some processes of the run could not be ended; they have GANGPLAN_LOCAL_RUN in their environment"
     if not ended.code:
         hosts = len(set(ended.story.ranks.values()))
-        # deepspeed and scripts start ranks that do not say who they are.
+        # deepspeed and scripts start ranks that do not identify themselves.
         counted = f"; {len(ended.story.ranks)} ranks on {hosts} workers" if hosts else ""
         yield f"done: exit code 0{counted}"
         return
@@ -100,7 +100,7 @@ def _code(code: int) -> str:
 
 
 def _cause(ended: Ended) -> Iterator[str]:
-    """The likeliest cause that `gangplan diagnose` knows, with its first cures."""
+    """Yield the likeliest cause that `gangplan diagnose` knows, with its first cures."""
     log = of_text("output", ended.story.log, Who())
     for verdict in verdicts(Evidence((), (log,))):
         if verdict.is_known and verdict.roots:

@@ -1,4 +1,4 @@
-"""What a plan says of lost workers and of exit codes."""
+"""Lost workers and exit codes in a plan."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from gangplan.model.job import Job
 
 
 def elastic(job: Job) -> str:
-    """`goes on with 2 to 8 workers; ranks start again up to 3 times`; empty for a fixed number."""
+    """Return `goes on with 2 to 8 workers; failed ranks start again up to 3 times`; empty for a fixed
+    number."""
     if job.elastic is None:
         return ""
     workers = f"goes on with {job.elastic.least} to {job.elastic.most} workers"
@@ -14,7 +15,7 @@ def elastic(job: Job) -> str:
 
 
 def exits(job: Job) -> str:
-    """`tried again only with 137, 143; failed for good with 42`; empty where the spec names none."""
+    """Return `tried again only with 137, 143; failed for good with 42`; empty if the spec names no codes."""
     codes = job.exit_codes
     told = (("tried again only with", codes.retry), ("failed for good with", codes.fail))
     return "; ".join(f"{words} {', '.join(map(str, found))}" for words, found in told if found)

@@ -1,7 +1,7 @@
 """Findings as Markdown: the comment on a pull request, and the summary of a CI step.
 
 Grouped by severity and file, with what to do first at the top. A comment on GitHub holds 65 536 characters;
-what does not fit is counted, never cut in the middle.
+what does not fit is counted, and no finding is cut.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from gangplan.report.model import (
 from gangplan.rules.model import Severity
 
 MOST_BYTES = 65_536
-# By this line a bot finds its own comment, to replace it instead of adding one more.
+# A bot finds its own comment by this line, and replaces it instead of adding another one.
 MARKER = "<!-- gangplan -->"
-# One text of a user: the log has the rest of a longer one, and no single finding fills the comment.
+# The most of one text of a user, so that no single finding fills the comment; the log has the rest.
 LONGEST_TEXT = 1000
 # A section with more findings than this is folded.
 _OPEN = 10
@@ -32,14 +32,15 @@ _ROOM_FOR_THE_REST = 200
 
 
 def markdown_report(report: Report, most: int = MOST_BYTES) -> str:
-    """The report in at most `most` bytes of UTF-8, and so in as many characters; empty where not even its head fits."""
+    """Return the report in at most `most` bytes of UTF-8, and so in as many characters; empty if its head
+    does not fit."""
     found = worst_first(report.entries)
     lines = [MARKER, f"### gangplan: {_verdict(report)}", "", markdown(checked_words(report)), ""]
     size = sum(map(_size, lines))
     if size + _ROOM_FOR_THE_REST > most:
         return ""
     steps = _first_steps(report)
-    # Where texts are long, the findings go before the advice.
+    # If texts are long, the findings are more important than the advice.
     if sum(map(_size, steps)) <= (most - size) // 2:
         lines += steps
         size += sum(map(_size, steps))
@@ -84,7 +85,7 @@ def _first_steps(report: Report) -> list[str]:
 
 
 def _sections(found: list[ReportEntry]) -> Iterator[list[ReportEntry]]:
-    """The findings of each severity, and at the end those that are waived."""
+    """Yield the findings of each severity, and at the end those that are waived."""
     for severity in reversed(Severity):
         of_it = [one for one in found if one.finding.severity is severity and not is_waived(one.finding)]
         if of_it:
@@ -95,7 +96,8 @@ def _sections(found: list[ReportEntry]) -> Iterator[list[ReportEntry]]:
 
 
 def _section(report: Report, section: list[ReportEntry]) -> tuple[list[str], list[list[str]], list[str]]:
-    """Head, a block of lines per finding, tail. The first finding of a file brings the file's line."""
+    """Return head, a block of lines per finding, and tail. The first finding of a file brings the file's
+    line."""
     first = section[0].finding
     word = (
         "waived"
@@ -141,5 +143,5 @@ def _text(text: str) -> str:
 
 
 def _code(rule: str) -> str:
-    """A rule's name inside backquotes; names of rules have none, but a policy's file may try."""
+    """Return a rule's name inside backquotes; names of rules have none, but a policy's file may try."""
     return "".join(char for char in rule if char.isalnum() or char in "-._/")

@@ -1,4 +1,4 @@
-"""A report: the findings of a run with what was checked, in the order and with the names that every format uses."""
+"""A report: findings and what was checked, in the order and with the names that every format uses."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from gangplan.findings import Finding, in_order, worst
 from gangplan.records import dataclass
 from gangplan.rules.model import Severity
 
-# A digest or the hash in the name of a run, and any number: they change while the problem stays.
+# A digest or the hash in the name of a run, and any number: they change while the problem is the same.
 _HASH = re.compile(r"\b(?=[a-f]*[0-9])[0-9a-f]{6,}\b")
 _NUMBER = re.compile(r"[0-9]+")
-# Which files a flag fixes; other findings carry a fix for editors alone.
+# Which files a flag fixes; the fixes of other findings are only for editors.
 _FIXED_BY = {
     "fixable with --fix": re.compile(r"specs/"),
     "fixable with --fix-platform": re.compile(
@@ -27,7 +27,7 @@ _FIXED_BY = {
 
 @dataclass(frozen=True, slots=True)
 class ReportEntry:
-    """A finding and its fingerprint: 32 hexadecimal digits, no two alike in one report."""
+    """A finding and its fingerprint: 32 hexadecimal digits, unique in a report."""
 
     finding: Finding
     fingerprint: str
@@ -35,12 +35,12 @@ class ReportEntry:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a run found.
+    """What a command found.
 
-    `checked` counts what was looked at, by the words of the summary (`specs`, `runs`, `objects`, ...); `files`
-    are the spec files among it, by their paths from the workspace; `folder` is where the workspace stands in
-    its repository, without slashes at its ends and empty at the top: CI systems count paths from there. `facts`
-    are more keys of the JSON document.
+    `checked` counts what was looked at, by the words of the summary (`specs`, `runs`, `objects`, ...);
+    `files` are the spec files among it, by their paths from the workspace; `folder` is the place of the
+    workspace in its repository, without slashes at its ends and empty at the top: CI systems count paths from
+    there. `facts` are more keys of the JSON document.
     """
 
     findings: tuple[Finding, ...]
@@ -53,7 +53,7 @@ class Report:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def path(self, file: str) -> str:
-        """A file of the workspace as its repository names it."""
+        """Return the path of a workspace file in its repository."""
         return f"{self.folder}/{file}" if self.folder else file
 
     @property
@@ -63,12 +63,12 @@ class Report:
 
 
 def entries(findings: Iterable[Finding], folder: str = "") -> list[ReportEntry]:
-    """The findings in their order, without repeats, each with its fingerprint.
+    """Return the findings in their order, without repeats, each with its fingerprint.
 
-    A fingerprint is made of the rule, the file and either the object with its field or the message without its
-    numbers, never of the line: it stays when lines move. The second and further findings that agree in all
-    of these count themselves. The file counts by its path in the repository, where the workspace stands in
-    `folder`: GitLab merges the reports of all workspaces and drops what repeats a fingerprint.
+    A fingerprint covers the rule, the file and either the object with its field or the message without its
+    numbers, never the line: it stays the same when lines move. The second and further findings that agree in
+    all of these add their number. The file counts by its path in the repository, where `folder` has the
+    workspace: GitLab merges the reports of all workspaces and drops what repeats a fingerprint.
     """
     seen: Counter[str] = Counter()
     found = []
@@ -89,17 +89,18 @@ def _skeleton(finding: Finding) -> str:
 
 
 def worst_first(found: Sequence[ReportEntry]) -> list[ReportEntry]:
-    """Errors, then warnings, then notes, waived ones at the end; each in the order of the report."""
+    """Return errors, then warnings, then notes, and waived ones at the end; each in the order of the
+    report."""
     return sorted(found, key=lambda entry: (is_waived(entry.finding), -entry.finding.severity))
 
 
 def is_waived(finding: Finding) -> bool:
-    """Whether a waiver covers the finding: it is shown, and fails nothing."""
+    """Return whether a waiver covers the finding: it is shown, and fails nothing."""
     return not finding.counts
 
 
 def waiver_words(finding: Finding) -> str:
-    """`waived until 2027-01-31: reason (policies/waivers/a.yaml:3:1)`; empty without a waiver."""
+    """Return `waived until 2027-01-31: reason (policies/waivers/a.yaml:3:1)`; empty without a waiver."""
     waiver = finding.waiver
     if waiver is None:
         return ""
@@ -108,12 +109,13 @@ def waiver_words(finding: Finding) -> str:
 
 
 def title(finding: Finding) -> str:
-    """The message with the object that it is about."""
+    """Return the message with the object that it is about."""
     return f"{finding.object_ref}: {finding.message}" if finding.object_ref else finding.message
 
 
 def count_words(findings: Iterable[Finding]) -> str:
-    """How many of each severity, waived ones beside them: `2 errors, 1 warning, 1 waived`, `no findings`."""
+    """Return how many there are of each severity, then waived ones: `2 errors, 1 warning, 1 waived`, `no
+    findings`."""
     listed = list(findings)
     counts = Counter(finding.severity for finding in listed if not is_waived(finding))
     parts = [
@@ -136,7 +138,8 @@ def count_words(findings: Iterable[Finding]) -> str:
 
 
 def checked_words(report: Report) -> str:
-    """What was checked, by whom and what came of it, in a line: the summary of every format."""
+    """Return what was checked, by which engines and with what result, in a line: the summary of every
+    format."""
     parts = [
         f"{count} {word.removesuffix('ies') + 'y' if count == 1 and word.endswith('ies') else word.removesuffix('s') if count == 1 else word}"
         for word, count in report.checked.items()
@@ -146,7 +149,7 @@ def checked_words(report: Report) -> str:
 
 
 def _verdict(report: Report) -> str:
-    """What a run without errors failed by; errors speak for themselves."""
+    """Return what failed a command without errors; errors need no explanation."""
     level = worst(report.findings)
     if level is None or level is Severity.ERROR or level < report.fail_on:
         return ""

@@ -1,4 +1,4 @@
-"""Runs in, who may talk to whom out: a table per run for people, the same as data for machines."""
+"""Allowed traffic of runs: a table per run for people, and data for machines."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _HEAD = ("from", "to", "ports", "verdict", "by")
 
 
 def network_text(runs: Sequence[PlannedRun]) -> str:
-    """A block per run: every pair that matters, open or closed, and the policies that say so."""
+    """Return a block per run: every pair that matters, open or closed, and the policies that decide it."""
     return "\n".join(_block(run) for run in runs)
 
 
 def network_document(runs: Sequence[PlannedRun]) -> dict[str, Any]:
-    """The same as data."""
+    """Return the runs as data."""
     return {"version": SHAPE, "runs": [_facts(run) for run in runs]}
 
 

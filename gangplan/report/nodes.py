@@ -1,4 +1,4 @@
-"""Where the pods of a run find nodes: as a sentence for people, as data for machines."""
+"""Nodes for the pods of a run: as a sentence for people, as data for machines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TAILS = {"sure": "", "possible": " (if they are packed tightly)", "no": "", "unk
 
 
 def node_words(fit: Fit | None) -> str:
-    """`16 workers need 4 nodes of a100, launcher on cpu`; why not, where pods are left."""
+    """Return `16 workers need 4 nodes of a100, launcher on cpu`, and why not if pods are left."""
     if fit is None:
         return "none: the run is not admitted"
     said = ", ".join(_set(fit, name) for name in fit.wanted)
@@ -21,7 +21,7 @@ def node_words(fit: Fit | None) -> str:
 
 
 def _set(fit: Fit, name: str) -> str:
-    """One pod set: how many of its pods on how many nodes of which pools."""
+    """Return the text of one pod set: how many of its pods are on how many nodes of which pools."""
     wanted, placed = fit.wanted[name], fit.placements.get(name, {})
     found = sum(placed.values())
     called = title_of(name) if role_of(name) else f"pods of {name}"
@@ -40,9 +40,9 @@ def _pool(pool: str, nodes: int) -> str:
 
 
 def node_document(fit: Fit | None) -> dict[str, Any] | None:
-    """The same as data: verdict sure, possible, unknown or no; pods and nodes by pod set and pool.
+    """Return a fit as data: verdict sure, possible, unknown or no; pods and nodes by pod set and pool.
 
-    `sure` are the pods that run whatever kube-scheduler chooses, null where that is not known.
+    `sure` are the pods that run with any choice of kube-scheduler, null if that is not known.
     """
     if fit is None:
         return None

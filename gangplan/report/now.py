@@ -16,7 +16,7 @@ WORDS = {"admit": "admitted now", "queue": "waits", "never": "never admitted"}
 
 
 def now_text(snapshot: str, runs: Sequence[Now]) -> str:
-    """A line per run."""
+    """Return a line per run."""
     lines = [f"with what {snapshot} says is in use, each run alone:"]
     for one in runs:
         lines.append(f"  {one.name}: {_said(one)}")
@@ -24,7 +24,7 @@ def now_text(snapshot: str, runs: Sequence[Now]) -> str:
 
 
 def _more(resource: str, more: str) -> str:
-    """What Kueue says is missing, in our words."""
+    """Return what Kueue says is missing, in gangplan's words."""
     number, _, noun = say(resource, parse(more)).partition(" ")
     unit, of, rest = noun.partition(" of ")
     return f"{number} {unit} more of {rest}" if of else f"{number} more {noun}"
@@ -57,7 +57,7 @@ def _said(one: Now) -> str:
 
 
 def now_document(runs: Sequence[Now]) -> list[dict[str, Any]]:
-    """The same as data; quantities are canonical texts."""
+    """Return the runs as data; quantities are canonical texts."""
     return [
         {
             "job": one.name,

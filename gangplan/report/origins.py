@@ -1,4 +1,4 @@
-"""A run in, a table out that says where each of its values was decided."""
+"""The origins of a run's values, as a table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gangplan.report.escape import own_line
 
 
 def origins_text(run: PlannedRun) -> str:
-    """One line per value: name, value, layer, place."""
+    """Return one line per value: name, value, layer, place."""
     job = run.unit.job
     values = {
         "image": job.image.name,

@@ -1,4 +1,4 @@
-"""Runs in, what they amount to out: as text for people, as data for machines."""
+"""What runs amount to: as text for people, as data for machines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ SHAPE = 1
 
 
 def plan_text(runs: Sequence[PlannedRun], since: int | None = None) -> str:
-    """A block per run, then totals per cluster; of schedules, the starts after `since` (seconds since 1970)."""
+    """Return a block per run, then totals per cluster; for schedules, the starts after `since` (seconds
+    since 1970)."""
     block = partial(_block, since=since)
     if any(run.unit.job.trial for run in runs):
         from gangplan.report import sweeps  # few workspaces have sweeps
@@ -40,7 +41,8 @@ def plan_text(runs: Sequence[PlannedRun], since: int | None = None) -> str:
 
 
 def run_line(run: PlannedRun) -> str:
-    """A run in one line: `on lab: 8 ranks on 4 workers, 33 CPU, 130 GiB of memory, 8 GPUs; admitted at once`."""
+    """Return a run in one line: `on lab: 8 ranks on 4 workers, 33 CPU, 130 GiB of memory, 8 GPUs; admitted
+    at once`."""
     if run.unit.job.is_archived or run.unit.job.is_stopped:
         return f"on {run.cluster}: {over_words(run.unit.job)}"
     layout = run.unit.layout
@@ -50,7 +52,7 @@ def run_line(run: PlannedRun) -> str:
 
 
 def plan_document(runs: Sequence[PlannedRun], since: int | None = None) -> dict[str, Any]:
-    """The same as data. Quantities are canonical texts, times are seconds."""
+    """Return the plan as data. Quantities are canonical texts, times are seconds."""
     return {
         "version": SHAPE,
         "runs": [_run(run, since) for run in runs],
@@ -61,7 +63,7 @@ def plan_document(runs: Sequence[PlannedRun], since: int | None = None) -> dict[
 
 
 def _chains(runs: Sequence[PlannedRun], text: bool) -> list[Any]:
-    """What comes after what, a text or data for each team of a cluster; few workspaces have it."""
+    """Return the order of jobs, as text or data for each team of a cluster; few workspaces have one."""
     if not any(run.unit.job.after for run in runs):
         return []
     from gangplan.report import chains
@@ -70,7 +72,7 @@ def _chains(runs: Sequence[PlannedRun], text: bool) -> list[Any]:
 
 
 def _sweeps(runs: Sequence[PlannedRun]) -> dict[str, Any]:
-    """What the trials of each sweep come to; nothing where there is none."""
+    """Return what the trials of each sweep amount to; empty without a sweep."""
     if not any(run.unit.job.trial for run in runs):
         return {}
     from gangplan.report import sweeps
@@ -128,7 +130,7 @@ def _block(run: PlannedRun, since: int | None) -> str:
 
 
 def _roles(job: Job) -> str:
-    """`ps: 2 pods (8 CPU, 32 GiB of memory each)`; empty without any."""
+    """Return `ps: 2 pods (8 CPU, 32 GiB of memory each)`; empty without any."""
     return "; ".join(
         f"{one.name}: {one.workers} pod{'' if one.workers == 1 else 's'} ({_shape(one.resources)} each), pool {one.pool.name}"
         for one in job.roles
@@ -136,7 +138,8 @@ def _roles(job: Job) -> str:
 
 
 def _steps(job: Job) -> str:
-    """`tokenize (1 CPU, 8 GiB of memory, at most 5m): python tokenize.py`, one after the other; empty without any."""
+    """Return `tokenize (1 CPU, 8 GiB of memory, at most 5m): python tokenize.py`, one after the other;
+    empty without any."""
     return "; ".join(
         f"{one.name} ({_shape(one.resources)}, at most {format_duration(one.step.timeout_s)}): {step_words(one)}"
         for one in job.steps
@@ -145,14 +148,15 @@ def _steps(job: Job) -> str:
 
 
 def step_words(step: Role) -> str:
-    """What a step does: `fetch hf://example/llama to /models/llama`, or its command."""
+    """Return what a step does: `fetch hf://example/llama to /models/llama`, or its command."""
     if step.step and step.step.source:
         return f"fetch {step.step.source} to {step.step.to}"
     return shlex.join(step.argv)
 
 
 def _containers(job: Job, beside: bool) -> str:
-    """`metrics (0.5 CPU, 512 MiB of memory): python metrics.py`, one after the other; empty without any."""
+    """Return `metrics (0.5 CPU, 512 MiB of memory): python metrics.py`, one after the other; empty without
+    any."""
     found = [one for one in job.containers if one.is_sidecar == beside]
     return "; ".join(
         f"{one.name} ({say('cpu', one.cpu)}, {say('memory', one.memory)})"
@@ -162,7 +166,8 @@ def _containers(job: Job, beside: bool) -> str:
 
 
 def _identity(job: Job) -> str:
-    """`ROLE of aws, as system:serviceaccount:NAMESPACE:training`: whom the cloud must trust; empty for nobody."""
+    """Return `ROLE of aws, as system:serviceaccount:NAMESPACE:training`: what the cloud must trust; empty
+    without one."""
     if job.identity is None:
         return ""
     subject = subject_of(job.namespace, job.service_account)
@@ -170,7 +175,7 @@ def _identity(job: Job) -> str:
 
 
 def _scratch(job: Job) -> str:
-    """`200 GiB on disk at /scratch`; empty without any."""
+    """Return `200 GiB on disk at /scratch`; empty without any."""
     found = next((mount.scratch for mount in job.mounts if mount.scratch), None)
     if found is None:
         return ""
@@ -179,7 +184,8 @@ def _scratch(job: Job) -> str:
 
 
 def _volumes(job: Job) -> str:
-    """`work: 500 GiB of fast at /work; vault: secrets-store.csi.k8s.io at /mnt/secrets`; empty without any."""
+    """Return `work: 500 GiB of fast at /work; vault: secrets-store.csi.k8s.io at /mnt/secrets`; empty
+    without any."""
     told = []
     for one in job.mounts:
         if one.own_claim:
@@ -195,7 +201,7 @@ def _shape(resources: Resources) -> str:
 
 
 def run_totals(run: PlannedRun) -> dict[str, Quantity]:
-    """Requests of all pods of a run, by resource name."""
+    """Return the requests of all pods of a run, by resource name."""
     job, layout = run.unit.job, run.unit.layout
     workers = layout.workers
     total = {"cpu": job.worker_pod.cpu * workers, "memory": job.worker_pod.memory * workers}
@@ -224,7 +230,7 @@ def _totals(runs: Sequence[PlannedRun]) -> dict[str, dict[str, Quantity]]:
 
 
 def _sentence(total: dict[str, Quantity]) -> str:
-    """GPUs last: `16 CPU, 320 GiB of memory, 4 GPUs`."""
+    """Return amounts with GPUs last: `16 CPU, 320 GiB of memory, 4 GPUs`."""
     names = sorted(total, key=lambda name: (name not in ("cpu", "memory"), name))
     return ", ".join(say(name, total[name]) for name in names)
 

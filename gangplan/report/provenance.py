@@ -1,4 +1,4 @@
-"""The answer for a line of a file, for people: what stands there, where it comes from, what became of it."""
+"""The answer for a line of a file, for people: what is there, where it comes from, and what it became."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gangplan.report.escape import own_line
 from gangplan.trace import Cause
 from gangplan.validate.problems import dotted
 
-# Fields and causes that are told by name; the rest is a number.
+# How many fields and causes are named; the rest is a number.
 MOST, MOST_LETTERS = 12, 100
 
 
 def answer_text(answer: Answer) -> str:
-    """The answer as lines."""
+    """Return the answer as lines."""
     fields = ", ".join(dotted(field) for field in answer.fields) if not answer.origins else ""
     lines = [f"{answer.file}:{answer.line}" + (f"  {fields}" if fields else "")]
     if answer.remark:
@@ -56,13 +56,13 @@ def _origin(origin: LineOrigin) -> list[str]:
 
 
 def _names(causes: Iterable[Cause]) -> list[str]:
-    """Fields that are not written, with their files; a few of them."""
+    """Return fields that are not written, with their files; a few of them."""
     names = list(dict.fromkeys(f"{dotted(cause.field)} in {cause.file}" for cause in causes if cause.field))
     return [*names[:4], f"{len(names) - 4} more"] if len(names) > 5 else names
 
 
 def _places(causes: list[Cause]) -> list[str]:
-    """Where causes stand, a few of them."""
+    """Return the places of causes, a few of them."""
     more = [f"    and {len(causes) - MOST} more"] if len(causes) > MOST else []
     return [*(f"    {cause.where}: {cause.because}" for cause in causes[:MOST]), *more]
 
@@ -79,7 +79,7 @@ def _value(origin: LineOrigin) -> str:
 
 
 def _outcomes(outcomes: list[LineOutcome], most: int = MOST * 2) -> list[str]:
-    """Rendered fields, file by file."""
+    """Return rendered fields, file by file."""
     lines, file = [], ""
     for one in outcomes[:most]:
         if one.file != file:

@@ -1,4 +1,4 @@
-"""Quotas of a cluster's teams, and what is used of them: as text for people, as data for machines."""
+"""Quotas of a cluster's teams and their use: as text for people, as data for machines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHAPE = 1
 
 
 def quota_text(holding: ClusterHoldings) -> str:
-    """A table per cluster, and the sums of its pools."""
+    """Return a table per cluster, and the sums of its pools."""
     lines = [f"{holding.cluster}\n"]
     header = ("team", "pool", "resource", "quota", "most", "used", "of quota")
     table = [header, *(_cells(row) for row in holding.rows)]
@@ -43,7 +43,7 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def _sums(holding: ClusterHoldings) -> list[str]:
-    """Per resource that pools are measured in: promised, used, and what there is."""
+    """Return, for each resource that pools are measured in, what is promised, used and available."""
     lines = []
     for resource in dict.fromkeys(resource for resource, _ in holding.pools.values()):
         whole = sum((amount for name, amount in holding.pools.values() if name == resource), ZERO)
@@ -62,7 +62,7 @@ def _sums(holding: ClusterHoldings) -> list[str]:
 
 
 def quota_document(holdings: Sequence[ClusterHoldings]) -> dict[str, Any]:
-    """The same as data: canonical quantities as texts, null where nothing is known."""
+    """Return the quotas as data: canonical quantities as texts, null where nothing is known."""
     return {
         "version": SHAPE,
         "clusters": {

@@ -10,7 +10,7 @@ from gangplan.review.budgets import BudgetChange, words
 
 
 def budgets_section(budgets: Sequence[BudgetChange]) -> Section:
-    """Those that the change touches."""
+    """Return the budgets that the change affects, as a table."""
     rows = [
         (
             one.team,
@@ -39,7 +39,7 @@ def _change(old: str, new: str) -> str:
 
 
 def budgets_part(budgets: Sequence[BudgetChange]) -> list[dict[str, Any]]:
-    """All of them; amounts are decimal texts."""
+    """Return all budgets as data; amounts are decimal texts."""
     return [
         {
             "team": one.team,

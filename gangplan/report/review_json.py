@@ -19,12 +19,12 @@ from gangplan.review.reach import Reach
 from gangplan.review.review import Review
 from gangplan.review.totals import Headroom, Total
 
-# Raised when a field changes its meaning or goes; new fields may come without notice.
+# Raised when a field changes its meaning or is removed; new fields may come without notice.
 SHAPE = 1
 
 
 def review_document(review: Review, folder: str) -> dict[str, Any]:
-    """The whole review. `folder` is where the workspace stands in its repository."""
+    """Return the whole review. `folder` is the place of the workspace in its repository."""
     new, changed, removed = review.specs
     news = review.findings
     document: dict[str, Any] = _clean(
@@ -56,7 +56,7 @@ def review_document(review: Review, folder: str) -> dict[str, Any]:
 
 
 def diff_document(review: Review, findings: Sequence[Finding], folder: str) -> dict[str, Any]:
-    """The objects alone, and findings about the trees."""
+    """Return only the objects, and findings about the trees."""
     facts = {"version": SHAPE, "command": "diff", "base": _base(review)}
     document: dict[str, Any] = _clean({**facts, **objects_part(review), **findings_part(findings, folder)})
     return document
@@ -71,7 +71,7 @@ def _base(review: Review) -> dict[str, Any]:
 
 
 def objects_part(review: Review) -> dict[str, Any]:
-    """The objects that differ, each by itself and grouped by meaning."""
+    """Return the objects that differ, each by itself and grouped by meaning."""
     return {
         "objects": [_object(one) for one in review.objects],
         "meanings": [
@@ -211,13 +211,13 @@ def _object(one: ObjectChange) -> dict[str, Any]:
 
 
 def _decimal(amount: Decimal) -> str:
-    """Hours to a thousandth, without zeros at the end."""
+    """Return hours to a thousandth, without zeros at the end."""
     text = f"{amount.quantize(Decimal('0.001')):f}"
     return text.rstrip("0").rstrip(".")
 
 
 def _clean(value: Any) -> Any:
-    """The value with texts that UTF-8 can hold."""
+    """Return the value with texts that UTF-8 can hold."""
     if isinstance(value, str):
         return whole(value)
     if isinstance(value, dict):

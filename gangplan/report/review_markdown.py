@@ -1,8 +1,8 @@
 """A review as Markdown: the comment on a pull or merge request.
 
 GitHub takes 65 536 characters ("Body is too long (maximum is 65536 characters)"), GitLab a megabyte (its
-limit of notes, MAX_TEXT_SIZE_LIMIT). What does not fit is left out by meaning, the last sections first and of
-each its last rows, and a line says what is missing.
+limit of notes, MAX_TEXT_SIZE_LIMIT). What does not fit is left out by meaning, the last sections first and
+the last rows of each, and a line says what is missing.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from gangplan.review.review import Review
 GITHUB, GITLAB = 65_536, 1_000_000
 # A bot finds its comment by this line; validate has one of its own.
 REVIEW_MARKER = MARKER.replace("gangplan", "gangplan plan")
-# One text of a user.
+# The most of one text of a user.
 _LONGEST = 1000
 # A section with more rows is folded.
 _OPEN = 20
 
 
 def review_markdown(review: Review, most: int = GITHUB, objects_alone: bool = False) -> str:
-    """The review in at most `most` bytes of UTF-8, and so in as many characters."""
+    """Return the review in at most `most` bytes of UTF-8, and so in as many characters."""
     room = most
     while (text := _within(review, room, objects_alone)) and (size := len(text.encode("utf-8"))) > most:
         if room <= 0:
@@ -35,7 +35,8 @@ def review_markdown(review: Review, most: int = GITHUB, objects_alone: bool = Fa
 
 
 def _within(review: Review, room: int, objects_alone: bool) -> str:
-    """The review with sections of so many bytes; the line that says what is missing comes on top."""
+    """Return the review with sections of at most `room` bytes; the line that says what is missing is not
+    counted."""
     name = "diff" if objects_alone else "plan"
     lines = [
         REVIEW_MARKER.replace("plan -->", f"{name} -->"),
@@ -61,7 +62,7 @@ def _within(review: Review, room: int, objects_alone: bool) -> str:
 
 
 def _section(section: Section, room: int) -> tuple[list[str], int]:
-    """A section in so many bytes, and how many rows are missing."""
+    """Return a section in at most `room` bytes, and how many rows are missing."""
     if not section.rows:
         line = f"**{section.title}.** {_text(section.below)}"
         return ([line, ""], 0) if _size(line) < room else ([], 1)

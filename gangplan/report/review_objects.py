@@ -1,4 +1,4 @@
-"""The objects that a change touches, as rows: by meaning, the same change of many objects once."""
+"""The objects that a change affects, as rows: by meaning, with the same change of many objects once."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from gangplan.report.section import ARROW, Row, Section, counted, some
 from gangplan.review.grouped import kinds_of, rows_of
 from gangplan.review.review import Review
 
-# Characters of one value of a field; --format json has all of it.
+# How many characters of a field's value are shown; --format json has all of it.
 _LONGEST = 60
 # Characters before the first difference of two long values.
 _CONTEXT = 24
 
 
 def objects_section(review: Review) -> Section:
-    """What was added, removed and changed."""
+    """Return what was added, removed and changed."""
     rows: list[Row] = [
         (row.what, row.kind, "", counted(len(row.objects), "object"), _where(row.teams, row.clusters))
         for row in kinds_of(review.objects)
@@ -35,7 +35,7 @@ def _where(teams: Sequence[str], clusters: Sequence[str]) -> str:
 
 
 def _values(old: str, new: str) -> tuple[str, str]:
-    """Both values, short: of long ones, what comes before the first difference is left out."""
+    """Return both values, short: if they are long, the part before the first difference is left out."""
     same = takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False))
     lead = len(list(same))
     cut = lead - _CONTEXT if max(len(old), len(new)) > _LONGEST and lead > _CONTEXT else 0

@@ -12,13 +12,13 @@ from gangplan.report.section import ARROW, Row, Section, counted
 from gangplan.review.edits import STARTS, Edit, RunEdit
 from gangplan.review.totals import Total, total_of
 
-# Where another run, or another template of runs, takes the place of one.
+# Edits by which another run, or another template of runs, replaces one.
 _REPLACING = (Edit.CHANGED, Edit.RETRAINED, Edit.SCHEDULED)
 _ENDING = (Edit.STOPPED, Edit.REMOVED, Edit.ARCHIVED)
 
 
 def runs_section(edits: Sequence[RunEdit]) -> Section:
-    """What happens to each run; trials of a sweep are a row."""
+    """Return what happens to each run; the trials of a sweep are one row."""
     columns = ("edit", "job", "cluster", "run", "continues", "GPUs", "at most", "cost", "admission")
     below = ""
     if any(one.goes_on for one in edits):
@@ -35,7 +35,8 @@ def runs_section(edits: Sequence[RunEdit]) -> Section:
 
 
 def _grouped(edits: Sequence[RunEdit]) -> list[list[RunEdit]]:
-    """Edits of trials of a sweep together: of one file and cluster, as several jobs; any other by itself."""
+    """Group edits of trials of a sweep: those of one file and cluster with several jobs. Others stay
+    alone."""
     groups: dict[tuple[str, str, Edit], list[RunEdit]] = {}
     for one in edits:
         groups.setdefault((one.facts.source, one.facts.cluster, one.edit), []).append(one)
@@ -47,7 +48,7 @@ def _grouped(edits: Sequence[RunEdit]) -> list[list[RunEdit]]:
 
 
 def _group(group: Sequence[RunEdit]) -> Row:
-    """A row of an edit, or of those of many trials: what they take is added up."""
+    """Return a row for an edit, or for those of many trials: what they take is added up."""
     first = group[0]
     if len(group) == 1:
         return _run(first)
@@ -92,7 +93,7 @@ def _run(one: RunEdit) -> Row:
 
 
 def _in_a_month(edits: Sequence[RunEdit]) -> str:
-    """` A month has at most 31 starts of nlp/nightly: 496 GPU-hours, 748.96 EUR.`"""
+    """Return ` A month has at most 31 starts of nlp/nightly: 496 GPU-hours, 748.96 EUR.`"""
     found = (one.after for one in edits if one.edit is Edit.SCHEDULED and one.after is not None)
     return "".join(f" {words}" for one in found for words in _monthly(one))
 
@@ -103,7 +104,7 @@ def _monthly(run: RunFacts) -> Iterator[str]:
     expression, _, zone = run.repeats.rpartition(" ")
     try:
         starts, month = busiest(expression, zone)
-    except (KeyError, NoZonesError):  # which schedule-zone tells
+    except (KeyError, NoZonesError):  # reported by schedule-zone
         return
     unit, hours = ("GPU", run.gpu_hours) if run.gpus else ("CPU", run.cpu_hours)
     words = f"{hours_words(hours * held(starts, run.seconds, month.seconds) / run.seconds)} {unit}-hours"
@@ -113,5 +114,5 @@ def _monthly(run: RunFacts) -> Iterator[str]:
 
 
 def cost_words(total: Total) -> str:
-    """`1200.00 EUR + 10.00 USD`; empty without prices."""
+    """Return `1200.00 EUR + 10.00 USD`; empty without prices."""
     return " + ".join(f"{amount} {currency}" for currency, amount in total.cost.items())

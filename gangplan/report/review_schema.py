@@ -1,4 +1,4 @@
-"""The JSON Schema of a review (`plan --base REF --format json`), as `gangplan schema print plan` publishes it.
+"""The JSON Schema of a review (`plan --base REF --format json`), published by `gangplan schema print plan`.
 
 Fields may be added without a new version, so the schema lets unknown ones pass: readers ignore them.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 from gangplan.report.review_json import SHAPE
 
-# Kept here and not taken from the code that makes the document: a change there must show as a difference.
+# Repeated here instead of imported from the code that makes the document, so that a change there shows.
 _EDITS = [
     "new",
     "changed",
@@ -35,7 +35,7 @@ _HOURS: dict[str, Any] = {
 
 
 def review_schema() -> dict[str, Any]:
-    """The schema, without `$schema` and title."""
+    """Return the schema, without `$schema` and title."""
     totals = _object({"before": _total(), "after": _total()})
     return {
         "description": "What a change does, from a Git revision to the workspace as it stands.",

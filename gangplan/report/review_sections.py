@@ -1,6 +1,6 @@
-"""A review in, its sections out: titles, columns and rows of plain words, for text and Markdown alike.
+"""The sections of a review: titles, columns and rows of plain words, for text and Markdown alike.
 
-Sections stand in the order of what a reviewer needs first; where a forge takes no more, the last ones go
+Sections are in the order in which a reviewer needs them; if a forge takes no more, the last ones are left out
 first.
 """
 
@@ -26,7 +26,7 @@ from gangplan.rules.model import Severity
 
 
 def headline(review: Review) -> str:
-    """`2 runs start (at most 96 GPU-hours), 1 stopped; 1 new finding (1 error)`."""
+    """Return `2 runs start (at most 96 GPU-hours), 1 stopped; 1 new finding (1 error)`."""
     started = [one for one in review.edits if one.edit in STARTS]
     parts = []
     if started:
@@ -58,7 +58,7 @@ def headline(review: Review) -> str:
 
 
 def _later(started: Sequence[RunEdit]) -> str:
-    """Runs that start, and not with the sync."""
+    """Return the text about runs that start, but not with the sync."""
     count = sum(bool(one.waits) for one in started)
     return (
         "" if not count else f", {'when' if count == len(started) else f'{count} when'} others are complete"
@@ -66,7 +66,7 @@ def _later(started: Sequence[RunEdit]) -> str:
 
 
 def _again(started: Sequence[RunEdit]) -> str:
-    """Runs that start although their specs did not change."""
+    """Return the text about runs that start although their specs did not change."""
     count = sum(one.edit is Edit.RETRAINED for one in started)
     which = "all" if count == len(started) else str(count)
     return f", {which} only because the platform changed" if count else ""
@@ -81,7 +81,7 @@ def _most(total: Total) -> str:
 
 
 def sections(review: Review, objects_alone: bool = False) -> list[Section]:
-    """All sections that have something to say; or the objects alone."""
+    """Return all sections with contents, or only the objects."""
     if objects_alone:
         found = [one for one in review.all_findings if is_about_trees(one)]
         return [section for section in (_found(found, ""), objects_section(review)) if section.rows]
@@ -101,7 +101,7 @@ def sections(review: Review, objects_alone: bool = False) -> list[Section]:
 
 
 def findings_words(review: Review) -> str:
-    """`2 new, 14 as before (3 warnings, 11 notes), 1 gone`."""
+    """Return `2 new, 14 as before (3 warnings, 11 notes), 1 gone`."""
     news = review.findings
     same = [one for one in news.same if not is_waived(one)]
     words = [f"{len(news.new)} new", f"{len(same)} as before{_by_severity(same)}"]
@@ -191,7 +191,8 @@ def _left(one: Headroom) -> str:
 
 
 def is_about_trees(finding: Finding) -> bool:
-    """Whether a finding says that the trees are not what they seem: an error keeps runs out of them."""
+    """Return whether a finding says that the trees are not what they seem: an error keeps runs out of
+    them."""
     return finding.is_error or finding.rule in (MERGE_CONFLICT, RENDERED_STALE)
 
 

@@ -9,13 +9,13 @@ from gangplan.report.review_sections import headline, sections
 from gangplan.report.section import Row, Section
 from gangplan.review.review import Review
 
-# Rows of a section; --format json has all.
+# How many rows of a section are shown; --format json has all.
 MOST_ROWS = 60
 _WIDEST = 60
 
 
 def review_text(review: Review, objects_alone: bool = False) -> str:
-    """The whole review. Findings are counted: they go to standard error, as those of all commands."""
+    """Return the whole review. Findings are only counted: they go to standard error, as in all commands."""
     lines = [f"compared with {review.revision.words}: {headline(review)}"]
     lines += [f"note: {one}" for one in review.notes]
     for section in sections(review, objects_alone):
@@ -35,7 +35,7 @@ def _section(section: Section, most: int) -> list[str]:
 
 
 def _table(columns: Row, rows: Sequence[Row]) -> list[str]:
-    """Columns that hold anything, as wide as needed; the last one and wide ones are not filled up."""
+    """Return the columns that hold anything, as wide as needed; the last one and wide ones are not padded."""
     kept = [number for number in range(len(columns)) if any(row[number] for row in rows)]
     table = [
         tuple(columns[number] for number in kept),

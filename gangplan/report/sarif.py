@@ -1,16 +1,16 @@
 """Findings as SARIF 2.1.0 (OASIS), for GitHub code scanning and other viewers of static analysis.
 
-What GitHub needs beyond the standard: `results` even when empty, a region with both its ends for every result,
-three texts for every rule (names up to 255 characters, descriptions up to 1024), paths from the top of the
-repository, and at most 25 000 results and as many rules (docs.github.com, "SARIF support for code scanning" and
-"SARIF results exceed one or more limits", 2026).
+What GitHub needs beyond the standard: `results` even when empty, a region with both its ends for every
+result, three texts for every rule (names up to 255 characters, descriptions up to 1024), paths from the top
+of the repository, and at most 25 000 results and as many rules (docs.github.com, "SARIF support for code
+scanning" and "SARIF results exceed one or more limits", 2026).
 
-`helpUri` must be an absolute address, and gangplan's pages have none of their own: a rule has one where the
-variable GANGPLAN_RULE_PAGES says where a site publishes them. Its help names the page by its path in gangplan's
-repository.
+`helpUri` must be an absolute address, and gangplan's pages have none of their own: a rule has one if the
+variable GANGPLAN_RULE_PAGES says where a site publishes them. Its help names the page by its path in
+gangplan's repository.
 
-`partialFingerprints` leaves the key `primaryLocationLineHash` to the upload action, which computes it from the
-file and warns of every value that differs from its own.
+`partialFingerprints` leaves the key `primaryLocationLineHash` to the upload action, which computes it from
+the file and warns about every value that differs from its own.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_RESULTS = 25_000
 LONGEST_NAME = 255
 LONGEST_DESCRIPTION = 1024
-# The name below which fingerprints stand; another number when they are made in another way.
+# The key of fingerprints; its number changes when they are made in another way.
 FINGERPRINT = "gangplan/v1"
 _ROOT = "%SRCROOT%"
 # GitHub's words for severities of findings that are not about security.
@@ -43,7 +43,8 @@ _PROBLEM = {"error": "error", "warning": "warning", "note": "recommendation"}
 
 
 def sarif_report(report: Report) -> str:
-    """The report as one SARIF run, worst first, with a line end. Waived findings are suppressed notes."""
+    """Return the report as one SARIF run, worst first, with a line end. Waived findings are suppressed
+    notes."""
     ordered = worst_first(report.entries)
     kept, left = ordered[:MOST_RESULTS], ordered[MOST_RESULTS:]
     used = sorted({entry.finding.rule for entry in kept})
@@ -67,7 +68,7 @@ def _driver(pages: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _rule(name: Rule, severity: Severity) -> dict[str, Any]:
-    """The page of a rule; a policy of the workspace's own has none here, and only its name is known."""
+    """Return the page of a rule; for a policy of the workspace's own, only its name is known here."""
     page = name if name.summary else None
     level = (page.severity if page else severity).word
     tags = ["kubernetes", topic_of(page)] if page else ["kubernetes", "policy"]
@@ -82,7 +83,7 @@ def _rule(name: Rule, severity: Severity) -> dict[str, Any]:
 
 
 def _own(name: str) -> dict[str, Any]:
-    """What GitHub asks of every rule, for a policy that only the workspace knows."""
+    """Return what GitHub requires of every rule, for a policy that only the workspace knows."""
     described = _description(f"{name}, a policy of this workspace.")
     text = "The finding says what the policy requires; gangplan policy list shows where it applies."
     return {"shortDescription": described, "fullDescription": described, "help": {"text": text}}
@@ -93,9 +94,9 @@ def _description(text: str) -> dict[str, str]:
 
 
 def rule_pages() -> str:
-    """Where a site publishes the pages of rules, by GANGPLAN_RULE_PAGES; empty where it does not say.
+    """Return where a site publishes the pages of rules, from GANGPLAN_RULE_PAGES; empty if that is not set.
 
-    Raises UserError for what is no such address.
+    Raises UserError if the value is not such an address.
     """
     address = os.environ.get(PAGES, "")
     if address and not re.fullmatch(r"https?://[^\s{}]+(\{page\}[^\s{}]*)?\{rule\}[^\s{}]*", address):
@@ -122,7 +123,7 @@ def _described(page: Rule) -> dict[str, Any]:
 
 
 def _invocation(report: Report, left: int) -> dict[str, Any]:
-    """That the tool ran to its end (which it did, when there is a report), and what was left out."""
+    """Return that the tool ran to its end (which it did, if there is a report), and what was left out."""
     invocation: dict[str, Any] = {"executionSuccessful": True}
     if left:
         text = f"{left} findings are left out: GitHub takes {MOST_RESULTS} results"
@@ -177,7 +178,8 @@ def _location(report: Report, finding: Finding) -> dict[str, Any]:
 
 
 def _region(finding: Finding) -> dict[str, int]:
-    """From where the finding stands to the end of its word, or of what its fix replaces; else one character.
+    """Return the region from a finding's place to the end of its word, or of what its fix replaces; else one
+    character.
 
     A finding about a whole file marks nothing of its first line.
     """
@@ -190,7 +192,7 @@ def _region(finding: Finding) -> dict[str, int]:
 
 
 def _logical(finding: Finding) -> dict[str, Sequence[dict[str, str]]]:
-    """The rendered object and its field."""
+    """Return the rendered object and its field."""
     if not finding.object_ref:
         return {}
     name = f"{finding.object_ref}/{finding.path}" if finding.path else finding.object_ref

@@ -1,6 +1,6 @@
-"""When runs of a job start by themselves, for people and machines.
+"""The times at which runs of a job start by themselves, for people and machines.
 
-Starts are told from a moment that is given: the clock is asked for a terminal alone (commands/plan.py).
+Starts are listed from a given moment: the clock is only read for a terminal (commands/plan.py).
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ from gangplan.model.job import Job
 from gangplan.model.starts import NoZonesError, zone_of
 from gangplan.pipeline.worker import PlannedRun
 
-# Starts that are shown.
+# How many starts are shown.
 MOST = 10
-# How far the next line of a field is set in.
+# The indent of a field's further lines.
 _INDENT = " " * 12
 
 
 def schedule_words(job: Job, since: int | None) -> str:
-    """`0 2 * * * in Europe/Berlin, by a CronJob, ...`, and below the next starts after `since`; empty without one."""
+    """Return `0 2 * * * in Europe/Berlin, by a CronJob, ...`, and below it the next starts after `since`.
+
+    Empty without a schedule.
+    """
     if job.schedule is None:
         return ""
     one = job.schedule
@@ -37,7 +40,8 @@ def schedule_words(job: Job, since: int | None) -> str:
 
 
 def next_starts(job: Job, since: int | None) -> list[tuple[str, str]]:
-    """The next starts in the schedule's time, each with the name of its run where a CronJob makes it."""
+    """Return the next starts in the schedule's time zone, each with the name of its run if a CronJob makes
+    it."""
     if job.schedule is None or since is None or not job.is_active:
         return []
     try:
@@ -53,7 +57,7 @@ def _name(job: Job, at: int) -> str:
 
 
 def schedule_document(job: Job, since: int | None) -> dict[str, Any] | None:
-    """The same as data; times in seconds."""
+    """Return the schedule as data; times in seconds."""
     if job.schedule is None:
         return None
     one = job.schedule
@@ -71,7 +75,8 @@ def schedule_document(job: Job, since: int | None) -> dict[str, Any] | None:
 
 
 def dated_edit(run: PlannedRun) -> str:
-    """What an edit does to a schedule: nothing starts with a sync, and what trains goes on as it was."""
+    """Return what an edit does to a schedule: nothing starts with a sync, and what trains continues as it
+    was."""
     job = run.unit.job
     if job.is_stopped:
         return "stopped: the schedule is suspended; a run that trains goes on to its end"

@@ -12,9 +12,9 @@ Row = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report: its title, the names of its columns, its rows, a sentence below them.
+    """A part of a report: its title, the names of its columns, its rows, and a sentence below them.
 
-    `unit` is what a row is, for the line that says how many are left out.
+    `unit` names a row, for the line that says how many are left out.
     """
 
     title: str
@@ -25,12 +25,12 @@ class Section:
 
 
 def some(names: Sequence[str], most: int = 4) -> str:
-    """The names, or the first of many and how many more."""
+    """Return the names, or the first of many and how many more there are."""
     if len(names) <= most:
         return ", ".join(names)
     return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
 
 
 def counted(number: int, word: str) -> str:
-    """`1 run`, `2 runs`."""
+    """Return `1 run`, `2 runs`."""
     return f"{number} {word}{'' if number == 1 else 's'}"

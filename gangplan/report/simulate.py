@@ -15,7 +15,7 @@ BARS = " ▁▂▃▄▅▆▇█"
 def simulate_text(
     cluster: str, outcome: SimulationOutcome, walls: SimulationOutcome | None, never: Sequence[str]
 ) -> str:
-    """A table of teams, utilisation over time, and what else should be known."""
+    """Return a table of teams, utilisation over time, and remarks."""
     total = outcome.total
     header = ("team", "runs", "admitted", "preempted", "mean wait", "longest", "lost work", "makespan")
     table = [header, *(_row(team, tally) for team, tally in outcome.teams.items()), _row("all", total)]
@@ -46,7 +46,7 @@ def simulate_text(
 
 
 def _while_waiting(name: str, outcome: SimulationOutcome) -> str:
-    """What becomes of a run that is never admitted: in a strict queue it is in everybody's way."""
+    """Return what happens to a run that is never admitted: in a strict queue it blocks all others."""
     is_head = name in outcome.waiting
     return "keeps all runs behind it in its StrictFIFO queue waiting" if is_head else "is left out"
 
@@ -74,7 +74,7 @@ def _row(team: str, tally: Tally) -> tuple[str, ...]:
 
 
 def hours(seconds: float) -> str:
-    """`0`, `25m`, `6.5h`."""
+    """Return `0`, `25m`, `6.5h`."""
     if seconds < 60:
         return "0" if not round(seconds) else f"{round(seconds)}s"
     return f"{round(seconds / 60)}m" if seconds < 5400 else f"{seconds / 3600:.1f}h"
@@ -95,7 +95,7 @@ def simulate_document(
     never: Sequence[str],
     events: Sequence[Event],
 ) -> dict[str, Any]:
-    """The same as data. Times are seconds, parts are between 0 and 1."""
+    """Return the simulation as data. Times are seconds, parts are between 0 and 1."""
     return {
         "version": SHAPE,
         "cluster": cluster,

@@ -1,4 +1,4 @@
-"""Sweeps in, what their trials amount to together out: waves, hours, GPU-hours, money; as text and as data."""
+"""What the trials of sweeps amount to together: waves, hours, GPU-hours, money; as text and as data."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from gangplan.pipeline.worker import PlannedRun
 from gangplan.records import dataclass
 from gangplan.validate.kueue import admission_words
 
-# Trials that are listed; JSON has all.
+# How many trials are listed; JSON has all.
 _LISTED = 64
 Block = Callable[[PlannedRun], str]
 
 
 @dataclass(frozen=True, slots=True)
 class SweepPlan:
-    """The trials of a sweep on one cluster, and what they come to.
+    """The trials of a sweep on one cluster, and what they amount to.
 
-    `at_once` is how many of them run at the same time: as many as the sweep says and the team's quota holds; 0
-    where that is not known, for a trial is never admitted. Times are seconds, at most.
+    `at_once` is how many of them run at the same time: as many as the sweep says and the team's quota holds;
+    0 if that is not known, because a trial is never admitted. Times are seconds, at most.
     """
 
     name: str
@@ -41,19 +41,19 @@ class SweepPlan:
 
     @property
     def first(self) -> PlannedRun:
-        """A trial that is like the others."""
+        """A trial that represents the others."""
         return next((run for run in self.runs if run.unit.job.is_active), self.runs[0])
 
     @property
     def trial(self) -> Trial:
-        """What it is a trial of."""
+        """The trial that `first` runs: its sweep, name and values."""
         trial = self.first.unit.job.trial
         assert trial is not None
         return trial
 
 
 def apart(runs: Sequence[PlannedRun]) -> tuple[list[PlannedRun], list[SweepPlan]]:
-    """Runs that are no trials, and sweeps by cluster."""
+    """Return the runs that are not trials, and sweeps by cluster."""
     plain = [run for run in runs if run.unit.job.trial is None]
     trials = [run for run in runs if run.unit.job.trial is not None]
     groups = groupby(trials, key=lambda run: (run.unit.job.source, run.cluster))
@@ -88,7 +88,7 @@ def _money(items: Sequence[Item]) -> Decimal:
 
 
 def sweep_block(plan: SweepPlan, block: Block) -> str:
-    """What the trials come to, then one of them, then all by name and values."""
+    """Return what the trials amount to, then one of them, then all by name and values."""
     job = plan.first.unit.job
     over = len(plan.runs) - plan.active
     rows = [
@@ -108,7 +108,7 @@ def sweep_block(plan: SweepPlan, block: Block) -> str:
 
 
 def _admission(plan: SweepPlan) -> str:
-    """What becomes of all trials in their queue."""
+    """Return what happens to all trials in their queue."""
     active = [run for run in plan.runs if run.unit.job.is_active]
     never = [run for run in active if run.verdict is None or run.verdict.outcome != "admit"]
     if not active:
@@ -120,7 +120,8 @@ def _admission(plan: SweepPlan) -> str:
 
 
 def sweep_line(plan: SweepPlan) -> str:
-    """A sweep in one line: `on lab: 48 trials, 10 at once, at most 20h, 768 GPU-hours, 1200.00 USD`."""
+    """Return a sweep in one line: `on lab: 48 trials, 10 at once, at most 20h, 768 GPU-hours, 1200.00
+    USD`."""
     words = [f"{len(plan.runs)} trials"]
     words += [f"{plan.at_once} at once, at most {format_duration(plan.seconds)}"] if plan.waves else []
     words += [f"{hours_words(plan.gpu_hours)} GPU-hours"] if plan.gpu_hours else []
@@ -154,7 +155,7 @@ def _listed(run: PlannedRun) -> str:
 
 
 def sweep_document(plan: SweepPlan) -> dict[str, Any]:
-    """The same as data."""
+    """Return the sweep as data."""
     job = plan.first.unit.job
     return {
         "spec": job.source,

@@ -1,4 +1,5 @@
-"""What a run is made from, and what was measured elsewhere for runs like it: rows of a plan, and data."""
+"""The template that a run is made from, and what was measured elsewhere for runs like it: rows of a plan,
+and data."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from gangplan.model.trial import FromTemplate
 
 
 def template_rows(template: FromTemplate, workers: int) -> list[tuple[str, str]]:
-    """`horovod-large@2 (size=8)`, and the efficiency to expect of so many workers."""
+    """Return `horovod-large@2 (size=8)`, and the efficiency to expect with this number of workers."""
     values = " ".join(f"{name}={text}" for name, text in template.values)
     rows = [("template", f"{template.label} ({values})" if values else template.label)]
     if expected := template.expected_of(workers):
@@ -17,7 +18,7 @@ def template_rows(template: FromTemplate, workers: int) -> list[tuple[str, str]]
 
 
 def template_document(template: FromTemplate, workers: int) -> dict[str, Any]:
-    """The same as data."""
+    """Return the template as data."""
     name, _, version = template.label.partition("@")
     found: dict[str, Any] = {
         "name": name,

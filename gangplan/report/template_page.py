@@ -1,4 +1,4 @@
-"""A template in, its page out: parameters, a spec that names it, the job that it makes."""
+"""The page of a template: parameters, a spec that names it, the job that it makes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gangplan.spec.templates import Templates, chain_of, filled
 
 
 def template_page(templates: Templates, team: str, label: str) -> str:
-    """The page; empty where specs of the team can use no template of the name."""
+    """Return the page; empty if specs of the team cannot use a template of this name."""
     written = f"apiVersion: {API_VERSION}\nkind: TrainingJob\ntemplate: {_quoted(label)}\n"
     document, _ = load(written.encode(), "example.yaml")
     if document is None or not isinstance(document.value["template"], str):

@@ -1,7 +1,7 @@
 """Findings for people: one line each with place, rule and what is wrong, and a line that helps.
 
-A line starts with `file:line:column:`, which editors and terminals jump to. Files that hold errors come first;
-within a file findings stand in the order of its lines.
+A line starts with `file:line:column:`, which editors and terminals jump to. Files with errors come first;
+within a file, findings are in the order of its lines.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from gangplan.report.escape import is_plain, log_line
 from gangplan.report.model import Report, checked_words, count_words, title, waiver_words
 from gangplan.rules.model import Severity
 
-# The source line of a place, or None where there is none to show.
+# A function that returns the source line of a place, or None if there is none to show.
 Line = Callable[[Location], "str | None"]
 
 _COLOURS = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
 _DIM = "2"
-# An excerpt shows this much of its line, so that the caret stays below it.
+# An excerpt shows this much of its line, so that the caret is below it.
 _WIDEST = 140
 
 
 def text_report(findings: Sequence[Finding], colour: bool = False, line: Line | None = None) -> str:
-    """All findings by file, an empty line between files; empty for none. `line` adds excerpts."""
+    """Return all findings by file, with an empty line between files; empty for none. `line` adds excerpts."""
     files: dict[str, list[Finding]] = {}
     for finding in in_order(findings):
         files.setdefault(finding.where.file, []).append(finding)
@@ -34,7 +34,7 @@ def text_report(findings: Sequence[Finding], colour: bool = False, line: Line | 
 
 
 def whole_text(report: Report, colour: bool = False, line: Line | None = None) -> str:
-    """Findings, the changes to make first, and the summary."""
+    """Return findings, the changes to make first, and the summary."""
     return (
         text_report(report.findings, colour, line)
         + first_steps(report.findings)
@@ -43,7 +43,8 @@ def whole_text(report: Report, colour: bool = False, line: Line | None = None) -
 
 
 def first_steps(findings: Sequence[Finding]) -> str:
-    """A line per change that resolves several findings, behind an empty line; empty where none does."""
+    """Return an empty line and a line per change that resolves several findings; empty without such a
+    change."""
     lines = [
         f"{change.words}: {log_line(str(change.places[0]))}"
         f"{' and others' if len(change.places) > 1 else ''}: {log_line(change.help)}\n"
@@ -53,14 +54,14 @@ def first_steps(findings: Sequence[Finding]) -> str:
 
 
 def reasons(findings: Sequence[Finding]) -> str:
-    """Why each rule that was broken exists, once, the worst first; behind an empty line, empty for none."""
+    """Return why each broken rule exists, once, the worst first; after an empty line, and empty for none."""
     broken = {one.rule: one.severity for one in reversed(in_order(findings)) if one.rule.why}
     rules = sorted(broken, key=lambda rule: (-broken[rule], rule))
     return "".join(["\n", *(f"{rule}: {log_line(rule.why)}\n" for rule in rules)]) if rules else ""
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    """How many of each severity: "2 errors, 1 warning"."""
+    """Return how many findings there are of each severity: "2 errors, 1 warning"."""
     return count_words(findings)
 
 
@@ -70,7 +71,8 @@ def _rank(group: list[Finding]) -> tuple[int, str]:
 
 
 def _group(findings: list[Finding], colour: bool, line: Line | None) -> Iterator[str]:
-    """The lines of each. What is helped alike at one place, as on several clusters, has one excerpt and one help."""
+    """Yield the lines of each finding. Those with the same help at one place share one excerpt and one
+    help."""
     before: Finding | None = None
     for one, after in zip_longest(findings, findings[1:]):
         excerpt = None if before is not None and _is_helped_alike(before, one) else line
@@ -106,12 +108,12 @@ def _lines(finding: Finding, colour: bool, line: Line | None, help: str) -> str:
 
 
 def _excerpt(where: Location, text: str | None, colour: bool) -> list[str]:
-    """The line at fault and carets below the word or value."""
+    """Return the line at fault, and carets below the word or value."""
     if text is None or not where.column or where.column > _WIDEST:
         return []
     shown = text.replace("\t", " ")[:_WIDEST].rstrip()
     if where.column > len(shown) + 1 or log_line(shown) != shown:
-        return []  # characters that do not show, or take more than their place, would move the caret
+        return []  # invisible or wide characters would move the caret
     gutter = f"{where.line:>5} | "
     marked = "^" * max(min(where.end, len(shown) + 1) - where.column, 1)
     lines = [f"{gutter}{shown}", f"{' ' * (len(gutter) - 2)}| {' ' * (where.column - 1)}{marked}"]

@@ -1,6 +1,6 @@
-"""Two renderings of a cluster, before and after a change of versions: what differs, summed up by kind and field.
+"""Differences between two renderings of a cluster, before and after a change of versions, by kind and field.
 
-A run is compared with the run of the same job, whatever the two are called; its name stands as `<run>`.
+A run is compared with the run of the same job, even if their names differ; its name is shown as `<run>`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gangplan.source import load_objects
 from gangplan.validate.problems import dotted
 
 RUN = "<run>"
-# With more different values of one field than this, the field is one line.
+# If one field has more different values than this, the field is one line.
 FEW = 3
 # A leaf that one side does not have.
 ABSENT = "(absent)"
@@ -25,7 +25,7 @@ ABSENT = "(absent)"
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """One difference that `count` objects of a kind share. An empty `path` is the object itself."""
+    """One difference that `count` objects of a kind share. An empty `path` means the object itself."""
 
     kind: str
     path: str
@@ -49,7 +49,7 @@ class Renamed:
 
 @dataclass(slots=True)
 class Upgrade:
-    """What becomes of one cluster's objects."""
+    """What happens to one cluster's objects."""
 
     same: int = 0
     changed: int = 0
@@ -60,13 +60,13 @@ class Upgrade:
 
     @property
     def trains_again(self) -> list[Renamed]:
-        """The runs that a GitOps engine would start anew; those that are over are never started."""
+        """The runs that a GitOps engine would start again; those that are over are never started."""
         return [run for run in self.renamed if not run.is_over]
 
 
 @dataclass(slots=True)
 class _Field:
-    """The differences of one field of one kind: by both values, how many and where first."""
+    """The differences of one field of one kind: by both values, how many there are, and the first object."""
 
     pairs: dict[str, tuple[Any, Any, int, str]] = field(default_factory=dict)
 
@@ -76,7 +76,7 @@ class _Field:
         self.pairs[key] = (old, new, count + 1, first)
 
     def deltas(self, kind: str, path: str) -> Iterator[Delta]:
-        """A line per pair of values; one for all where there are many."""
+        """Yield a line per pair of values; one for all if there are many."""
         if len(self.pairs) <= FEW:
             for old, new, count, example in self.pairs.values():
                 yield Delta(kind, path, old, new, count, example)
@@ -87,7 +87,7 @@ class _Field:
 
 
 def compare(before: Result, after: Result, cluster: str) -> Upgrade:
-    """The differences of one cluster."""
+    """Return the differences of one cluster."""
     upgrade = Upgrade()
     fields: dict[tuple[str, str], _Field] = {}
     old, new = _files(before, cluster), _files(after, cluster)
@@ -101,7 +101,7 @@ def compare(before: Result, after: Result, cluster: str) -> Upgrade:
 
 
 def _files(result: Result, cluster: str) -> dict[str, str]:
-    """The texts of a cluster by a name that stays: a run by its team and job."""
+    """Return the texts of a cluster by a name that stays the same: for a run, its team and job."""
     runs = {run.path: run for run in result.runs if run.cluster == cluster}
     texts: dict[str, str] = {}
     for path, text in result.texts.items():
@@ -141,12 +141,12 @@ def _compare_files(
 
 
 def _side(place: tuple[str, str]) -> tuple[str, str]:
-    """Objects that come or go are one difference, whatever their names."""
+    """Return values without names, so that all objects that are added or removed are one difference."""
     return ("", "added") if place[0] == ABSENT else ("removed", "")
 
 
 def _objects(text: str) -> dict[tuple[str, str, str], Body]:
-    """The objects of a text by kind, namespace and name."""
+    """Return the objects of a text by kind, namespace and name."""
     found = {}
     for body in load_objects(text):
         meta = body["metadata"]
@@ -155,7 +155,7 @@ def _objects(text: str) -> dict[tuple[str, str, str], Body]:
 
 
 def _leaves(old: Body, new: Body) -> Iterator[tuple[Path, Any, Any]]:
-    """Each leaf that differs, in order; what one side lacks is ABSENT there."""
+    """Yield each leaf that differs, in order; what one side lacks is ABSENT there."""
     before, after = dict(walk(old)), dict(walk(new))
     for path in {**before, **after}:
         was, now = before.get(path, ABSENT), after.get(path, ABSENT)

@@ -1,1 +1,1 @@
-"""What a change would do, between a Git revision and the workspace of today: for whoever reviews it."""
+"""The effects of a change, between a Git revision and the workspace of today, for its reviewers."""

@@ -1,4 +1,4 @@
-"""What a change adds to the spending of teams, and what it leaves of their budgets."""
+"""The spending of teams that a change adds, and what it leaves of their budgets."""
 
 from __future__ import annotations
 
@@ -38,17 +38,18 @@ class BudgetChange:
 
     @property
     def added(self) -> Decimal:
-        """What the change adds to a month; less than nothing where it takes away."""
+        """What the change adds to a month; negative if it reduces the spending."""
         return self.spent[1].total - self.spent[0].total
 
     @property
     def left(self) -> Decimal | None:
-        """What is left of the budget after it; less than nothing where it is exceeded."""
+        """What is left of the budget after the change; negative if it is exceeded."""
         return None if self.amounts[1] is None else self.amounts[1] - self.spent[1].total
 
 
 def rejudged(before: Side, after: Side) -> tuple[list[Finding], list[Finding]]:
-    """The findings of both sides, with those about budgets at the spec that the change has, if it does it.
+    """Return the findings of both sides, with those about budgets at a spec of the change, if that is the
+    cause.
 
     So a review says the same whether rendered/ is up to date or not.
     """
@@ -72,7 +73,7 @@ def _judged(side: Side, there: Collection[str]) -> list[Finding]:
 
 
 def budget_changes(before: Side, after: Side) -> Sequence[BudgetChange]:
-    """Every budget that there is before or after, by team and cluster."""
+    """Return every budget that exists before or after, by team and cluster."""
     sides = (before, after)
     budgets = [budgets_of(side.workspace) if side.is_there else {} for side in sides]
     keys = sorted({*budgets[0], *budgets[1]})
@@ -95,5 +96,5 @@ def budget_changes(before: Side, after: Side) -> Sequence[BudgetChange]:
 
 
 def words(amount: Decimal | None) -> str:
-    """An amount without an exponent; empty without one."""
+    """Return an amount without an exponent; empty without an amount."""
     return "" if amount is None else f"{amount + ZERO:f}"

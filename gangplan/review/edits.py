@@ -27,16 +27,16 @@ class Edit(StrEnum):
     BROKEN = "broken"
 
 
-# What starts when it is synced, and so takes GPU-hours.
+# Edits by which a run starts with the sync, and so takes GPU-hours.
 STARTS = frozenset((Edit.NEW, Edit.CHANGED, Edit.RETRAINED, Edit.RESUMED))
 
 
 @dataclass(frozen=True, slots=True)
 class RunEdit:
-    """What happens to a job on a cluster: its run before and after, None where there is none.
+    """What happens to a job on a cluster: its run before and after, None if it has none.
 
-    `spec` is its file, after or else before. `run` is the one that is retired, where it is another. `waits`
-    are the runs that must be complete before that of today is created; of a sweep, its name.
+    `spec` is its file, after or else before. `run` is the one that is retired, if that is another. `waits`
+    are the runs that must be complete before today's run is created; for a sweep, its name.
     """
 
     edit: Edit
@@ -48,31 +48,31 @@ class RunEdit:
 
     @property
     def facts(self) -> RunFacts:
-        """The run that it is about: that of today where there is one."""
+        """The run that the edit is about: today's, if there is one."""
         one = self.after or self.before
         assert one is not None
         return one
 
     @property
     def goes_on(self) -> str:
-        """The run that continues beside the new one, unless it is over; empty where none does."""
+        """The run that continues next to the new one, unless it is over; empty without one."""
         old, new = self.before, self.after
         if old is None or not old.is_active or (new is not None and old.name in (new.name, *new.retired)):
             return ""
-        if old.schedule:  # its runs are not in Git, and go on whatever becomes of it
+        if old.schedule:  # its runs are not in Git, and continue in any case
             return ""
         ended = (Edit.CHANGED, Edit.RETRAINED, Edit.REMOVED, Edit.SCHEDULED)
         return old.name if self.edit in ended else ""
 
 
 def edits_of(before: Side, after: Side) -> list[RunEdit]:
-    """What happens to every job whose runs differ, by kind of edit, spec and cluster."""
+    """Return what happens to every job whose runs differ, by kind of edit, spec and cluster."""
     has_errors = any(one.is_error for one in after.findings)
     found = []
     for key in {**before.runs, **after.runs}:
         old, new = before.runs.get(key), after.runs.get(key)
         spec = (new or before.runs[key]).source
-        if new is None and has_errors and spec in after.specs:  # nobody knows what becomes of it
+        if new is None and has_errors and spec in after.specs:  # what happens to it is not known
             found.append(RunEdit(Edit.BROKEN, spec, old, None))
             continue
         edit, now = _edit(old, new), _waits(after, new)
@@ -86,7 +86,7 @@ def edits_of(before: Side, after: Side) -> list[RunEdit]:
 
 
 def _edit(old: RunFacts | None, new: RunFacts | None) -> Edit | None:
-    """What happens to the run that a spec describes; None where nothing does."""
+    """Return what happens to the run that a spec describes; None if nothing does."""
     if new is None:
         return Edit.REMOVED
     if new.schedule and new.is_active:
@@ -102,7 +102,7 @@ def _edit(old: RunFacts | None, new: RunFacts | None) -> Edit | None:
 
 
 def _waits(side: Side, run: RunFacts | None) -> tuple[str, ...]:
-    """The runs that must be complete before another is created; of a sweep, its name."""
+    """Return the runs that must be complete before another is created; for a sweep, its name."""
     if run is None or run.schedule or not (run.after and run.is_active):  # a schedule follows names, not runs
         return ()
     found = ((name, side.runs.get((run.cluster, run.team, name))) for name in run.after.split())
@@ -110,6 +110,6 @@ def _waits(side: Side, run: RunFacts | None) -> tuple[str, ...]:
 
 
 def _retired(old: RunFacts | None, new: RunFacts | None) -> Iterator[str]:
-    """Runs that are listed as over and were not before."""
+    """Yield the runs that are listed as over and were not before."""
     known = old.retired if old else ()
     yield from (one for one in (new.retired if new else ()) if one not in known)

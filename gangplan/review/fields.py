@@ -1,4 +1,4 @@
-"""Which fields of shared files are not what they were: what a run that is retrained is retrained for."""
+"""The fields of shared files that changed: the reasons why a run is retrained."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from gangplan.tools.revisions import blobs, files_of
 from gangplan.validate.problems import dotted
 from gangplan.workspace import CATALOG, OVERLAYS, SPECS, Workspace
 
-# A field as it is written, and its place today: where it would be, of one that is gone.
+# A field as it is written, and its place today; if the field is gone, where it would be.
 Field = tuple[str, Location]
-# So many are told of; `plan --base` shows all.
+# How many fields are named; `plan --base` shows all.
 _MOST = 3
 
 
 def fields_between(old: Any, new: Document) -> list[Field]:
-    """The fields of a file that are new, gone or others, in the order of today."""
+    """Return the fields of a file that are new, gone or changed, in the order of today."""
     return [(dotted(path), new.where(path)) for path in _changed(old, new.value)]
 
 
 def document_of(workspace: Workspace, file: str) -> Document | None:
-    """A file of a workspace as it was read: the catalog, or that of a cluster or team."""
+    """Return a file of a workspace as it was read: the catalog, or that of a cluster or team."""
     top, name, *_ = [*file.split("/"), ""]
     if file == CATALOG:
         return workspace.catalog_document
@@ -37,7 +37,7 @@ def document_of(workspace: Workspace, file: str) -> Document | None:
 
 
 def with_causes(workspace: Workspace, revision: str, findings: Iterable[Finding]) -> list[Finding]:
-    """The findings; of a run that is retrained, with the fields that changed since a revision.
+    """Return the findings; those about a retrained run name the fields that changed since a revision.
 
     Raises UserError and ToolError, as the comparison that found them.
     """
@@ -48,12 +48,12 @@ def with_causes(workspace: Workspace, revision: str, findings: Iterable[Finding]
 
 
 def _is_retrained(finding: Finding) -> bool:
-    """Its spec did not change, which alone makes it a warning."""
+    """Return whether a finding is about a run whose spec did not change; only that makes it a warning."""
     return finding.rule is RUN_REPLACED and finding.severity is Severity.WARNING
 
 
 def _files(finding: Finding) -> tuple[str, ...]:
-    """The shared files with fields that a run depends on."""
+    """Return the shared files with fields that a run depends on."""
     (cluster,), team = finding.clusters, finding.where.file.split("/")[1]
     return CATALOG, f"{OVERLAYS}/{cluster}/cluster.yaml", f"{SPECS}/{team}/team.yaml"
 
@@ -67,7 +67,7 @@ def _with_cause(finding: Finding, changed: dict[str, list[Field]]) -> Finding:
 
 
 def _since(workspace: Workspace, revision: str, files: Iterable[str]) -> dict[str, list[Field]]:
-    """The changed fields of some files, by file."""
+    """Return the changed fields of some files, by file."""
     root, wanted = workspace.root, sorted(files)
     ids = files_of(root, commit_of(root, revision), wanted).files
     contents = blobs(root, ids.values())

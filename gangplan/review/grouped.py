@@ -1,4 +1,5 @@
-"""Changes of objects by meaning: the same change of many objects is one row, with how far it goes."""
+"""Changes of objects by meaning: the same change of many objects is one row, with the objects that it
+affects."""
 
 from __future__ import annotations
 
@@ -10,13 +11,13 @@ from gangplan.records import dataclass
 from gangplan.review.meaning import MEANINGS
 from gangplan.review.objects import ABSENT, ObjectChange, Path
 
-# Steps on the way to a field that say nothing: objects of Kubernetes nest their specs.
+# Steps of a path that say nothing: Kubernetes objects nest their specs.
 _SILENT = frozenset(("spec", "template", "replicatedJobs", "metadata"))
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeRow:
-    """One change of a field in some objects: what it is about, the field, both values, and where.
+    """One change of a field in some objects: its meaning, the field, both values, and where.
 
     `objects` are named by kind, namespace and name; values are JSON, empty where there is none.
     """
@@ -44,7 +45,7 @@ class KindRow:
 
 
 def rows_of(changes: Iterable[ObjectChange]) -> list[ChangeRow]:
-    """The rows of changed objects, by meaning, then those of most objects first."""
+    """Return the rows of changed objects, by meaning, then those of most objects first."""
     found: dict[tuple[str, str, str, str], list[ObjectChange]] = {}
     for change in changes:
         for one in change.fields:
@@ -66,7 +67,7 @@ def rows_of(changes: Iterable[ObjectChange]) -> list[ChangeRow]:
 
 
 def kinds_of(changes: Iterable[ObjectChange]) -> list[KindRow]:
-    """Objects that were added or removed, by what happened and kind."""
+    """Return objects that were added or removed, by what happened and kind."""
     found: dict[tuple[str, str], list[ObjectChange]] = {}
     for one in changes:
         if one.what != "changed":
@@ -83,18 +84,18 @@ def kinds_of(changes: Iterable[ObjectChange]) -> list[KindRow]:
 
 
 def name_of(change: ObjectChange) -> str:
-    """`Kind/namespace/name`."""
+    """Return `Kind/namespace/name`."""
     return "/".join(part for part in (change.kind, change.namespace, change.name) if part)
 
 
 def _field(path: Path) -> str:
-    """`launcher.containers.node.image`: without the steps that say nothing."""
+    """Return `launcher.containers.node.image`: a path without the steps that say nothing."""
     steps = [str(step) for step in path]
     return ".".join([step for step in steps[:-1] if step not in _SILENT] + steps[-1:]) or "(all)"
 
 
 def _text(value: Any) -> str:
-    """A value as JSON; empty where there is none."""
+    """Return a value as JSON; empty where there is none."""
     if value is ABSENT:
         return ""
     return json.dumps(value, ensure_ascii=False, default=str)

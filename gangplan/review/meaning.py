@@ -1,11 +1,11 @@
-"""What a field of a rendered object is about, so that changes can be read by meaning and not by line."""
+"""The meanings of fields of rendered objects, so that changes can be read by meaning and not by line."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-# In the order of reports: what decides what runs first, what only people read last.
+# In the order of reports: first what decides what runs, last what only people read.
 MEANINGS = (
     "image",
     "command",
@@ -27,7 +27,7 @@ MEANINGS = (
     "other",
 )
 
-# Kinds that are about one thing as a whole, metadata aside.
+# Kinds that have one meaning as a whole, except for their metadata.
 _KINDS = {
     "AdmissionCheck": "quota",
     "ClusterQueue": "quota",
@@ -60,7 +60,7 @@ _KINDS = {
     "WorkloadPriorityClass": "queue",
 }
 
-# Names on the way to a field, the innermost that is listed decides.
+# Names in the path of a field; the innermost listed one decides.
 _STEPS = {
     "image": "image",
     "imagePullPolicy": "image",
@@ -126,7 +126,7 @@ _MARKS = (
 
 
 def meaning_of(kind: str, path: Sequence[str | int]) -> str:
-    """What a field is about, as one of `MEANINGS`."""
+    """Return the meaning of a field, as one of `MEANINGS`."""
     names = [step for step in path if isinstance(step, str)]
     for index, name in enumerate(names):
         if name in ("labels", "annotations") and names[index - 1 : index] == ["metadata"]:

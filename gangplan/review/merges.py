@@ -1,4 +1,4 @@
-"""What a merge left behind: files that it could not settle, and a rendered/ that nobody rendered."""
+"""Traces of a merge: files that it could not settle, and a rendered/ that was not rendered again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _STAGES: Mapping[tuple[int, ...], str] = {
 
 
 def merge_findings(root: Path, sides: Sides) -> list[Finding]:
-    """One finding per file that a merge left open, one for a stale rendered/, one per spec that split."""
+    """Return one finding per file that a merge left open, one for a stale rendered/, and one per spec that
+    split."""
     told = {one.where.file for one in sides.after.findings if one.is_error}
     return [
         *_open(root, told),
@@ -35,7 +36,7 @@ def merge_findings(root: Path, sides: Sides) -> list[Finding]:
 
 
 def _open(root: Path, told: set[str]) -> Iterator[Finding]:
-    """Files with stages in the index, those aside of which another finding tells already."""
+    """Report files with stages in the index, except those that another finding reports already."""
     for path, stages in sorted(unmerged(root).items()):
         top = path.split("/")[0]
         if top not in (*READ, RENDERED) or path in told:
@@ -50,7 +51,7 @@ def _open(root: Path, told: set[str]) -> Iterator[Finding]:
 
 
 def _split(before: Side, after: Side) -> Iterator[Finding]:
-    """Specs with the contents of one that is gone, where there are several."""
+    """Report specs with the contents of one that is gone, if there are several."""
     gone: dict[tuple[str, bytes], str] = {}
     for path, data in before.specs.items():
         if path not in after.specs:
@@ -69,7 +70,7 @@ def _split(before: Side, after: Side) -> Iterator[Finding]:
 
 
 def renames(before: Side, after: Side) -> dict[str, str]:
-    """Specs with another name and the same contents, by their names before."""
+    """Return specs with another name and the same contents, by their names before."""
     gone = {data: path for path, data in before.specs.items() if path not in after.specs}
     new = {path: data for path, data in after.specs.items() if path not in before.specs}
     return {gone[data]: path for path, data in sorted(new.items(), reverse=True) if data in gone}

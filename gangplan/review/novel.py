@@ -1,7 +1,7 @@
 """Findings and waivers, before and after: which are new, which are gone, and how many stay.
 
-A finding is the same where its rule, file, object and words are; its line may have moved, and the hashes of
-runs differ from one run of a job to the next.
+A finding is the same if its rule, file, object and words are; its line may have moved, and the hashes of runs
+differ from one run of a job to the next.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gangplan.findings import Finding, reword
 from gangplan.records import dataclass
 from gangplan.review.sides import Side
 
-# What tells one state of a place or run from another, and not one finding from another.
+# What differs between states of a place or run, but not between findings.
 _MOVING = re.compile(r":\d+(?::\d+)?\b|-[0-9a-f]{8}\b")
 
 Id = tuple[str, str, str, str, str]
@@ -23,7 +23,8 @@ Id = tuple[str, str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Novelty:
-    """Findings that only today has, those that only the base had, and of those on both sides today's."""
+    """Findings that only today has, findings that only the base had, and today's version of those on both
+    sides."""
 
     new: Sequence[Finding]
     gone: Sequence[Finding]
@@ -48,7 +49,8 @@ class WaiverChange:
 
 
 def novelty(before: Sequence[Finding], after: Sequence[Finding], renamed: Mapping[str, str]) -> Novelty:
-    """What is new and what is gone. `renamed` are files with other names today, by their names before."""
+    """Return what is new and what is gone. `renamed` are files with other names today, by their names
+    before."""
     known = Counter(_id(one, renamed) for one in before)
     new, same = [], []
     for one in after:
@@ -81,7 +83,7 @@ def _id(finding: Finding, renamed: Mapping[str, str]) -> Id:
 
 
 def waiver_changes(before: Side, after: Side, day: datetime.date) -> list[WaiverChange]:
-    """Waivers that are new, gone or not what they were, and those that are over on a day, by name."""
+    """Return waivers that are new, gone or changed, and those that have expired on a day, by name."""
     old = {one.name: one for one in before.workspace.waivers}
     new = {one.name: one for one in after.workspace.waivers}
     found = []

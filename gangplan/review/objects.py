@@ -1,7 +1,7 @@
 """Objects, before and after: what was added, removed and changed, field by field and not line by line.
 
-A run that takes the place of an earlier one is compared with it, whatever their names. Entries of lists that
-have a name are compared by it, so that one more is one change.
+A run that replaces an earlier one is compared with it, even though their names differ. Entries of lists that
+have a name are compared by it, so that one more entry is one change.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from gangplan.review.sides import Sides
 from gangplan.review.trees import differing
 from gangplan.source import ManifestError, load_objects
 
-# Stands for the name of a run where two runs of a job are compared.
+# The placeholder for the name of a run where two runs of a job are compared.
 RUN = "<run>"
-# What an entry of a list is called by, the first that all entries have and no two share.
+# The fields that identify an entry of a list: the first one that all entries have and no two share.
 _NAMES = ("name", "mountPath", "containerPort", "key", "kind", "action", "record", "alert", "ip")
 
 Path = tuple[str | int, ...]
@@ -27,7 +27,7 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """A field that differs: its path, what it is about, and both values; `ABSENT` where there is none."""
+    """A field that differs: its path, its meaning, and both values; `ABSENT` where there is none."""
 
     path: Path
     meaning: str
@@ -37,10 +37,10 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True)
 class ObjectChange:
-    """An object that is not the same: what happened to it, where it is, which run it is of, what changed.
+    """An object that differs: what happened to it, where it is, which run it belongs to, and what changed.
 
-    `what` is added, removed or changed; `team` is empty for objects of the platform; `run` is the job whose
-    run it is, else empty; `file` is the rendered file.
+    `what` is added, removed or changed; `team` is empty for objects of the platform; `run` is the job of its
+    run, or empty; `file` is the rendered file.
     """
 
     what: str
@@ -64,14 +64,14 @@ ABSENT = _Absent()
 
 Found = dict[
     tuple[str, str, str, str], tuple[Body, str, str]
-]  # cluster, kind, namespace, name -> file, source
+]  # cluster, kind, namespace, name -> object, file, source
 
 
 def object_changes(sides: Sides, unknown: Collection[str] = ()) -> list[ObjectChange]:
-    """Every object that differs between the trees, by cluster, kind, namespace and name.
+    """Return every object that differs between the trees, by cluster, kind, namespace and name.
 
-    Files that cannot be read are left out: they are findings; and so are the `unknown`, of which nobody knows
-    what becomes.
+    Files that cannot be read are left out, because they are findings; and so are the `unknown` ones, for
+    which it is not known what happens to them.
     """
     before, after = sides.before.tree, sides.after.tree
     paths = [path for path in differing(before, after) if path not in unknown]
@@ -104,7 +104,7 @@ def object_changes(sides: Sides, unknown: Collection[str] = ()) -> list[ObjectCh
 
 
 def _heirs(sides: Sides) -> dict[str, tuple[str, str]]:
-    """Files of runs that take each other's place, with both names."""
+    """Return the files of runs that replace each other, with both names."""
     found = {}
     for key, new in sides.after.runs.items():
         old = sides.before.runs.get(key)
@@ -144,7 +144,8 @@ def _fields(old: Body, new: Body) -> Iterator[FieldChange]:
 
 
 def differences(old: Any, new: Any, path: Path = ()) -> Iterator[tuple[Path, Any, Any]]:
-    """The leaves that differ, with both values; a name in the path of a list stands for its entry."""
+    """Yield the leaves that differ, with both values; a name in the path of a list means the entry with
+    that name."""
     if old == new and type(old) is type(new):
         return
     if isinstance(old, dict) and isinstance(new, dict):
@@ -179,6 +180,6 @@ def _lists(old: list[Any], new: list[Any], path: Path) -> Iterator[tuple[Path, A
 
 
 def _is_called(entries: list[Any], name: str) -> bool:
-    """Whether all entries have this name and no two the same."""
+    """Return whether all entries have a value of this name, and no two have the same."""
     names = [str(one.get(name)) for one in entries if isinstance(one, dict) and one.get(name) is not None]
     return len(names) == len(entries) == len(set(names))

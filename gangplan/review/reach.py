@@ -1,4 +1,4 @@
-"""How far a change of a shared file reaches: the runs, teams and clusters that did not ask for it."""
+"""The reach of a change of a shared file: the runs, teams and clusters that did not ask for it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from gangplan.review.sides import Sides
 from gangplan.review.totals import Total, total_of
 from gangplan.workspace import CATALOG, OVERLAYS, SPECS
 
-# Files there count for all clusters and teams.
+# All clusters and teams depend on files in these folders.
 SHARED = ("images", "policies", "schemas", "jobtemplates")
 TEAM = "team.yaml"
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a change of one shared file touches.
+    """What a change of one shared file affects.
 
-    `fields` are those that changed, each with its place today (where it would be, of one that is gone).
-    `retrained` is what runs take that train again; `updated` runs that change in place; `standing` objects of
-    the platform and of teams; `findings` are new. Where several shared files change, a run may be touched by
+    `fields` are those that changed, each with its place today (if it is gone, where it would be). `retrained`
+    is what runs take that train again; `updated` counts runs that change in place; `standing` objects of the
+    platform and of teams; `findings` the new ones. If several shared files change, a run may be affected by
     any of those that it depends on.
     """
 
@@ -41,18 +41,18 @@ class Reach:
 def reaches(
     sides: Sides, edits: Sequence[RunEdit], objects: Sequence[ObjectChange], new: Sequence[Finding]
 ) -> list[Reach]:
-    """The reach of every shared file that changed, by name."""
+    """Return the reach of every shared file that changed, by name."""
     return [_reach(sides, file, edits, objects, new) for file in sides.changed_files if is_shared(file)]
 
 
 def is_shared(file: str) -> bool:
-    """Whether more than one job depends on a file."""
+    """Return whether more than one job depends on a file."""
     parts = file.split("/")
     return parts[0] in (*SHARED, OVERLAYS) or (parts[0] == SPECS and parts[2:] == [TEAM])
 
 
 def _fields(sides: Sides, file: str) -> list[Field]:
-    """The fields of a file that changed; none where it is new or gone."""
+    """Return the fields of a file that changed; empty if the file is new or gone."""
     old, new = (document_of(side.workspace, file) for side in (sides.before, sides.after))
     return fields_between(old.value, new) if old is not None and new is not None else []
 
@@ -93,7 +93,7 @@ def _reach(
 
 
 def _is_of(file: str, cluster: str, team: str) -> bool:
-    """Whether what a team has on a cluster depends on a file."""
+    """Return whether what a team has on a cluster depends on a file."""
     top, name, *_ = [*file.split("/"), ""]
     if top == OVERLAYS:
         return name == cluster
@@ -101,11 +101,11 @@ def _is_of(file: str, cluster: str, team: str) -> bool:
 
 
 def _by_image(file: str, edit: RunEdit) -> bool:
-    """Whether the catalog can be what retrains a run: its image is another one."""
+    """Return whether the catalog can be the reason why a run is retrained: its image changed."""
     old, new = edit.before, edit.after
     return file != CATALOG or old is None or new is None or old.image != new.image
 
 
 def _is_caused(file: str, finding: Finding, teams: Collection[str]) -> bool:
-    """Whether a finding about a spec may be of a policy that changed."""
+    """Return whether a finding about a spec may come from a policy that changed."""
     return file.startswith("policies/") and finding.rule.is_policy

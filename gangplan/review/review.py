@@ -1,4 +1,4 @@
-"""What a change would do, as a whole: what a reviewer is shown, from both sides of it."""
+"""A review as a whole: the effects of a change that a reviewer is shown, from both of its sides."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gangplan.tools.revisions import Revision
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What a change does, from a revision to the workspace as it stands.
+    """The effects of a change, from a revision to the current workspace.
 
     `specs` are those that are new, changed and removed, `renamed` those that only have another name (before,
     after). `notes` are sentences about the comparison itself.
@@ -47,7 +47,7 @@ class Review:
 
     @property
     def all_findings(self) -> list[Finding]:
-        """Those of today, old and new."""
+        """The findings of today, old and new."""
         return in_order([*self.findings.new, *self.findings.same])
 
     @property
@@ -57,7 +57,8 @@ class Review:
 
 
 def review_of(root: Path, sides: Sides, part: Part, day: datetime.date) -> Review:
-    """The review of a part. `day` decides which waivers and debug grants are over, on both sides."""
+    """Return the review of a part. `day` decides which waivers and debug grants have expired, on both
+    sides."""
     old, new = rejudged(sides.before, sides.after)
     before = _as_of(replace(sides.before, findings=old), day)
     after = _as_of(replace(sides.after, findings=new), day)
@@ -95,7 +96,7 @@ def review_of(root: Path, sides: Sides, part: Part, day: datetime.date) -> Revie
 
 
 def _as_of(side: Side, day: datetime.date) -> Side:
-    """A side with the findings of a day."""
+    """Return a side with the findings of a day."""
     if not side.is_there:
         return side
     is_whole = not any(one.is_error for one in side.findings)

@@ -1,4 +1,4 @@
-"""Which part of a review is asked for: teams and files, of today or of the base."""
+"""The requested part of a review: teams and files, of today or of the base."""
 
 from __future__ import annotations
 
@@ -18,27 +18,28 @@ from gangplan.workspace import RENDERED, SPECS, Workspace
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is asked for: everything where there are no scopes, else what one of them covers."""
+    """The requested part: everything without scopes, else what one of them covers."""
 
     scopes: tuple[Scope, ...] = ()
 
     def takes(self, cluster: str, team: str, source: str) -> bool:
-        """Whether the run of a spec on a cluster belongs to it."""
+        """Return whether the run of a spec on a cluster belongs to the part."""
         return not self.scopes or any(one.takes(cluster, team, source) for one in self.scopes)
 
     def covers(self, path: str, source: str) -> bool:
-        """Whether a rendered file does."""
+        """Return whether a rendered file belongs to the part."""
         return not self.scopes or any(one.covers(path, source) for one in self.scopes)
 
     def has_team(self, cluster: str, team: str) -> bool:
-        """Whether all of a team on a cluster does, or runs of it."""
+        """Return whether all of a team on a cluster, or runs of it, belong to the part."""
         return not self.scopes or any(
             one.allows(cluster) and (not one.teams or team in one.teams) and _names(one, cluster, team)
             for one in self.scopes
         )
 
     def is_about(self, finding: Finding) -> bool:
-        """Whether a finding does: every error, and of the rest what is in its files."""
+        """Return whether a finding belongs to the part: every error, and the rest if it is in the part's
+        files."""
         if not self.scopes or finding.is_error:
             return True
         file = finding.where.file
@@ -50,7 +51,7 @@ class Part:
 
 
 def _names(scope: Scope, cluster: str, team: str) -> bool:
-    """Whether the named files mean anything of a team on a cluster."""
+    """Return whether the named files mean anything of a team on a cluster."""
     return (
         scope.names_nothing
         or cluster in scope.named_clusters
@@ -60,7 +61,7 @@ def _names(scope: Scope, cluster: str, team: str) -> bool:
 
 
 def part_of(request: Request, sides: Sides) -> Part:
-    """The part that flags and named files mean: a team or file may be gone today. Raises UserError."""
+    """Return the part that flags and named files mean: a team or file may be gone today. Raises UserError."""
     if not request.teams and not request.specs:
         return Part()
     after, before = sides.after.workspace, sides.before.workspace
@@ -80,7 +81,7 @@ def part_of(request: Request, sides: Sides) -> Part:
 
 
 def _asked(request: Request) -> list[tuple[tuple[str, ...], str]]:
-    """Every team with every named file, each by itself."""
+    """Return every team with every named file, each by itself."""
     teams: Sequence[tuple[str, ...]] = [(team,) for team in request.teams] or [()]
     return [(team, name) for team in teams for name in (request.specs or ("",))]
 
@@ -90,6 +91,6 @@ def _select(workspace: Workspace, teams: tuple[str, ...], named: list[str]) -> S
 
 
 def _from_root(root: Path, name: str) -> str:
-    """A named file as a path from the root, where it is below it."""
+    """Return a named file as a path from the root, if it is below it."""
     path = os.path.relpath(os.path.join(os.getcwd(), name), root)
     return name if path.startswith("..") else path.replace(os.sep, "/")

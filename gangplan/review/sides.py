@@ -1,8 +1,7 @@
-"""Before and after: a workspace at a Git revision, and as it stands, both rendered.
+"""Both sides of a change: a workspace at a Git revision, and as it is now, both rendered.
 
-Nothing of the work tree or the index is touched: the revision is written to a temporary folder. What is known
-of one side is taken for the other: specs and platforms that are the same have the same results (decision
-0021).
+Nothing in the work tree or the index is changed: the revision is written to a temporary folder. Results of
+one side are used for the other: specs and platforms that are the same have the same results (decision 0021).
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from gangplan.review.trees import Tree, committed_tree, rendered_tree
 from gangplan.tools.revisions import Listing, Revision, blobs, files_of
 from gangplan.workspace import OVERLAYS, READ, RENDERED, SPECS, Workspace, load_workspace
 
-# Kinds of records that a base is given, and where those of earlier bases are.
+# Kinds of records that are copied for a base, and the prefix of those of earlier bases.
 _KEPT = ("clusters", "platform", "runs", "shapes", "worlds")
 _HELD = "base-"
 _SINGLE = ("clean", "program")
@@ -45,7 +44,7 @@ Key = tuple[str, str, str]  # cluster, team, job
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A workspace at one time: what was found, its runs by cluster, team and job, and the tree.
+    """A workspace at one time: its findings, its runs by cluster, team and job, and the tree.
 
     `specs` are the bytes of its specs by path. `is_there`: it was a workspace at that time.
     """
@@ -60,10 +59,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Both, and what separates them.
+    """Both sides, and what separates them.
 
     `stale` are the files of `rendered/` that are not what is rendered now. `unread` are links and submodules
-    at the revision. `listing` has the files of `rendered/` there.
+    at the revision. `changed_files` are the files that people write and that differ.
     """
 
     revision: Revision
@@ -76,10 +75,10 @@ class Sides:
 
 @contextmanager
 def both_sides(request: Request, revision: Revision) -> Iterator[Sides]:
-    """Both sides, for as long as the caller looks at them. Raises UserError and ToolError."""
+    """Return both sides, for as long as the context lasts. Raises UserError and ToolError."""
     listing = files_of(request.root, revision.commit, (*READ, RENDERED))
     noted: dict[str, Expanded] = {}
-    # What is kept must also say which files are telling (second_opinion.py).
+    # The cache must also know which files have new schema facts (second_opinion.py).
     whole = replace(request, teams=(), specs=(), noted=noted, with_facts=True)
     with (
         rendered_aside(whole, is_whole=False) as (result, folder),
@@ -102,7 +101,7 @@ def both_sides(request: Request, revision: Revision) -> Iterator[Sides]:
 def _before(
     request: Request, top: Path, listing: Listing, after: Side, result: Result
 ) -> tuple[Side, dict[str, bytes]]:
-    """The side of the revision, written below `top`; and its files without those of rendered/."""
+    """Return the side of the revision, written below `top`; and its files without those of rendered/."""
     root = request.root
     ids = {path: name for path, name in listing.files.items() if path.split("/")[0] in READ}
     contents = blobs(root, ids.values())
@@ -135,7 +134,7 @@ def _before(
         found = _with_cache(root, asked, workspace, stage)
     runs = {one.key: _as_committed(one, committed) for one in found.facts}
     tree = committed
-    if not rendered:  # nobody commits it: what would be rendered is compared
+    if not rendered:  # rendered/ is not committed: what would be rendered is compared
         tree = rendered_tree(
             top / RENDERED, stage.folder, {one.path: one for one in found.changes}, after.tree
         )
@@ -143,7 +142,7 @@ def _before(
 
 
 def _taken(request: Request, after: Side, specs: Mapping[str, bytes]) -> dict[str, Expanded]:
-    """What came of specs and clusters that are the same on both sides."""
+    """Return the results of specs and clusters that are the same on both sides."""
     noted = request.noted or {}
     same = {path for path, data in specs.items() if after.specs.get(path) == data}
     return {
@@ -154,7 +153,8 @@ def _taken(request: Request, after: Side, specs: Mapping[str, bytes]) -> dict[st
 
 
 def _with_cache(root: Path, asked: Request, workspace: Workspace, stage: Stage) -> Result:
-    """The base, with what is known of it or of a workspace like it; kept for the next time."""
+    """Render the base with what is known of it or of a workspace like it, and keep the results for the
+    next time."""
     top, cache = asked.root, Store(str(root))
     own = Path(CACHE)
     for kind in _KEPT if cache.folder else ():
@@ -175,7 +175,7 @@ def _with_cache(root: Path, asked: Request, workspace: Workspace, stage: Stage) 
 
 
 def _copy(file: Path, folder: Path) -> None:
-    """A record of the cache, where that is possible: it is sealed, so that half of one counts as none."""
+    """Copy a record of the cache, if that is possible: it is sealed, so half of one is ignored."""
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         aside = folder / f"{file.name}.{os.getpid()}"
@@ -184,7 +184,8 @@ def _copy(file: Path, folder: Path) -> None:
 
 
 def _platform(root: Path) -> dict[str, str]:
-    """What decides all runs besides their specs, by folder: digests of files of clusters, teams, images."""
+    """Return what decides all runs besides their specs, by folder: digests of files of clusters, teams,
+    images."""
     found = look(str(root), [one for one in READ if one != SPECS], {}).contents
     files = [*(root / SPECS).glob("*/team.yaml"), *(root / SPECS).glob("*/templates/**/*.yaml")]
     teams = {path: _read(path) for path in files}
@@ -194,7 +195,7 @@ def _platform(root: Path) -> dict[str, str]:
 
 
 def _files(root: Path) -> list[str]:
-    """The files of a workspace that people write."""
+    """Return the files of a workspace that people write."""
     found = []
     for top in READ:
         for parent, _, names in os.walk(root / top):
@@ -204,7 +205,7 @@ def _files(root: Path) -> list[str]:
 
 
 def _read(path: Path) -> bytes:
-    """The bytes of a regular file; nothing of anything else, such as a pipe, which would never end."""
+    """Return the bytes of a regular file; empty for anything else, such as a pipe, which would never end."""
     try:
         return path.read_bytes() if path.is_file() else b""
     except OSError:
@@ -212,7 +213,7 @@ def _read(path: Path) -> bytes:
 
 
 def _write(top: Path, files: Mapping[str, bytes]) -> None:
-    """Write files below a folder of ours. Their paths are inside (`files_of`), and no link leads out."""
+    """Write files below a temporary folder. Their paths are inside (`files_of`), and no link leads out."""
     for path, data in files.items():
         target = top / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -220,7 +221,7 @@ def _write(top: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _as_committed(facts: RunFacts, committed: Tree) -> RunFacts:
-    """The run under the name that Git has for it, where the platform or gangplan changed since."""
+    """Return a run under the name that Git has for it, if the platform or gangplan changed since."""
     folder = f"{facts.cluster}/runs/{facts.team}"
     if facts.path in committed.paths:
         return facts

@@ -1,4 +1,4 @@
-"""A rendered/ that is not what is rendered now, as one finding; and how a merge made it so."""
+"""The finding about a rendered/ that is not what is rendered now, and how a merge made it so."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ RENDER = "Run gangplan render, and commit rendered/."
 def stale_findings(
     root: Path, stale: Sequence[Change], level: Severity | None = None, asks_git: bool = False
 ) -> list[Finding]:
-    """One finding for all files of rendered/ that are not what is rendered now, at the first.
+    """Return one finding for all files of rendered/ that are not what is rendered now, at the first.
 
-    Where it `asks_git`, it says how a merge came about it. Raises ToolError only then.
+    If it `asks_git`, it says how a merge caused it. Raises ToolError only then.
     """
     if not stale:
         return []
@@ -40,7 +40,7 @@ _WORDS = {
 
 
 def _merged(root: Path, stale: Sequence[Change]) -> str:
-    """How a merge made it stale, where it did."""
+    """Return how a merge made it stale; empty if no merge did."""
     parents = merged_from(root)
     if not parents:
         return ""

@@ -20,9 +20,9 @@ NONE = Decimal(0)
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """Of some active runs: how many, their GPUs, the seconds of GPUs that they take at most, the cost.
+    """Some active runs: how many there are, their GPUs, the GPU-seconds that they take at most, and the cost.
 
-    Those of cores are of runs without GPUs alone.
+    Seconds of cores only cover runs without GPUs.
     """
 
     runs: int = 0
@@ -33,12 +33,12 @@ class Total:
 
     @property
     def gpu_hours(self) -> Decimal:
-        """The most that they take."""
+        """The GPU-hours that the runs take at most."""
         return Decimal(self.gpu_seconds) / SECONDS
 
     @property
     def cpu_hours(self) -> Decimal:
-        """The same of cores."""
+        """The CPU-hours that runs without GPUs take at most."""
         return Decimal(self.cpu_nano_seconds) / NANO / SECONDS
 
 
@@ -54,10 +54,10 @@ class TotalChange:
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """A team's quota in a pool, in the pool's measure, and what all its active runs together ask of it.
+    """A team's quota in a pool, in the pool's measure, and what all its active runs together want of it.
 
-    `most` is what it can have with what it may borrow. `wanted` says what workers ask for, and
-    steps in their pool, which Kueue admits with them: launchers and pods in other pools are not counted.
+    `most` is what the team can have with borrowing. `wanted` is what workers request, and steps in their
+    pool, which Kueue admits with them: launchers and pods in other pools are not counted.
     """
 
     team: str
@@ -70,7 +70,7 @@ class Headroom:
 
 
 def total_of(runs: Iterable[RunFacts]) -> Total:
-    """The total of the active ones, exactly."""
+    """Return the exact total of the active runs."""
     active = [one for one in runs if one.is_active]
     cost: dict[str, Decimal] = {}
     for one in active:
@@ -86,7 +86,7 @@ def total_of(runs: Iterable[RunFacts]) -> Total:
 
 
 def totals_of(before: Side, after: Side) -> list[TotalChange]:
-    """Every team on every cluster that it has active runs on, by team and cluster."""
+    """Return every team on every cluster on which it has active runs, by team and cluster."""
     sides = [_by_team(side.runs.values()) for side in (before, after)]
     return [
         TotalChange(team, cluster, *(total_of(side.get((team, cluster), ())) for side in sides))
@@ -103,7 +103,7 @@ def _by_team(runs: Iterable[RunFacts]) -> dict[tuple[str, str], list[RunFacts]]:
 
 
 def headroom_of(before: Side, after: Side) -> list[Headroom]:
-    """Every quota that there is before or after, by team, cluster and pool."""
+    """Return every quota that exists before or after, by team, cluster and pool."""
     quotas = [_quotas(side) for side in (before, after)]
     wanted = [_wanted(side) for side in (before, after)]
     found = []
@@ -123,7 +123,8 @@ Pool = tuple[str, str, str, str]  # team, cluster, pool, resource
 
 
 def _quotas(side: Side) -> dict[Pool, tuple[Quantity, Quantity]]:
-    """The quota of each team in each pool, and the most that it can have, where that can be resolved."""
+    """Return the quota of each team in each pool, and the most that it can have, where that can be
+    resolved."""
     if not side.is_there:
         return {}
     closed = closed_clusters(side.workspace, side.findings)
@@ -139,7 +140,7 @@ def _quotas(side: Side) -> dict[Pool, tuple[Quantity, Quantity]]:
 
 
 def _wanted(side: Side) -> dict[Pool, Quantity]:
-    """What active runs ask of each pool, in its measure."""
+    """Return what active runs want of each pool, in its measure."""
     found: dict[Pool, Quantity] = {}
     for one in side.runs.values():
         pool = side.workspace.clusters[one.cluster].spec.node_pools.get(one.pool)

@@ -1,4 +1,4 @@
-"""Rendered trees: one that Git has, one that is rendered now; what differs between them, and its texts."""
+"""Rendered trees, from Git or as rendered now: what differs between them, and the texts."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from gangplan.emit import Change
 from gangplan.records import dataclass
 from gangplan.tools.revisions import blob_id
 
-# Blob ids in, their bytes out.
+# A function from blob ids to the bytes of the blobs.
 Blobs = Callable[[Iterable[str]], Mapping[str, bytes]]
 
 
 @dataclass(slots=True)
 class Tree:
-    """Files by their paths below rendered/, each with what tells its contents from others'.
+    """Files by their paths below rendered/, each with an id of its contents.
 
-    `ids` are of Git's blobs, or digests where it is `read` from files.
+    `ids` are those of Git's blobs, or digests if the tree is `read` from files.
     """
 
     ids: Mapping[str, str]
@@ -28,15 +28,15 @@ class Tree:
 
     @property
     def paths(self) -> frozenset[str]:
-        """All its files."""
+        """All files of the tree."""
         return frozenset(self.ids)
 
     def text(self, path: str) -> str:
-        """The text of a file; empty where there is none."""
+        """Return the text of a file; empty if there is none."""
         return self.data(path).decode("utf-8", "replace")
 
     def data(self, path: str) -> bytes:
-        """Its bytes."""
+        """Return the bytes of a file; empty if there is none."""
         if path not in self.ids:
             return b""
         if path not in self._texts:
@@ -44,11 +44,11 @@ class Tree:
         return self._texts[path]
 
     def peek(self, path: str) -> bytes:
-        """The same, not held: most files of a tree are only compared."""
+        """Return the bytes of a file without holding them: most files of a tree are only compared."""
         return self.read(path) if self.read is not None and path in self.ids else self.data(path)
 
     def load(self, paths: Iterable[str]) -> None:
-        """Read files at once."""
+        """Read several files at once."""
         missing = [path for path in paths if path in self.ids and path not in self._texts]
         if self.blobs is not None:
             found = self.blobs({self.ids[path] for path in missing})
@@ -57,21 +57,21 @@ class Tree:
             self._texts |= {path: self.read(path) for path in missing}
 
     def below(self, folder: Path, wants: Callable[[str], bool]) -> dict[str, bytes]:
-        """The bytes of some files, by their paths from the folder above `folder`."""
+        """Return the bytes of some files, by their paths from the folder above `folder`."""
         paths = [path for path in self.ids if wants(path)]
         self.load(paths)
         return {f"{folder.name}/{path}": self._texts[path] for path in paths}
 
 
 def committed_tree(ids: Mapping[str, str], read: Blobs) -> Tree:
-    """The manifests that Git has, by blob."""
+    """Return the tree of the manifests that Git has, by blob."""
     return Tree({path: name for path, name in ids.items() if path.endswith(".yaml")}, read)
 
 
 def rendered_tree(folder: Path, stage: Path, changes: Mapping[str, Change], like: Tree | None = None) -> Tree:
-    """What is rendered now: what differs from a folder stands on a stage.
+    """Return the tree that is rendered now; the files that differ from `folder` are on a stage.
 
-    What was taken from another tree is read there.
+    Files with results of another tree are read there (`like`).
     """
 
     def read(path: str) -> bytes:
@@ -84,7 +84,7 @@ def rendered_tree(folder: Path, stage: Path, changes: Mapping[str, Change], like
 
 
 def differing(before: Tree, after: Tree) -> list[str]:
-    """The files that are not the same in both trees, sorted. Texts of today are read to find out."""
+    """Return the files that are not the same in both trees, sorted. Current texts are read to find out."""
     found = []
     for path in sorted(before.paths | after.paths):
         if path not in before.ids or path not in after.ids:
