@@ -1,1 +1,1 @@
-"""What ended or holds up a run: saved objects, events and logs in; causes with evidence and cures out."""
+"""Diagnose what ended or holds up a run, from saved objects, events and logs."""

@@ -1,4 +1,4 @@
-"""The causes that are known."""
+"""All known causes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gangplan.diagnose.cause import Cause
 
 @cache
 def causes() -> dict[str, Cause]:
-    """Every cause by its id, in the order of the reference page."""
+    """Return every cause by its id, in the order of the reference page."""
     found: dict[str, Cause] = {}
     for table in (known_cluster, known_start, known_mpi, known_preflight, known_program):
         for cause in table.CAUSES:
@@ -21,7 +21,7 @@ def causes() -> dict[str, Cause]:
 
 
 def topics() -> dict[str, tuple[Cause, ...]]:
-    """The causes by topic, for the reference page."""
+    """Return the causes by topic, for the reference page."""
     return {
         "Before the pods run": known_cluster.CAUSES,
         "Starting containers, and losing them": known_start.CAUSES,

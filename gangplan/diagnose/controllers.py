@@ -1,4 +1,4 @@
-"""Conditions of Workloads, TrainJobs, JobSets and Jobs in; what they say out."""
+"""Find causes in the conditions of Workloads, TrainJobs, JobSets and Jobs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EXIT = re.compile(r"exit code (?P<code>\d+)")
 
 
 def of_workload(thing: Thing) -> Iterator[Sighting]:
-    """What Kueue says of a run."""
+    """Yield the causes in Kueue's conditions of a run."""
     who, conditions = Who(run_of(thing)), {str(one.get("type")): one for one in conditions_of(thing)}
 
     def say(cause: str, text: str, one: Body) -> Sighting:
@@ -52,7 +52,7 @@ def of_workload(thing: Thing) -> Iterator[Sighting]:
             if cause:
                 yield say(cause, of_eviction(reason, said), evicted)
     message = str(quota.get("message") or "")
-    # Kueue writes why it evicted a run to both conditions: then it waits out a backoff, and for no quota.
+    # Kueue writes why it evicted a run to both conditions: the run then waits out a backoff, not for quota.
     is_evicted = is_true(evicted) and message == str(evicted.get("message") or "")
     if quota and not is_true(quota) and not is_evicted:
         cause = _of_waiting(message)
@@ -63,7 +63,7 @@ def of_workload(thing: Thing) -> Iterator[Sighting]:
 
 
 def _of_waiting(message: str) -> str:
-    """Why Kueue keeps a workload in the queue."""
+    """Return why Kueue keeps a workload in the queue."""
     if "maximum capacity" in message and "more needed" not in message:
         return "quota-never"
     if "more needed" in message or message.startswith(("Pending the preemption", "Workload no longer fits")):
@@ -78,7 +78,7 @@ def _of_waiting(message: str) -> str:
 
 
 def of_job(thing: Thing, homes: Mapping[tuple[str, str], Who]) -> Iterator[Sighting]:
-    """How a TrainJob, JobSet or Job ended."""
+    """Yield how a TrainJob, JobSet or Job ended."""
     for one in conditions_of(thing):
         if one.get("type") not in ("Failed", "FailureTarget", "Suspended") or not is_true(one):
             continue

@@ -1,4 +1,4 @@
-"""What is known of a run: objects, and sightings of causes in them and in logs."""
+"""The evidence about runs: objects, logs, and sightings of causes in them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from typing import Any
 from gangplan.records import dataclass
 
 Body = dict[str, Any]
-# Pods of a run are `<run>-<role>-0-<index>-<five letters>` (JobSet, Job); a host name has no such letters.
+# Pods of a run are named `<run>-<role>-0-<index>-<five letters>` (JobSet, Job); a host name lacks the
+# letters.
 _POD = re.compile(r"^(?P<run>.+?)-(?P<role>launcher|node|[a-z0-9]+)-0-(?P<index>\d+)(?:-[a-z0-9]{5})?$")
 
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """A part of a run. `role` is that of its pod, `worker` counts from 0 and `rank` is MPI's or torch's; all optional."""
+    """A part of a run; all fields are optional.
+
+    `role` is its pod's, `worker` counts from 0, `rank` is MPI's or torch's.
+    """
 
     run: str = ""
     role: str = ""
@@ -25,7 +29,7 @@ class Who:
 
     @property
     def words(self) -> str:
-        """As people say it: "worker 3, rank 12"; empty where nothing is known."""
+        """As people say it, such as "worker 3, rank 12"; empty if nothing is known."""
         parts = []
         if self.role == "launcher":
             parts.append("launcher")
@@ -39,7 +43,7 @@ class Who:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A cause where it was seen: the file and line (0: an object), of whom, what stands there, and since when."""
+    """A cause and where it was seen: file and line (0: an object), part of the run, text, and since when."""
 
     cause: str
     file: str
@@ -58,7 +62,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """An object as it was saved, and where."""
+    """A saved object and its file."""
 
     body: Body
     file: str
@@ -86,13 +90,13 @@ class Thing:
 
     @property
     def words(self) -> str:
-        """`Pod training/x-node-0-3`."""
+        """The object as messages name it, such as `Pod training/x-node-0-3`."""
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A log that was read: how many lines it has, what was seen, its last lines, and of whom it is."""
+    """A log: its number of lines, what was seen, its last lines, and the part of the run that wrote it."""
 
     file: str
     lines: int
@@ -111,7 +115,7 @@ class Evidence:
 
 
 def who_of_pod(name: str) -> Who:
-    """What the name of a pod, or a worker's host name, says."""
+    """Parse the name of a pod, or a worker's host name, into the part of a run."""
     match = _POD.match(name.partition(".")[0])
     if match is None:
         return Who()

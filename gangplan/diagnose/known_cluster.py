@@ -1,4 +1,4 @@
-"""Causes before the pods of a run are running: refused, queued, without a node."""
+"""Causes before a run's pods are running: the run is refused, queued, or finds no node."""
 
 from __future__ import annotations
 

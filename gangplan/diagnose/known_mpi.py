@@ -1,4 +1,4 @@
-"""Causes of MPI and of the SSH that it starts its daemons by."""
+"""Causes in MPI and in SSH, through which it starts its daemons."""
 
 from __future__ import annotations
 

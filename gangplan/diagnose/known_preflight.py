@@ -1,4 +1,4 @@
-"""What the preflight finds before training starts (images/preflight; docs/preflight.md)."""
+"""Causes that the preflight finds before training starts (images/preflight; docs/preflight.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Causes while containers start, and what takes pods away from a run that was well."""
+"""Causes while containers start, and causes that take pods away from a healthy run."""
 
 from __future__ import annotations
 

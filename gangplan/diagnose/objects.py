@@ -1,7 +1,7 @@
-"""Saved objects in; sightings out: what statuses and events say.
+"""Find causes in the statuses and events of saved objects.
 
-Sources: core/v1 and batch/v1 of Kubernetes v1.33 to v1.36 (pkg/kubelet, pkg/controller/job), conditions of Trainer v2.1 to v2.3,
-JobSet v0.10 to v0.12 (pkg/constants) and Kueue v0.15 to v0.19 (apis/kueue/v1beta2).
+Sources: core/v1 and batch/v1 of Kubernetes v1.33 to v1.36 (pkg/kubelet, pkg/controller/job), conditions of
+Trainer v2.1 to v2.3, JobSet v0.10 to v0.12 (pkg/constants) and Kueue v0.15 to v0.19 (apis/kueue/v1beta2).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _EVENTS = {
     "NodeNotReady": "node-lost",
     "TaintManagerEviction": "node-lost",
 }
-# Reasons of events whose messages are looked at; others tell what went well.
+# Reasons of events whose messages are read; others report success.
 _TOLD = frozenset(
     {
         *_EVENTS, "FailedCreate", "FailedScheduling", "Failed", "BackOff", "Evicted", "FailedToCreateWorkload",
@@ -30,14 +30,15 @@ _TOLD = frozenset(
         "ProvisioningFailed", "FailedBinding", "InspectFailed", "FailedCreatePodContainer", "ErrImageNeverPull",
     }
 )  # fmt: skip
-# Kueue's webhooks of pods, Jobs and JobSets look for their owners in a cache, which may be late (v0.15.2 to v0.19.2,
-# pkg/controller/jobframework, FindAncestorJobManagedByKueue): the controller tries again, and it passes.
+# Kueue's webhooks for pods, Jobs and JobSets look up owners in a cache that may lag behind (v0.15.2 to
+# v0.19.2, pkg/controller/jobframework, FindAncestorJobManagedByKueue): the controller tries again and
+# succeeds.
 _CREATING = frozenset({"FailedCreate", "JobCreationFailed"})
 _UNSEEN = re.compile(r'"m(?:pod|job|jobset)\.kb\.io" denied the request: [-\w.]+ "[^"]+" not found')
 
 
 def sightings_of(things: Sequence[Thing]) -> Iterator[Sighting]:
-    """What the objects say, each about the run that it belongs to."""
+    """Yield the sightings in objects, each with the run that it belongs to."""
     homes = _homes(things)
     for thing in things:
         if thing.kind == "Pod":
@@ -55,7 +56,7 @@ def sightings_of(things: Sequence[Thing]) -> Iterator[Sighting]:
 
 
 def _homes(things: Sequence[Thing]) -> dict[tuple[str, str], Who]:
-    """Of whom each object is, by kind and name: events name objects."""
+    """Return the part of a run that each object belongs to, by kind and name, which events refer to."""
     found: dict[tuple[str, str], Who] = {}
     for thing in things:
         run = run_of(thing)

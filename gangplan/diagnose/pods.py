@@ -1,4 +1,4 @@
-"""The status of a pod in; what it says out."""
+"""Find causes in the status of a pod."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gangplan.diagnose.evidence import Body, Sighting, Thing, Who
 from gangplan.diagnose.things import LAUNCH, mapped, said_by, who_of
 
-# Codes of shells (126, 127) and of signals (128 + N).
+# Exit codes of shells (126, 127) and of signals (128 + N).
 _CODES = {
     126: "program-not-executable",
     127: "program-missing",
@@ -47,7 +47,7 @@ _DISRUPTIONS = {
 
 
 def of_pod(thing: Thing) -> Iterator[Sighting]:
-    """What the status of a pod says."""
+    """Yield the causes in the status of a pod."""
     status, who = mapped(thing.body.get("status")), who_of(thing)
     reason, message = str(status.get("reason") or ""), str(status.get("message") or "")
     conditions = [one for one in status.get("conditions") or () if isinstance(one, dict)]

@@ -1,7 +1,7 @@
-"""Files, folders and standard input in; evidence out.
+"""Read evidence from files, folders and standard input.
 
-Objects are what `kubectl get -o json` or `-o yaml` writes (one, a List, or several documents); anything else that is
-text is a log, `kubectl describe` among it.
+Objects are what `kubectl get -o json` or `-o yaml` writes (one, a List, or several documents); any other text
+is a log, including the output of `kubectl describe`.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from gangplan.diagnose.signs import Sign
 from gangplan.errors import UserError
 from gangplan.source.manifests import ManifestError, load_objects
 
-#: Objects of a whole large cluster take tens of megabytes.
+#: The objects of a large cluster take tens of megabytes.
 MOST_BYTES = 512 * 2**20
 MOST_FILES = 20_000
 _HEAD = 4096
-# How a line of YAML that kubectl writes begins.
+# The beginning of a YAML line that kubectl writes.
 _YAML = re.compile(rb"^(?:---\s*$|apiVersion:|kind:|items:)", re.MULTILINE)
 _SKIPPED = frozenset({".git", ".gangplan", "node_modules", "__pycache__"})
 
 
 def all_signs() -> tuple[Sign, ...]:
-    """The signs of logs, narrower ones first."""
+    """Return the signs of logs, narrower ones first."""
     from gangplan.diagnose import signs_cluster, signs_mpi, signs_program
 
     return (*signs_mpi.SIGNS, *signs_cluster.SIGNS, *signs_program.SIGNS)
 
 
 def read_evidence(named: Sequence[str], stdin: Callable[[], BinaryIO]) -> Evidence:
-    """What files, folders and `-` have. Raises UserError for what is not there, cannot be read or is cut off."""
+    """Read files, folders and `-`. Raises UserError for a file that is missing, unreadable or cut off."""
     things: list[Thing] = []
     logs: list[Log] = []
     skipped: list[str] = []
@@ -60,7 +60,7 @@ def read_evidence(named: Sequence[str], stdin: Callable[[], BinaryIO]) -> Eviden
 
 
 def of_text(file: str, text: str, who: Who) -> Log:
-    """A log that came by a connection."""
+    """Return a log received over a connection."""
     log = scan(file, _after(text.encode("utf-8", "replace"), io.BytesIO()), all_signs(), who)
     return log or Log(file, 0, (), (), who)
 
@@ -106,7 +106,7 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def _after(head: bytes, stream: BinaryIO) -> Callable[[int], bytes]:
-    """The stream from its start: what was read of it to see what it is comes first."""
+    """Return a reader of the stream from its start, including the bytes that were read to recognise it."""
     left = [head]
 
     def read(size: int) -> bytes:
@@ -133,7 +133,7 @@ def _is_objects(file: str, head: bytes) -> bool:
     if file.endswith((".log", ".txt", ".out", ".err")):
         return start.startswith(b"{") and b'"apiVersion"' in head
     if start.startswith(b"{"):
-        # Programs log in JSON, too: a line, an object. kubectl writes its first brace alone.
+        # Programs log in JSON too, one object per line. kubectl writes the first brace on a line of its own.
         return b'"apiVersion"' in head or (file.endswith(".json") and b'"items"' in head)
     return file.endswith((".yaml", ".yml")) or (_YAML.search(start) is not None and b"apiVersion:" in head)
 
@@ -152,7 +152,7 @@ def _things(file: str, data: bytes) -> list[Thing]:
 
 
 def _json(file: str, data: bytes) -> list[Any]:
-    """One object after another, as `kubectl get` writes them when it is called several times."""
+    """Parse consecutive objects, as several calls of `kubectl get` write them."""
     text = data.decode("utf-8", "replace")
     decoder = json.JSONDecoder()
     found: list[Any] = []
@@ -173,7 +173,7 @@ def _json(file: str, data: bytes) -> list[Any]:
 
 
 def _flat(body: Any) -> Iterator[dict[str, Any]]:
-    """The objects of a List; what is no object of Kubernetes is left out."""
+    """Yield the objects of a List; anything that is not a Kubernetes object is left out."""
     if not isinstance(body, dict):
         return
     items = body.get("items")
@@ -187,7 +187,7 @@ def _flat(body: Any) -> Iterator[dict[str, Any]]:
 
 
 def _whose(file: str) -> Who:
-    """What the name of a log says of whom it is: `<pod>.log`, `worker-3.log`, `launcher.txt`."""
+    """Parse the name of a log into the part of a run: `<pod>.log`, `worker-3.log`, `launcher.txt`."""
     for part in reversed(Path(file).parts):
         bare = re.sub(r"\.(?:log|txt|out|err|current|previous)$", "", part)
         who = who_of_pod(bare)
@@ -203,5 +203,5 @@ def _whose(file: str) -> Who:
 
 
 def named_after(log: Log, who: Who) -> Log:
-    """The log, of whom it is known to be."""
+    """Return the log with the part of the run that wrote it."""
     return replace(log, who=who)

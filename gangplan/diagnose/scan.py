@@ -1,4 +1,4 @@
-"""The text of a log in; what was seen in it out. Logs of gigabytes are read in pieces."""
+"""Scan the text of a log for causes. Logs of gigabytes are read in pieces."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from dataclasses import replace
 from gangplan.diagnose.evidence import Log, Sighting, Who, who_of_pod
 from gangplan.diagnose.signs import FOLLOWING, WINDOW, Seen, Sign, seen
 
-#: Bytes that are read at once, and the most that two pieces overlap so that a sign sees the lines after it.
+#: Bytes that are read at once, and the bound of the overlap of two pieces, so that a sign sees the lines
+#: after it.
 PIECE = 1 << 20
-#: Lines kept from the end.
+#: Lines kept from the end of a log.
 LAST = 12
 _LONGEST = 240
 _MOST = 2_000
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _TIME = re.compile(r"^(?P<at>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)\s+")
-# In front of lines: kubectl logs --prefix; gangplan logs; mpirun --tag-output of Open MPI 4 and 5; torch; Hydra's -prepend-rank.
+# Prefixes of lines: kubectl logs --prefix; gangplan logs; mpirun --tag-output of Open MPI 4 and 5; torch;
+# Hydra's -prepend-rank.
 _FRONTS = (
     re.compile(r"^\[pod/(?P<pod>[^/\]]+)/[^\]]*\] ?"),
     re.compile(r"^(?:launcher|worker (?P<worker>\d+)|(?P<launcher>launcher)) *\| ?"),
@@ -32,7 +34,7 @@ _FRONTS = (
 def scan(
     file: str, read: Callable[[int], bytes], signs: tuple[Sign, ...], who: Who | None = None
 ) -> Log | None:
-    """What stands in a log that `read` gives in pieces. None for bytes that are no text."""
+    """Scan a log that `read` returns in pieces. Returns None for bytes that are not text."""
     of = who or Who()
     found: list[Sighting] = []
     last: deque[str] = deque(maxlen=LAST)
@@ -47,7 +49,7 @@ def scan(
         text = rest + decoder.decode(piece, final=not piece)
         cut = len(text) if not piece else _cut(text)
         if not cut and len(text) > 4 * PIECE:
-            cut = len(text)  # one endless line: a bar of progress
+            cut = len(text)  # one endless line, such as a progress bar
         whole, rest = text[:cut], text[cut:]
         if whole:
             whole = whole.replace("\r", "\n") if "\r" in whole else whole
@@ -60,13 +62,13 @@ def scan(
 
 
 def _is_binary(head: bytes) -> bool:
-    """Whether it is no text. A zero byte now and then is: Open MPI 5 writes some."""
+    """Return whether the bytes are not text. A few zero bytes are allowed: Open MPI 5 writes some."""
     few = len(head) // 20
     return head.count(0) > few or head.decode("utf-8", "replace").count("\ufffd") > few
 
 
 def _cut(text: str) -> int:
-    """Where to end a piece, so that all that a sign may look for after it is in the next one; 0 for nowhere."""
+    """Return where to end a piece so that the next one has all lines after a sign; 0 if nowhere."""
     end = len(text)
     for _ in range(FOLLOWING + 1):
         end = text.rfind("\n", max(0, len(text) - WINDOW - PIECE // 2), end)
@@ -106,14 +108,14 @@ def _sighting(text: str, one: Seen, line: int, file: str, who: Who) -> Sighting:
 
 
 def _near(text: str, one: Seen) -> str:
-    """The line, or of a long one what is around the needle."""
+    """Return the line; of a long one, the part around the needle."""
     if one.end - one.start <= 4 * _LONGEST:
         return text[one.start : one.end]
     return text[max(one.start, one.needle - _LONGEST // 2) : min(one.end, one.needle + _LONGEST)]
 
 
 def fronted(line: str) -> tuple[str, str, Who]:
-    """A line without what stands in front of it, its time, and of whom it is."""
+    """Return a line without its prefixes, its time, and the part of the run that wrote it."""
     text, at, who = _ANSI.sub("", line), "", Who()
     for _ in range(len(_FRONTS) + 2):
         if match := _TIME.match(text):

@@ -1,7 +1,7 @@
-"""What a line of text says: a sign is a piece of it that must be there, and a pattern that tells the rest.
+"""Signs of causes in text: a piece that a line must contain, and a pattern that extracts facts.
 
-The patterns' named groups become facts of a sighting: `rank`, `host`, `code`, `limit`, `what`. A sign with `follow`
-looks for more of them in the lines after.
+The patterns' named groups become facts of a sighting: `rank`, `host`, `code`, `limit`, `what`. A sign with
+`follow` looks for more of them in the lines after.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cache
 
 from gangplan.records import dataclass
 
-#: Lines and characters after a sign in which `follow` is looked for: a traceback may be long.
+#: Lines and characters after a sign in which `follow` is searched: a traceback may be long.
 FOLLOWING, WINDOW = 150, 20_000
 #: Characters of a line before and after the needle that a pattern sees.
 NEAR = 2_000
@@ -20,9 +20,9 @@ NEAR = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """A line that has `needle`, as it is written, and matches `pattern` (empty: the needle is enough) means `cause`.
+    """A line that contains `needle` and matches `pattern` (if it is not empty) is a sign of `cause`.
 
-    `reach` is how many lines after it `follow` may be in.
+    `reach` is the number of lines after it that `follow` may be in.
     """
 
     cause: str
@@ -34,7 +34,7 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A sign in a text: where its line begins and ends, where the needle is, and its facts."""
+    """A sign found in a text: where its line begins and ends, where the needle is, and its facts."""
 
     cause: str
     start: int
@@ -45,14 +45,14 @@ class Seen:
 
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern of a sign."""
+    """Return the compiled pattern of a sign."""
     return re.compile(pattern)
 
 
 def seen(text: str, signs: Sequence[Sign], most: int = 200) -> Iterator[Seen]:
-    """The signs in a text, at most one cause per line and `most` of each sign; in the order of their lines.
+    """Yield the signs in a text in line order, at most one cause per line and `most` of each sign.
 
-    Time grows with the text and the number of signs: each needle is looked for once, in C.
+    Time grows with the text and the number of signs: each needle is searched once, in C.
     """
     found: dict[int, Seen] = {}
     for sign in signs:
@@ -65,7 +65,7 @@ def seen(text: str, signs: Sequence[Sign], most: int = 200) -> Iterator[Seen]:
             position = max(end, position + 1)
             if start in found:
                 continue
-            # Of a line without end, only what is near: patterns may take the square of its length.
+            # Of an endless line, use only the text near the needle: patterns may take quadratic time.
             near = text[max(start, found_at - NEAR) : min(end, found_at + NEAR)]
             match = compiled(sign.pattern).search(near) if sign.pattern else None
             if sign.pattern and match is None:
@@ -80,7 +80,7 @@ def seen(text: str, signs: Sequence[Sign], most: int = 200) -> Iterator[Seen]:
 
 
 def _after(text: str, end: int, sign: Sign) -> dict[str, str]:
-    """Facts of the lines that follow, each from the first line that has it."""
+    """Return facts from the following lines, each from the first line that has it."""
     facts: dict[str, str] = {}
     for line in text[end + 1 : end + WINDOW].split("\n")[: sign.reach]:
         for match in compiled(sign.follow).finditer(line):

@@ -1,9 +1,10 @@
 """Messages of the kubelet, the runtime, the scheduler, the API server and their controllers.
 
-Sources: Kubernetes v1.33.13 to v1.36.1 (pkg/kubelet/{eviction,images,kuberuntime,nodeshutdown,cm}, pkg/scheduler/framework/plugins,
-pkg/volume, staging k8s.io/apiserver pkg/admission); containerd v1.7 (remotes/docker, images) and runc v1.2, which put the error
-of the registry or of execve into the kubelet's message. The same texts stand in `kubectl describe` and in events.
-The first sign of a line counts: narrower ones come first.
+Sources: Kubernetes v1.33.13 to v1.36.1 (pkg/kubelet/{eviction,images,kuberuntime,nodeshutdown,cm},
+pkg/scheduler/framework/plugins, pkg/volume, staging k8s.io/apiserver pkg/admission); containerd v1.7
+(remotes/docker, images) and runc v1.2, which put the error of the registry or of execve into the kubelet's
+message. `kubectl describe` and events contain the same texts. The first sign of a line counts: narrower ones
+come first.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ SIGNS = (
     Sign("deadline", "active on the node longer than the specified deadline"),
     Sign("deadline", "Job was active longer than specified deadline"),
     Sign("deadline", "TrainJob exceeded its active deadline"),
-    # What the API server refuses.
+    # Refusals of the API server.
     Sign(
         "object-quota",
         "exceeded quota: ",
@@ -114,7 +115,7 @@ SIGNS = (
     Sign("webhook-down", "failed calling webhook", r'webhook "(?P<what>[^"]+)"'),
     Sign("account-missing", "error looking up service account", r"service account (?P<what>\S+?):"),
     Sign("account-missing", 'serviceaccount "', r'serviceaccount "(?P<what>[^"]+)" not found'),
-    # What the scheduler finds.
+    # Messages of the scheduler.
     Sign(
         "volume-pending",
         'persistentvolumeclaim "',

@@ -1,8 +1,8 @@
-"""What SSH, Open MPI, MPICH, Intel MPI and gangplan's launch script say in logs.
+"""Messages of SSH, Open MPI, MPICH, Intel MPI and gangplan's launch script in logs.
 
-Sources: OpenSSH 9 (sshconnect.c, authfile.c, auth.c, sshd.c, misc.c); help texts of Open MPI 4.1.8 and of PRRTE 3 in Open MPI
-5.0 (help-*.txt), Hydra 4.2 and 5.0 of MPICH and Intel MPI 2021; templates/launch/. What real MPIs print is held by
-tests/reality/test_diagnose.py.
+Sources: OpenSSH 9 (sshconnect.c, authfile.c, auth.c, sshd.c, misc.c); help texts of Open MPI 4.1.8 and of
+PRRTE 3 in Open MPI 5.0 (help-*.txt), Hydra 4.2 and 5.0 of MPICH and Intel MPI 2021; templates/launch/.
+tests/reality/test_diagnose.py checks what real MPIs print.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ SIGNS = (
     Sign("deadline", "time limit for job execution has been reached"),
     Sign("mpi-versions", "PMIX ERROR: UNREACH"),
     Sign("mpi-versions", "PMI server not found"),
-    # A program of MPICH 5 under mpirun of Open MPI (src/util/mpir_pmi.c).
+    # A program of MPICH 5 under Open MPI's mpirun (src/util/mpir_pmi.c).
     Sign("mpi-versions", "Runtime environment uses unsupported PMI version"),
     Sign("mpi-versions", "mca_base_component_repository_open: unable to open"),
     Sign(
@@ -158,7 +158,7 @@ SIGNS = (
         )
     ),
     Sign("rank-failed", "exited on signal ", r"rank (?P<rank>\d+) .*on node (?P<host>\S+)"),
-    # Open MPI 5 ends the line before the signal; MPICH says it by a string.
+    # Open MPI 5 breaks the line before the signal; MPICH writes it as a string.
     Sign("killed", "signal 9 (Killed)", r"^signal 9|\bKilled \(signal 9"),
     Sign("killed", "Killed (signal 9)"),
     Sign("segmentation-fault", "signal 11 (Segmentation fault)", r"^signal 11"),

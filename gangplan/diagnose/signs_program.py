@@ -1,8 +1,9 @@
-"""What programs say in logs: Python, PyTorch, NCCL, CUDA, UCX and what reaches services.
+"""Messages of programs in logs: Python, PyTorch, NCCL, CUDA, UCX and clients of services.
 
-Sources: PyTorch 2.4 to 2.9 (torch/distributed/elastic, c10d/ProcessGroupNCCL.cpp, utils/data), NCCL 2.18 to 2.28 (src/transport,
-src/misc), UCX 1.15 to 1.19 (src/uct/ib), Open MPI 4.1 (help-mpi-btl-openib.txt), CUDA's error strings, NVIDIA's Xid catalog,
-CPython 3.9 to 3.14, glibc's dynamic linker, curl, requests and urllib3, botocore, huggingface_hub.
+Sources: PyTorch 2.4 to 2.9 (torch/distributed/elastic, c10d/ProcessGroupNCCL.cpp, utils/data), NCCL 2.18 to
+2.28 (src/transport, src/misc), UCX 1.15 to 1.19 (src/uct/ib), Open MPI 4.1 (help-mpi-btl-openib.txt), CUDA's
+error strings, NVIDIA's Xid catalog, CPython 3.9 to 3.14, glibc's dynamic linker, curl, requests and urllib3,
+botocore, huggingface_hub.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from gangplan.diagnose.signs import Sign
 
 _PYTHON = r"(?P<what>[\w.]+(?:Error|Exception|Interrupt|Exit|Timeout|Failure)\b[^\n]*)"
-# The last line of a traceback, behind what mpirun, torch or kubectl put in front of it.
+# The last line of a traceback, after the prefixes of mpirun, torch or kubectl.
 _RAISED = rf"^(?:\[[^\]]*\](?:<\w+>)?:? ?|(?:launcher|worker \d+) *\| )*{_PYTHON}"
 
 SIGNS = (
@@ -26,7 +27,7 @@ SIGNS = (
     Sign("shared-memory", "/dev/shm", r"(?i)No space left|size is too small"),
     Sign("shared-memory", "unable to open shared memory object"),
     Sign("shared-memory", "Bus error (core dumped)"),
-    # bash says so of a program without a core: "line 1:    41 Bus error               python3 train.py".
+    # bash's message without a core dump: "line 1:    41 Bus error               python3 train.py".
     Sign("shared-memory", "Bus error  ", r"line \d+: +\d+ Bus error +\S"),
     Sign("killed", "DataLoader worker", r"is killed by signal: Killed"),
     Sign("out-of-memory", "MemoryError", r"^\s*(?:numpy[\w.]*\.)?_?(?:Array)?MemoryError|MemoryError:"),
@@ -119,14 +120,14 @@ SIGNS = (
     Sign("library-missing", "undefined symbol: ", r"undefined symbol: (?P<what>\w+)"),
     Sign("library-missing", "version `", r"version `(?P<what>[^']+)' not found"),
     Sign("program-not-executable", "bad interpreter", r"(?P<what>\S+): bad interpreter"),
-    # bash 5.2, for a script whose interpreter is not there.
+    # bash 5.2, for a script whose interpreter is missing.
     Sign(
         "program-not-executable",
         "cannot execute: required file",
         r"(?P<what>[^\s:]+): cannot execute: required file",
     ),
     Sign("program-architecture", "Exec format error"),
-    # deepspeed/launcher/runner.py, 0.17: its way to other hosts is pdsh where nothing else is said.
+    # deepspeed/launcher/runner.py, 0.17: it reaches other hosts with pdsh by default.
     Sign("program-missing", "' not installed.", r"RuntimeError: launcher '(?P<what>\w+)' not installed"),
     Sign("program-missing", "command not found", r"(?:line \d+: )?(?P<what>[\w./-]+): command not found"),
     Sign("program-missing", ": not found", r"sh: (?:line )?\d+: (?P<what>[\w./-]+): not found"),
@@ -142,7 +143,7 @@ SIGNS = (
         r"Segmentation fault(?:\s+\(core dumped\)|\s*$|: )|\*\*\* Process received signal|line \d+: +\d+ Segmentation fault +\S",
     ),
     Sign("segmentation-fault", "Fatal Python error: Segmentation fault"),
-    # Services, before files: their errors are OSErrors, too.
+    # Services come before files, since their errors are OSErrors too.
     Sign("certificate", "CERTIFICATE_VERIFY_FAILED"),
     Sign("certificate", "self-signed certificate in certificate chain"),
     Sign("certificate", "x509: certificate signed by unknown authority"),
@@ -179,7 +180,7 @@ SIGNS = (
     Sign("path-missing", "NotADirectoryError", r"'(?P<what>[^']+)'"),
     Sign("checkpoint-mismatch", "Error(s) in loading state_dict"),
     Sign("checkpoint-mismatch", "failed finding central directory"),
-    # torch.load opened the file, and it is no whole archive: cut off, or of something else (torch 2.9).
+    # torch.load opened the file, but it is not a complete archive: cut off, or something else (torch 2.9).
     Sign("checkpoint-mismatch", "torch._C.PyTorchFileReader("),
     Sign("checkpoint-mismatch", "UnpicklingError"),
     Sign("checkpoint-mismatch", "size mismatch for ", r"size mismatch for (?P<what>\S+?):"),
@@ -187,7 +188,7 @@ SIGNS = (
     Sign("arguments", "error: unrecognized arguments: ", r"arguments: (?P<what>.+)"),
     Sign("arguments", "error: the following arguments are required: ", r"required: (?P<what>.+)"),
     Sign("arguments", "Error: No such option", r"option:? '?(?P<what>-[\w-]+)"),
-    # Not the letters alone, which are in many words.
+    # Not only the letters, which are in many words.
     *(
         Sign(
             "not-a-number",

@@ -1,4 +1,4 @@
-"""Of which run an object is, and what all kinds of objects have: messages and conditions."""
+"""The run that an object belongs to, and what objects of all kinds have: messages and conditions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gangplan.model.exits import LAUNCH_EXITS, PREFLIGHT_EXITS
 ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
 INDEX = "batch.kubernetes.io/job-completion-index"
 RUN = "jobset.sigs.k8s.io/jobset-name"
-#: Causes of the codes that the launch script ends with.
+#: Causes by the launch script's exit codes.
 LAUNCH = {
     LAUNCH_EXITS["setup"].code: "mpi-setup-missing",
     LAUNCH_EXITS["hostfile"].code: "hostfile-differs",
@@ -24,12 +24,12 @@ LAUNCH = {
     **{one.code: f"preflight-{name}" for name, one in PREFLIGHT_EXITS.items()},
 }
 
-# What is called as its run is.
+# Kinds whose objects have the name of their run.
 WHOLE_RUNS = (*BY_KIND, "JobSet")
 
 
 def run_of(thing: Thing) -> str:
-    """The run that an object belongs to; empty where it does not say."""
+    """Return the run that an object belongs to; empty if it does not say."""
     if thing.kind in WHOLE_RUNS:
         return thing.name
     if named := thing.labels.get(RUN):
@@ -41,10 +41,10 @@ def run_of(thing: Thing) -> str:
 
 
 def who_of(thing: Thing) -> Who:
-    """Of whom a pod is, by its labels, else by its name."""
+    """Return the part of a run that a pod is, by its labels, otherwise by its name."""
     role, index = thing.labels.get(ROLE, ""), thing.labels.get(INDEX, "")
     if not role and (role := thing.labels.get(MPIJOB.role_label, "")):
-        index = thing.name.rpartition("-")[2]  # of a worker: <run>-worker-<number>
+        index = thing.name.rpartition("-")[2]  # a worker is named <run>-worker-<number>
     if not role:
         named = who_of_pod(thing.name)
         return Who(run_of(thing), named.role, named.worker)
@@ -53,7 +53,7 @@ def who_of(thing: Thing) -> Who:
 
 
 def by_job(kind: str, name: str) -> Who:
-    """A Job of a run is `<run>-<role>-0`, of an MPIJob `<run>-launcher`."""
+    """Return the run of a Job by its name: `<run>-<role>-0`, or `<run>-launcher` of an MPIJob."""
     match = re.fullmatch(r"(.+)-(launcher(-\d+)?|node-\d+)", name) if kind == "Job" else None
     if match:
         return Who(match[1])
@@ -63,7 +63,8 @@ def by_job(kind: str, name: str) -> Who:
 def said_by(
     thing: Thing, who: Who, text: str, otherwise: str, at: object, **facts: str
 ) -> Iterator[Sighting]:
-    """What a message says by its words; `otherwise` where no sign is known (nothing, if that is empty)."""
+    """Yield the cause that a message is a sign of; without a sign, the cause `otherwise`, unless it is
+    empty."""
     words = " ".join(text.split())
     found = next(seen(words, SIGNS), None)
     cause = found.cause if found else otherwise
@@ -73,16 +74,16 @@ def said_by(
 
 
 def conditions_of(thing: Thing) -> list[Body]:
-    """The conditions of an object that have a form."""
+    """Return the well-formed conditions of an object."""
     found = mapped(thing.body.get("status")).get("conditions") or ()
     return [one for one in found if isinstance(one, dict)] if isinstance(found, (list, tuple)) else []
 
 
 def is_true(one: Body | None) -> bool:
-    """Whether a condition says so."""
+    """Return whether a condition is present and true."""
     return bool(one) and (one or {}).get("status") == "True"
 
 
 def mapped(value: Any) -> Body:
-    """The value, or an empty mapping for anything else."""
+    """Return the value if it is a mapping, otherwise an empty one."""
     return value if isinstance(value, dict) else {}

@@ -1,4 +1,4 @@
-"""Evidence in; for each run what is wrong with it, the likeliest cause first, out."""
+"""Judge the evidence: what is wrong with each run, the likeliest cause first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TEAM = "gangplan.dev/team"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A cause, and where it was seen: each part of the run once, the earliest first; `count` is how often in all."""
+    """A cause and where it was seen: once per part of the run, the earliest first; `count` is the total."""
 
     cause: Cause
     seen: tuple[Sighting, ...]
@@ -29,9 +29,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is wrong with a run: `found` has the roots first, then what follows from them.
+    """What is wrong with a run: `found` has the roots first, then their consequences.
 
-    `name` is empty for what belongs to no run that is known; `state` is None where the run itself was not saved.
+    `name` is empty for evidence that belongs to no known run; `state` is None if the run itself was not
+    saved.
     """
 
     name: str
@@ -45,25 +46,29 @@ class Verdict:
 
     @property
     def roots(self) -> tuple[Found, ...]:
-        """What stands for itself; else, where no root is known, the symptoms."""
+        """The root causes; if none is known, the symptoms."""
         return tuple(one for one in self.found if not one.follows)
 
     @property
     def is_known(self) -> bool:
-        """Whether anything more is known than that it ended."""
+        """Whether more is known than that the run ended."""
         return any(one.cause.depth != ENDING for one in self.found)
 
     @property
     def is_well(self) -> bool:
-        """Whether nothing is wrong: it runs, waits for nothing, or is complete. A log alone does not say so."""
+        """Whether nothing is wrong: it runs, waits for nothing, or is complete.
+
+        A log alone does not prove that.
+        """
         word = self.state.word if self.state else ""
         return not self.found and self.has_objects and word not in ("failed", "preempted", "suspended")
 
 
 def verdicts(evidence: Evidence, named: str = "") -> tuple[Verdict, ...]:
-    """The verdict of each run, by name; what belongs to none is of the only run, else of its own.
+    """Return the verdict of each run, by name.
 
-    With `named`, that run alone; none where nothing is known of it.
+    Evidence of no known run belongs to the only run; if there are several, it gets a verdict of its own. With
+    `named`, only that run's verdict; none if nothing is known about it.
     """
     runs = _runs(evidence)
     sightings = [*sightings_of(evidence.things), *(one for log in evidence.logs for one in log.sightings)]
@@ -120,7 +125,7 @@ def _verdict(
 
 
 def _whole(body: dict[str, object]) -> dict[str, object]:
-    """The object with the conditions that are whole: saved files may be cut by hand."""
+    """Return the object with only its complete conditions: people may edit saved files."""
     status = body.get("status")
     if not isinstance(status, dict):
         return {**body, "status": {}}
@@ -134,7 +139,7 @@ def _whole(body: dict[str, object]) -> dict[str, object]:
 
 
 def _standing(sightings: Sequence[Sighting], at: State | None) -> Sequence[Sighting]:
-    """What still counts. Of a run that is complete nothing does; of one that runs, what held it up before does not."""
+    """Return the sightings that still count: none for a complete run, no past delays for a running one."""
     if at is None:
         return sightings
     if at.word in ("complete", "stopped"):
@@ -144,10 +149,10 @@ def _standing(sightings: Sequence[Sighting], at: State | None) -> Sequence[Sight
     return sightings
 
 
-# The cause of any traceback, and how many characters of two lines must be the same to be one.
+# The cause of any traceback, and the number of characters that must match for two lines to count as one.
 _EXCEPTION, _LIKE = "exception", 120
 _TORCHRUN = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError"
-# What a run that is running has behind it.
+# Causes that a running run has overcome.
 _PASSED = frozenset(
     {
         "quota-wait", "quota-never", "queue-inactive", "topology-full", "admission-check", "preempted", "not-ready-in-time",
@@ -172,9 +177,9 @@ def _found(sightings: Sequence[Sighting]) -> tuple[Found, ...]:
 
 
 def _once(sightings: Sequence[Sighting], known: Mapping[str, Cause]) -> Sequence[Sighting]:
-    """Without the exceptions whose last line is itself another symptom, which says more.
+    """Drop exceptions whose last line is itself another symptom, which says more.
 
-    torchrun's own exception says that a rank ended; how it did stands below.
+    torchrun's own exception says that a rank ended; the text below it says how.
     """
     depth = known[_EXCEPTION].depth
     said = {
@@ -189,14 +194,14 @@ def _once(sightings: Sequence[Sighting], known: Mapping[str, Cause]) -> Sequence
 
 
 def _rank(cause: Cause, seen: Sequence[Sighting]) -> tuple[int, int, str, int, str]:
-    """Roots before symptoms, what has a time by that, then what stands earlier in logs; objects before logs."""
+    """Return the sort key: roots before symptoms, then by time, objects before logs, by line."""
     times = [one.at for one in seen if one.at]
     lines = min((one.line for one in seen), default=0)
     return cause.depth, 0 if times else 1, min(times, default=""), lines, cause.id
 
 
 def _each(seen: Sequence[Sighting]) -> tuple[Sighting, ...]:
-    """One sighting of each part of the run, the most telling one: with facts before without."""
+    """Return one sighting per part of the run, preferably one with facts."""
     parts: dict[tuple[str, int | None, int | None], Sighting] = {}
     for one in seen:
         key = one.who.role, one.who.worker, one.who.rank

@@ -1,7 +1,7 @@
-"""A connection to one API server: reads and dry runs. There is no method that could change anything.
+"""A connection to one API server, for reads and dry runs. No method could change anything.
 
 The `kubernetes` package (32 and later) reads the kubeconfig, with its exec plugins, certificates and proxies;
-requests go through its urllib3 pool as they are, because its 700 models would be read for nothing.
+requests use its urllib3 pool directly, because loading its 700 models would waste time.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from gangplan.live.contexts import Wanted, chosen
 from gangplan.live.rights import Right, forbidden, right_of
 
 INSTALL = 'Install it beside gangplan: pip install "gangplan[cluster]"'
-# What the authoriser says (Kubernetes, staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters).
+# The authoriser's message (Kubernetes, staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters).
 _RBAC = re.compile(r'forbidden: User "[^"]*" cannot (?P<verb>\w+) ')
-#: Who asks, in dry runs and in the server's audit log.
+#: The field manager in dry runs and in the server's audit log.
 MANAGER = "gangplan"
 _NO_FILE = "Set KUBECONFIG, or name the file with --kubeconfig FILE."
 APPLY = "application/apply-patch+yaml"
-#: Seconds until a connection counts as failed; an answer may take as long as the user says.
+#: Seconds until a connection counts as failed; the user's timeout applies to the answer.
 _CONNECT_S = 10.0
-#: Connections that are kept open: one for each log that is followed.
+#: Connections that are kept open: one for each followed log.
 CONNECTIONS = 64
 #: Objects per page of a list, as kubectl asks for them.
 PAGE = 500
@@ -35,7 +35,7 @@ _LETTERS = 300
 
 
 class RefusedError(ToolError):
-    """The API server said no: its status code, reason, message and details, as it gave them."""
+    """A refusal by the API server, with its status code, reason, message and details."""
 
     def __init__(self, status: int, body: Mapping[str, Any], where: str) -> None:
         self.status = status
@@ -48,7 +48,7 @@ class RefusedError(ToolError):
 
 
 class ForbiddenError(RefusedError):
-    """It said that we may not; `right` is what is missing, and the help has a role with all that is needed."""
+    """A refusal for a missing right, `right`; the help has a role with all rights needed."""
 
     def __init__(self, body: Mapping[str, Any], wanted: Wanted, context: str, right: Right) -> None:
         super().__init__(403, body, context)
@@ -57,7 +57,7 @@ class ForbiddenError(RefusedError):
 
 
 class Access:
-    """One API server, as the user of one context."""
+    """One API server, used as the user of one context."""
 
     def __init__(self, wanted: Wanted, context: str, configuration: Any) -> None:
         from kubernetes.client import rest
@@ -67,11 +67,11 @@ class Access:
         self.pool: Any = rest.RESTClientObject(configuration).pool_manager
 
     def read(self, path: str, query: Mapping[str, str] | None = None) -> Any:
-        """The JSON at a path. Raises RefusedError, and ToolError where there is no answer."""
+        """Return the JSON at a path. Raises RefusedError, and ToolError if there is no answer."""
         return self._json(self._send("GET", path, query))
 
     def find(self, path: str, query: Mapping[str, str] | None = None) -> Any | None:
-        """The JSON at a path, or None where there is nothing. Raises as `read` does."""
+        """Return the JSON at a path, or None if nothing is there. Raises like `read`."""
         try:
             return self.read(path, query)
         except RefusedError as error:
@@ -80,7 +80,10 @@ class Access:
             raise
 
     def items(self, path: str, query: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
-        """All items of a collection, page by page; none where no such kind is served. Raises as `read` does."""
+        """Return all items of a collection, page by page; none if the kind is not served.
+
+        Raises like `read`.
+        """
         items: list[dict[str, Any]] = []
         more: dict[str, str] = {}
         while True:
@@ -94,9 +97,10 @@ class Access:
             more = {"continue": rest}
 
     def ask(self, path: str, body: Mapping[str, Any]) -> list[str]:
-        """What the server warns of when an object would be applied, which it is not. Raises as `read` does.
+        """Return the server's warnings about applying an object, without applying it. Raises like `read`.
 
-        A server-side apply with `dryRun=All`: all of admission but no write (Kubernetes, API concepts).
+        This is a server-side apply with `dryRun=All`: all of admission but no write (Kubernetes, API
+        concepts).
         """
         query = {
             "dryRun": "All",
@@ -110,7 +114,10 @@ class Access:
         return [one.partition('"')[2].rpartition('"')[0].replace('\\"', '"') for one in given]
 
     def lines(self, path: str, query: Mapping[str, str], is_endless: bool) -> Iterator[str]:
-        """The lines of a log as they come; one that is followed may be silent for any time. Raises as `read`."""
+        """Yield the lines of a log as they arrive; one that is followed may be silent for any time.
+
+        Raises like `read`.
+        """
         response = self._send("GET", path, query, is_stream=True, is_patient=is_endless)
         rest = b""
         try:
@@ -159,7 +166,7 @@ class Access:
             raise self._unreachable(error) from None
 
     def _accepted(self, method: str, path: str, response: Any) -> Any:
-        """An answer that is none of the server's refusals."""
+        """Return the answer unless it is a refusal. Raises ToolError, RefusedError or ForbiddenError."""
         if response.status < 300:
             return response
         try:
@@ -207,10 +214,10 @@ Connection = TypeVar("Connection", bound=Access)
 
 
 def connect(wanted: Wanted, kind: type[Connection] = Access) -> Connection:  # type: ignore[assignment]
-    """Read the kubeconfig and log in as its context says, or as this pod; nothing is sent yet.
+    """Read the kubeconfig and log in as its context or as this pod's account; no request is sent yet.
 
-    Raises ToolError without the `kubernetes` package, a kubeconfig, a context or a login, and UserError for a
-    context of the user's that does not exist.
+    Raises ToolError without the `kubernetes` package, a kubeconfig, a context or a login, and UserError if
+    the user's context does not exist.
     """
     try:
         from kubernetes import client
@@ -222,7 +229,7 @@ def connect(wanted: Wanted, kind: type[Connection] = Access) -> Connection:  # t
     config: Any = package  # most of it is not typed
     if wanted.is_in_cluster:
         return _within(wanted, kind, config, client.Configuration())
-    try:  # not list_kube_config_contexts, which wants a current one
+    try:  # not list_kube_config_contexts, which requires a current one
         files = wanted.kubeconfig or config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION
         merged = config.kube_config.KubeConfigMerger(files).config
         names = [str(one["name"]) for one in merged["contexts"]] if merged is not None else None
@@ -258,7 +265,7 @@ def connect(wanted: Wanted, kind: type[Connection] = Access) -> Connection:  # t
 
 
 def _within(wanted: Wanted, kind: type[Connection], config: Any, configuration: Any) -> Connection:
-    """With the account of the pod that this runs in."""
+    """Connect with the account of the pod that this runs in."""
     try:
         config.load_incluster_config(client_configuration=configuration)
     except config.ConfigException as error:
@@ -271,7 +278,7 @@ def _within(wanted: Wanted, kind: type[Connection], config: Any, configuration: 
 
 
 class _Heard(logging.Handler):
-    """What the package logs while it logs in."""
+    """A handler that records what the package logs during the login."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)

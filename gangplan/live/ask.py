@@ -1,4 +1,4 @@
-"""All objects rendered for a cluster, each asked about by a dry run; refusals as findings where they are caused."""
+"""Ask an API server about all rendered objects by dry run, and report refusals at their causes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gangplan.validate.problems import dotted
 from gangplan.workspace import ClusterFile
 
 Body = dict[str, Any]
-#: Requests at once: as many as a browser opens to one server.
+#: The number of requests at a time: as many as a browser opens to one server.
 _AT_ONCE = 6
 _RULES: dict[Refuser, Rule] = {
     Refuser.SCHEMA: SERVER_SCHEMA,
@@ -46,7 +46,7 @@ _HELPS = {
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """An object as it would be applied, the file that it is in, and its index there."""
+    """An object as it would be applied, its file, and its index in the file."""
 
     file: Rendered
     index: int
@@ -55,7 +55,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the server said of an object: refusals, warnings, or nothing where it accepts it."""
+    """The server's answer about an object: refusals, warnings, or neither if it accepts the object."""
 
     question: Question
     refusals: tuple[Refusal, ...] = ()
@@ -69,15 +69,17 @@ class Verdict:
 
 
 def questions(files: Sequence[Rendered]) -> list[Question]:
-    """Every object of some files, under its real name."""
+    """Return every object of some files, under its real name."""
     return [
         Question(file, index, body) for file in files for index, body in enumerate(load_objects(file.text))
     ]
 
 
 def ask(access: Access, asked: Sequence[Question]) -> list[Verdict]:
-    """What the server says of each object, in the same order. Raises ToolError; ForbiddenError where nothing may be
-    asked."""
+    """Return the server's verdict on each object, in the same order.
+
+    Raises ToolError; ForbiddenError if no object may be asked about.
+    """
     catalog = Catalog(access)
     served = [catalog.find(one.body) for one in asked]
     pairs = zip(asked, served, strict=True)
@@ -105,7 +107,8 @@ def _verdict(access: Access, question: Question, served: Served | None) -> Verdi
 
 
 def findings(cluster: ClusterFile, verdicts: Sequence[Verdict]) -> list[Finding]:
-    """Refusals and warnings at the lines that cause them, and once for each reason what could not be asked."""
+    """Return refusals and warnings at the lines that cause them, and one finding per reason for objects
+    without a verdict."""
     found = [finding for one in verdicts for finding in _of_verdict(cluster.name, one)]
     return [*found, *_unasked(cluster, verdicts)]
 
@@ -155,7 +158,7 @@ def _unasked(cluster: ClusterFile, verdicts: Sequence[Verdict]) -> Iterator[Find
 
 
 def _why(by: Unasked, name: str) -> tuple[str, str, bool]:
-    """Words, help, and whether a sync would fail for the same reason."""
+    """Return words, help, and whether a sync would fail for the same reason."""
     if by is Unasked.NAMESPACE:
         return f"namespace {name} is not there yet", "Sync the team first, then ask again.", False
     if by is Unasked.KIND:

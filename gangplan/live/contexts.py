@@ -1,4 +1,4 @@
-"""Which context of a kubeconfig is a cluster's."""
+"""Choose the context of a kubeconfig that belongs to a cluster."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from gangplan.spec.near import nearest
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which cluster a command talks to: the user's choice of file, context and patience (seconds), what it
-    needs rights for, and why. `is_in_cluster`: not by a kubeconfig, but with the account of this pod."""
+    """The cluster that a command connects to: the user's choice of file, context and timeout (seconds).
+
+    `needs` are the rights that it needs, `purpose` is what for. `is_in_cluster`: use this pod's account
+    instead of a kubeconfig.
+    """
 
     cluster: str
     context: str | None = None  # --context
@@ -26,7 +29,7 @@ class Wanted:
 
 
 def chosen(wanted: Wanted, names: Sequence[str]) -> str:
-    """The context to use: the flag's, the cluster file's, the one called as the cluster, or the only one.
+    """Return the context: the flag's, the cluster file's, the one with the cluster's name, or the only one.
 
     Never the current one: that may be another cluster. Raises UserError and ToolError.
     """

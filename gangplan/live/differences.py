@@ -1,4 +1,4 @@
-"""A snapshot against the cluster's file: where they differ, at the line that would change, with what to write."""
+"""Compare a snapshot with the cluster's file; findings are at the lines to change."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gangplan.rules.model import ERROR, NOTE, Rule, Severity
 from gangplan.spec.nodes import NodePool, field_of
 from gangplan.workspace import ClusterFile
 
-# As `versions` of a cluster file names them, and as people do; a wrong minor of these renders the wrong fields.
+# Component names in `versions` of a cluster file, and their usual names.
 _NAMES = {
     "kubernetes": "Kubernetes",
     "trainer": "Trainer",
@@ -35,7 +35,7 @@ _NAMES = {
     "gpuOperator": "GPU operator",
     "externalSecrets": "External Secrets Operator",
 }
-# What gang scheduling without Kueue makes (volcano v1.9 and later; scheduler-plugins, coscheduling).
+# The CRDs of gang schedulers other than Kueue (volcano v1.9 and later; scheduler-plugins, coscheduling).
 _GANGS = {"volcano": "podgroups.scheduling.volcano.sh", "coscheduling": "podgroups.scheduling.x-k8s.io"}
 _DECISIVE = ("trainer", "jobset", "kueue")
 _JOBSET_API = "v1alpha2"  # jobset v0.10.1 to v0.12.0, api/jobset/v1alpha2
@@ -43,7 +43,7 @@ _TRAINER_API = "v1alpha1"  # trainer v2.1.0 to v2.3.0, pkg/apis/trainer/v1alpha1
 
 
 class _Reporter:
-    """Findings about one cluster's file."""
+    """A builder of findings about one cluster's file."""
 
     def __init__(self, file: ClusterFile, snapshot: Snapshot) -> None:
         self.file, self.snapshot = file, snapshot
@@ -63,7 +63,7 @@ class _Reporter:
 
 
 def differences(file: ClusterFile, snapshot: Snapshot) -> list[Finding]:
-    """Where the cluster that a snapshot was taken of is not as its file says. What could not be seen is left out."""
+    """Return where a cluster's snapshot differs from its file. What could not be seen is left out."""
     report = _Reporter(file, snapshot)
     found = [*_versions(report), *_kinds(report)]
     if snapshot.saw("nodes"):
@@ -101,7 +101,7 @@ def _versions(report: _Reporter) -> Iterator[Finding]:
 
 
 def _kinds(report: _Reporter) -> Iterator[Finding]:
-    """Kinds, versions and fields that runs need."""
+    """Yield findings about kinds, versions and fields that runs need."""
     platform = resolve_platform(report.file)
     needed = [
         ("trainer", TRAINJOB.resource, _TRAINER_API),
@@ -130,7 +130,7 @@ def _kinds(report: _Reporter) -> Iterator[Finding]:
 
 
 def _trainer_fields(report: _Reporter) -> Iterator[Finding]:
-    """Fields of a TrainJob that the stated line of Trainer has and the cluster's has not, or the other way round."""
+    """Yield a finding if the TrainJob's fields differ between the stated Trainer line and the cluster's."""
     line = TRAINER.get(resolve_platform(report.file).trainer.line)
     fields = report.snapshot.fields.get(TRAINJOB.kind)
     if line is None or not fields:
@@ -200,7 +200,7 @@ def _amounts(
     ]
     if (
         pool.gpu and pool.gpu.device_class is None
-    ):  # a driver says it of others in ResourceSlices, not of nodes
+    ):  # with a device class, the driver reports them in ResourceSlices, not in nodes
         wanted.append((("gpu", "count"), pool.gpu.resource, Quantity.of(pool.gpu.count)))
     for index, rail in enumerate(pool.rails):
         own = ("rdma", index, "count") if isinstance(pool.rdma, tuple) else ("rdma", "count")

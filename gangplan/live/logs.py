@@ -1,8 +1,9 @@
-"""The logs of a run: which of its pods are meant, and their lines with the name of each in front.
+"""The logs of a run: select its pods, and read their lines with the name of each pod in front.
 
 JobSet labels pods with the run and the role, and Job with the index (`jobset.sigs.k8s.io/jobset-name`,
 `jobset.sigs.k8s.io/replicatedjob-name`, `batch.kubernetes.io/job-completion-index`): JobSet 0.10 to 0.12 and
-Kubernetes 1.30 to 1.37 alike. Pods of a run never restart their containers, so an earlier attempt is an earlier pod.
+Kubernetes 1.30 to 1.37 alike. Pods of a run never restart their containers, so an earlier attempt is an
+earlier pod.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ Body = dict[str, Any]
 _ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _LAUNCHER, _CONTAINER = "launcher", "node"  # plan/names; templates/runtime.yaml.j2
-#: Pods that are followed at once; each has a connection of its own.
+#: The most pods that are followed at once; each has its own connection.
 MOST = CONNECTIONS
 
 
 def rights(namespace: str, made: Sequence[Backend] = (TRAINJOB,)) -> tuple[Right, ...]:
-    """What reading logs in a namespace needs."""
+    """Return the rights that reading logs in a namespace needs."""
     return (
         Right("", "pods", "list", namespace),
         Right("", "pods/log", "get", namespace),
@@ -38,9 +39,9 @@ def rights(namespace: str, made: Sequence[Backend] = (TRAINJOB,)) -> tuple[Right
 
 
 def last_of(access: Access, namespace: str, schedule: RunFile) -> RunFile:
-    """The last run that a schedule has started and that is still there: names end in the time of the start.
+    """Return the last run of a schedule that still exists: names end in the start time.
 
-    Raises ToolError where there is none.
+    Raises ToolError if there is none.
     """
     path = f"/apis/{TRAINJOB.api_version}/namespaces/{namespace}/{TRAINJOB.plural}"
     bodies = access.items(path, {"labelSelector": f"{SCHEDULED}={schedule.job}"})
@@ -55,10 +56,10 @@ def last_of(access: Access, namespace: str, schedule: RunFile) -> RunFile:
 
 @dataclass(frozen=True, slots=True)
 class Which:
-    """Which pods are meant: the launcher, some workers by their index, or all; of the attempt before, if asked.
+    """The selected pods: the launcher, some workers by index, or all; of the previous attempt if asked.
 
-    Where nothing is chosen, the launcher is meant, to which MPI hands the output of all ranks; without one, all
-    workers are.
+    If nothing is selected, it is the launcher, to which MPI passes the output of all ranks; without one, all
+    workers.
     """
 
     launcher: bool = False
@@ -69,7 +70,7 @@ class Which:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A pod whose log is meant, its container, and what it is called in front of its lines."""
+    """A pod whose log is read, its container, and the label in front of its lines."""
 
     label: str
     pod: str
@@ -78,7 +79,7 @@ class Source:
 
 
 def pods_of(access: Access, namespace: str, run: str, made: Sequence[Backend] = (TRAINJOB,)) -> list[Body]:
-    """The pods of a run, whatever of these it is made of. Raises ToolError."""
+    """Return the pods of a run, which may be made of any of these kinds. Raises ToolError."""
     for one in made:
         query = {"labelSelector": f"{one.run_label}={run}"}
         if found := access.items(f"/api/v1/namespaces/{namespace}/pods", query):
@@ -87,7 +88,7 @@ def pods_of(access: Access, namespace: str, run: str, made: Sequence[Backend] = 
 
 
 def sources(pods: Sequence[Body], which: Which, run: str) -> list[Source]:
-    """The pods that are meant, the launcher first. Raises ToolError where there are none."""
+    """Return the selected pods, the launcher first. Raises ToolError if there are none."""
     attempts: dict[tuple[str, int], list[Body]] = {}
     for pod in sorted(pods, key=lambda one: str(one["metadata"].get("creationTimestamp") or "")):
         key = _place(pod)
@@ -107,7 +108,7 @@ def sources(pods: Sequence[Body], which: Which, run: str) -> list[Source]:
 
 
 def _place(pod: Body) -> tuple[str, int]:
-    """Role and number of a pod; a worker of an MPIJob has its number in its name."""
+    """Return role and number of a pod; a worker of an MPIJob has its number in its name."""
     labels = pod["metadata"].get("labels") or {}
     role = labels.get(MPIJOB.role_label)
     if role is None:
@@ -135,7 +136,10 @@ def _label(place: tuple[str, int]) -> str:
 
 
 def _source(place: tuple[str, int], attempts: Sequence[Body], which: Which) -> Source | None:
-    """The last pod of a place, or the one before; a container that was restarted has its own attempt before."""
+    """Return the last pod of a place, or the one before it.
+
+    A restarted container has a previous attempt of its own.
+    """
     pod = attempts[-1]
     restarted = any(
         one.get("restartCount") for one in (pod.get("status") or {}).get("containerStatuses") or ()
@@ -152,8 +156,10 @@ def _source(place: tuple[str, int], attempts: Sequence[Body], which: Which) -> S
 def read_logs(
     access: Access, namespace: str, chosen: Sequence[Source], follow: bool, tail: int | None
 ) -> Iterator[tuple[str, str, bool]]:
-    """Lines with the label of their pod, and whether the line is a remark of ours; one pod after the other, or all at
-    once where they are followed. Raises ToolError."""
+    """Yield lines with the label of their pod, and whether the line is gangplan's own remark.
+
+    Pods are read one after the other, or all at once if they are followed. Raises ToolError.
+    """
     if not follow:
         for source in chosen:
             yield from _lines(access, namespace, source, follow, tail)

@@ -1,8 +1,8 @@
-"""What a cluster has, read into a snapshot: a file in the form of `kubectl get ... -o json`, with facts beside it.
+"""Read a cluster into a snapshot: a file in the form of `kubectl get ... -o json`, with additional facts.
 
-Only what is named here is asked for: no Secret, no ConfigMap, no environment of any pod. Versions are those of the
-controllers' images (or of their label app.kubernetes.io/version); which fields a CRD has is read from
-/openapi/v3, which everybody who is logged in may read.
+Only what is named here is read: no Secret, no ConfigMap, no environment of any pod. Versions are those of the
+controllers' images (or of their label app.kubernetes.io/version); the fields of a CRD come from /openapi/v3,
+which every logged-in user may read.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _IMAGES = {
 }
 _VERSION = re.compile(r"v?(\d+\.\d+(?:\.\d+)?)")
 _RUN = "gangplan.dev/run"
-#: What is kept of an object's status and spec: quotas and usage, nothing else.
+#: Fields kept of an object's spec and status: only quotas and usage.
 _KEPT = {
     "ClusterQueue": (
         ("cohort", "cohortName", "resourceGroups", "stopPolicy"),
@@ -73,9 +73,10 @@ _KEPT = {
 
 
 def observe(access: Access, name: str, spec: Cluster | None, observed: str) -> Snapshot:
-    """The snapshot of a cluster at a time (`observed`, RFC 3339); without its file, of no pools. Raises ToolError.
+    """Return the snapshot of a cluster at a time (`observed`, RFC 3339); without its file, it has no pools.
+    Raises ToolError.
 
-    What may not be read is named in `unseen`; where nothing may be, the first refusal is raised.
+    Rights that are missing are named in `unseen`; if everything is forbidden, the first refusal is raised.
     """
     reader = _Reader(access)
     version = str(access.read("/version").get("gitVersion", ""))
@@ -118,7 +119,7 @@ def observe(access: Access, name: str, spec: Cluster | None, observed: str) -> S
 
 
 class _Reader:
-    """Lists, with what may not be listed remembered."""
+    """A reader of lists that records refusals."""
 
     def __init__(self, access: Access) -> None:
         self.access = access
@@ -126,7 +127,7 @@ class _Reader:
         self.answers = 0
 
     def list(self, path: str, needs: str = "v1") -> list[Body]:
-        """The items at a path; none where the group is not served, or may not be listed."""
+        """Return the items at a path; none if the group is not served or may not be listed."""
         if not needs:
             return []
         try:
@@ -139,13 +140,13 @@ class _Reader:
 
 
 def _preferred(groups: dict[str, Body], group: str) -> str:
-    """`group/version`, as the server prefers it; empty where it does not serve the group."""
+    """Return `group/version` as the server prefers it; empty if it does not serve the group."""
     found = groups.get(group, {}).get("preferredVersion", {}).get("groupVersion", "")
     return str(found)
 
 
 def _kinds(access: Access, groups: dict[str, Body]) -> dict[str, list[str]]:
-    """Resources of the groups, `trainjobs.trainer.kubeflow.org`, with the versions that serve them."""
+    """Return the groups' resources (`trainjobs.trainer.kubeflow.org`) with the versions that serve them."""
     found: dict[str, list[str]] = {}
     for group in GROUPS:
         for version in groups.get(group, {}).get("versions", ()):
@@ -157,7 +158,7 @@ def _kinds(access: Access, groups: dict[str, Body]) -> dict[str, list[str]]:
 
 
 def _fields(access: Access, groups: dict[str, Body]) -> dict[str, list[str]]:
-    """The fields of a TrainJob's spec: they tell the lines of Trainer apart."""
+    """Return the fields of a TrainJob's spec, which distinguish the lines of Trainer."""
     version = _preferred(groups, _TRAINER)
     document = access.find(f"/openapi/v3/apis/{version}") if version else None
     schemas = ((document or {}).get("components") or {}).get("schemas") or {}
@@ -174,7 +175,7 @@ def _properties(schema: Body, name: str) -> Iterator[str]:
 
 
 def _controllers(deployments: list[Body]) -> dict[str, str]:
-    """Versions of what runs, by its images."""
+    """Return the versions of running controllers, by their images."""
     found: dict[str, str] = {}
     for body in deployments:
         pod = ((body.get("spec") or {}).get("template") or {}).get("spec") or {}
@@ -196,7 +197,7 @@ def _version(text: str) -> str:
 
 
 def _kept(body: Body, kind: str, version: str) -> Body:
-    """An object as far as quotas and usage go."""
+    """Return the parts of an object that concern quotas and usage."""
     kept: Body = {"apiVersion": version, "kind": kind, "metadata": _name(body)}
     for part, names in zip(("spec", "status"), _KEPT[kind], strict=True):
         values = {name: value for name, value in (body.get(part) or {}).items() if name in names}
@@ -210,7 +211,7 @@ def _name(body: Body) -> Body:
 
 
 def _run(body: Body, version: str) -> Body:
-    """A run of gangplan's, as far as `retire --finished` reads it."""
+    """Return the parts of a gangplan run that `retire --finished` reads."""
     metadata = body["metadata"]
     ours = {
         place: {name: value for name, value in (metadata.get(place) or {}).items() if name in wanted}
@@ -238,7 +239,7 @@ def _class(body: Body) -> Body:
 
 
 def _counts(runs: list[Body]) -> dict[str, dict[str, int]]:
-    """How many TrainJobs each namespace has, by what became of them."""
+    """Return the number of TrainJobs in each namespace, by state."""
     found: dict[str, dict[str, int]] = {}
     for body in runs:
         words = found.setdefault(body["metadata"]["namespace"], {})

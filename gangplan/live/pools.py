@@ -1,4 +1,4 @@
-"""The nodes of a cluster, put together by the pools of its file."""
+"""Group the nodes of a cluster by the pools of its file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gangplan.spec.nodes import NodePool
 Body = dict[str, Any]
 #: Taints that come and go with the state of a node (Kubernetes, well-known labels and taints).
 _PASSING = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/uninitialized")
-#: What a kubelet offers that no spec asks for.
+#: Resources of a kubelet that no spec asks for.
 _UNASKED = ("attachable-volumes-", "hugepages-")
 
 
@@ -24,7 +24,7 @@ class Nodes:
         self.bodies = bodies
 
     def levels(self, labels: Sequence[str]) -> dict[str, dict[str, int]]:
-        """Of each topology label: how many nodes have it, how many domains, and nodes in the largest."""
+        """Return by topology label the numbers of nodes, of domains, and of nodes in the largest domain."""
         found = {}
         for label in labels:
             values = Counter(
@@ -39,7 +39,7 @@ class Nodes:
 
 
 def by_pool(nodes: Nodes, spec: Cluster) -> list[Body]:
-    """A summary for each pool that has nodes, in the order of the file; nodes of no pool at the end."""
+    """Return a summary of each pool that has nodes, in the order of the file; nodes of no pool come last."""
     members: dict[str, list[Body]] = {name: [] for name in (*spec.node_pools, "")}
     for body in nodes.bodies:
         members[pool_of(body, spec)].append(body)
@@ -47,7 +47,7 @@ def by_pool(nodes: Nodes, spec: Cluster) -> list[Body]:
 
 
 def pool_of(body: Body, spec: Cluster) -> str:
-    """The pool that a node belongs to: the one whose labels and devices it has, the most exact; else empty."""
+    """Return the pool that best matches a node's labels and devices; empty if none does."""
     known = {pool.gpu.resource for pool in spec.node_pools.values() if pool.gpu}
     labels, offered = labels_of(body), (body.get("status") or {}).get("allocatable") or {}
     fitting = [
@@ -63,7 +63,7 @@ def pool_of(body: Body, spec: Cluster) -> str:
 
 
 def _likeness(pool: NodePool, offered: Body, known: Set[str]) -> tuple[bool, int, int]:
-    """Whether a node has the GPUs that a pool has; by how many labels it is selected; how close its cores are."""
+    """Return whether a node's GPUs fit a pool, how many labels select it, and how close its cores are."""
     gpu = pool.gpu.resource if pool.gpu else ""
     has = {name for name in known if str(offered.get(name, "0")) != "0"}
     cores = _amount(str(offered.get("cpu", "0"))).nano
@@ -71,12 +71,12 @@ def _likeness(pool: NodePool, offered: Body, known: Set[str]) -> tuple[bool, int
 
 
 def labels_of(body: Body) -> dict[str, str]:
-    """The labels of an object."""
+    """Return the labels of an object."""
     return body["metadata"].get("labels") or {}
 
 
 def summary(name: str, bodies: Sequence[Body]) -> Body:
-    """Nodes as one pool: how many, the labels that all have, taints, and of each resource the least and the most."""
+    """Summarise nodes as one pool: their number, common labels, taints, and the range of each resource."""
     taints: Counter[tuple[str, str, str]] = Counter()
     for body in bodies:
         for one in (body.get("spec") or {}).get("taints") or ():
@@ -97,14 +97,14 @@ def summary(name: str, bodies: Sequence[Body]) -> Body:
 
 
 def is_ready(body: Body) -> bool:
-    """Whether new pods may come: Ready and not cordoned."""
+    """Return whether the node accepts new pods: it is Ready and not cordoned."""
     conditions = (body.get("status") or {}).get("conditions") or ()
     ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
     return ready and not (body.get("spec") or {}).get("unschedulable")
 
 
 def _allocatable(bodies: Sequence[Body]) -> dict[str, dict[str, str]]:
-    """The least and the most of each resource that a node offers, as the node writes it."""
+    """Return the least and the most of each resource that a node offers, as the node writes it."""
     found: dict[str, list[tuple[int, str]]] = {}
     for body in bodies:
         for name, text in ((body.get("status") or {}).get("allocatable") or {}).items():

@@ -1,9 +1,9 @@
-"""What a new workspace can say of a cluster that is there: versions, node pools, storage classes, queues.
+"""Propose a cluster file from an existing cluster: versions, node pools, storage classes, queues.
 
-Only hints that the cluster itself gives: what a file says that nobody can see (teams, prices, who may leave the
-building) is for people. Labels of pools are those that clouds and installers set on nodes (GKE, EKS, AKS and
-Karpenter, documentation of 2026), of GPUs those of GPU feature discovery (NVIDIA GPU operator 25.10) and of AMD's
-node labeller (k8s-device-plugin 1.31).
+Only the cluster's own hints are used; people write what cannot be seen (teams, prices, allowed egress).
+Labels of pools are those that clouds and installers set on nodes (GKE, EKS, AKS and Karpenter, documentation
+of 2026), of GPUs those of GPU feature discovery (NVIDIA GPU operator 25.10) and of AMD's node labeller
+(k8s-device-plugin 1.31).
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _PRODUCTS = {"nvidia.com/gpu.product": "nvidia.com/gpu", "amd.com/gpu.product-na
 _TYPE = "node.kubernetes.io/instance-type"
 _CONTROL = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 _GPUS = re.compile(r"nvidia\.com/(?:gpu(?:\.shared)?|mig-(?P<mig>\d+g\.\d+gb))|amd\.com/gpu")
-# Provisioners whose volumes several nodes may mount (their documentation, 2026); of others nobody knows.
+# Provisioners whose volumes several nodes may mount (their documentation, 2026); for others, this is unknown.
 _SHARED = re.compile(
     r"nfs|cephfs|efs\.csi|file\.csi\.azure|filestore|fsx|lustre|weka|beegfs|gpfs|spectrumscale"
 )
 _CLOUDS = ("aws:", "gce:", "azure:", "oci:", "ibm:", "openstack:")
-#: Components of a cluster's file that are looked for.
+#: Components of a cluster's file that are detected.
 VERSIONS = (
     "kubernetes",
     "trainer",
@@ -52,7 +52,7 @@ VERSIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """The fields of a cluster.yaml as far as they were seen, and what could not be seen, in words.
+    """The fields of a cluster.yaml that could be seen, and a description of what could not.
 
     `queues` are the names of LocalQueues by namespace.
     """
@@ -63,7 +63,7 @@ class Proposal:
 
 
 def propose(access: Access, name: str) -> Proposal:
-    """What a cluster's file would say of it. Raises ToolError."""
+    """Return the proposed fields of a cluster's file. Raises ToolError."""
     snapshot = observe(access, name, None, "")
     bodies = [] if not snapshot.saw("nodes") else access.items("/api/v1/nodes")
     workers = [body for body in bodies if not any(label in labels_of(body) for label in _CONTROL)]
@@ -92,7 +92,7 @@ def _versions(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _node_pools(bodies: Sequence[Body]) -> dict[str, Any]:
-    """Nodes put together by what selects them, and within that by their GPUs: those without come first."""
+    """Group nodes by the labels that select them, and by their GPUs; pools without GPUs come first."""
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[Body]] = {}
     for body in bodies:
         if is_ready(body):
@@ -106,7 +106,7 @@ def _node_pools(bodies: Sequence[Body]) -> dict[str, Any]:
 
 
 def _selector(body: Body) -> tuple[tuple[str, str], ...]:
-    """The labels that tell nodes of this kind from others."""
+    """Return the label that distinguishes nodes of this kind."""
     labels = labels_of(body)
     for label in (*_POOLS, *_PRODUCTS, _TYPE):
         if labels.get(label):
@@ -115,13 +115,16 @@ def _selector(body: Body) -> tuple[tuple[str, str], ...]:
 
 
 def _gpu_of(body: Body) -> str:
-    """The resource of its GPUs; empty where it has none."""
+    """Return the resource of its GPUs; empty if it has none."""
     offered = (body.get("status") or {}).get("allocatable") or {}
     return next((name for name in sorted(offered) if _GPUS.fullmatch(name) and str(offered[name]) != "0"), "")
 
 
 def _pool(bodies: Sequence[Body], resource: str, selector: Mapping[str, str]) -> dict[str, Any] | None:
-    """One pool: whole cores and GiB of its smallest node. None where a node is too small for any run."""
+    """Return one pool with the whole cores and GiB of its smallest node.
+
+    None if a node is too small for any run.
+    """
     whole = summary("", bodies)
     least = {name: one["least"] for name, one in whole["allocatable"].items()}
     try:
@@ -161,7 +164,7 @@ def _gpu(labels: Mapping[str, str], resource: str, count: int) -> dict[str, Any]
 def _named(
     known: Mapping[str, Any], resource: str, selector: Mapping[str, str], pool: Mapping[str, Any]
 ) -> str:
-    """A name by the label of its pool, its GPUs or its machines, that no other has."""
+    """Return an unused name after the pool's label, its GPUs or its machines."""
     ((label, value),) = selector.items()
     model = str(pool.get("gpu", {}).get("model", ""))
     name = (as_name(DNS_LABEL, value) if label in _POOLS else "") or model or "cpu"

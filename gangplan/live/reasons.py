@@ -1,7 +1,7 @@
-"""Why a run waits or failed, in plain words: from messages of Kueue and from the states of its pods.
+"""Explain in plain words why a run waits or failed, from Kueue's messages and the states of its pods.
 
-Messages of Kueue: pkg/cache/scheduler and pkg/scheduler/flavorassigner of v0.15.2 to v0.19.2, which put amounts into
-text and nowhere else. What is not known is passed on as Kueue says it.
+Messages of Kueue: pkg/cache/scheduler and pkg/scheduler/flavorassigner of v0.15.2 to v0.19.2, which report
+amounts only in text. Unknown messages are passed on unchanged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PREEMPTED = re.compile(r"^Preempted to accommodate a workload .*? due to (?P<wh
 _TOPOLOGY = re.compile(r'topology "(?P<name>[^"]+)" allows to fit only (?P<fit>\d+) out of (?P<all>\d+) pod')
 _TAINT = re.compile(r"untolerated taint \{(?P<taint>[^ }]+)[^}]*\} in flavor (?P<flavor>[^\s,;]+)")
 _PATH = re.compile(r"preemptor path: (?P<path>[^\s;]+)")
-# Whole messages, or how they begin.
+# Whole messages, or their beginnings.
 _KNOWN = (
     (
         "The workload is deactivated",
@@ -42,7 +42,7 @@ _KNOWN = (
 )
 _LETTERS = 300
 _CODES = {one.code: one.meaning for one in (*LAUNCH_EXITS.values(), *PREFLIGHT_EXITS.values())}
-# Waiting reasons of containers that do not pass by themselves (kubelet, pkg/kubelet/images, kuberuntime).
+# Waiting reasons of containers that do not go away by themselves (kubelet, pkg/kubelet/images, kuberuntime).
 _STUCK = {
     "ErrImagePull": "its image cannot be pulled",
     "ImagePullBackOff": "its image cannot be pulled",
@@ -54,7 +54,7 @@ _STUCK = {
 
 
 def of_kueue(message: str) -> str:
-    """A message of Kueue's, as people would say it."""
+    """Return a message of Kueue's in plain words."""
     said = _quota(message)
     if said:
         return said
@@ -69,7 +69,7 @@ def of_kueue(message: str) -> str:
 
 
 def _quota(message: str) -> str:
-    """What is missing in each pool: the most that any set of pods asks, because Kueue adds them up."""
+    """Return what is missing in each pool: the largest amount for any pod set, because Kueue adds them up."""
     never = [
         f"pool {one['flavor']} can never give it more than {_say(one['resource'], one['most'])}"
         for one in _NEVER.finditer(message)
@@ -101,7 +101,7 @@ def _say(resource: str, text: str) -> str:
 
 
 def of_preemption(message: str) -> str:
-    """Why Kueue stopped a run for another one."""
+    """Return why Kueue preempted a run for another one."""
     match, by = _PREEMPTED.match(message), _PATH.search(message)
     if match is None:
         return of_kueue(message)
@@ -110,7 +110,7 @@ def of_preemption(message: str) -> str:
 
 
 def of_eviction(reason: str, message: str) -> str:
-    """Why Kueue took back what it had given, other than for another run."""
+    """Return why Kueue evicted a run for a reason other than preemption."""
     words = {
         "PodsReadyTimeout": "its pods were not ready in time, and it went back to the queue",
         "AdmissionCheck": "an admission check took its place back",
@@ -122,7 +122,7 @@ def of_eviction(reason: str, message: str) -> str:
 
 
 def of_pods(pods: Sequence[Body]) -> str:
-    """What keeps the pods of a run from being ready, the commonest reason first, with how many have it."""
+    """Return what keeps a run's pods from being ready: the most common reasons, with the number of pods."""
     found: dict[str, int] = {}
     for pod in pods:
         why = _of_pod(pod)
@@ -154,7 +154,7 @@ def _is_ready(status: Mapping[str, Any]) -> bool:
 
 
 def of_failed_pods(pods: Iterable[Body]) -> str:
-    """How the first pod that failed ended: its code and what that means."""
+    """Return how the first pod that failed ended: its exit code and the meaning."""
     ended: list[tuple[str, str]] = []
     for pod in pods:
         status = pod.get("status") or {}

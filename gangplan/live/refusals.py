@@ -1,7 +1,8 @@
-"""What an API server's refusal means: who refused, which field, in whose words; or why it could not be asked.
+"""Parse a refusal of an API server: who refused, which field and why; or why there was no verdict.
 
-Sources of the texts: Kubernetes 1.30 to 1.37, staging/src/k8s.io/apiserver/pkg/admission (plugin/webhook, plugin/policy,
-plugin/resourcequota) and pkg/endpoints/handlers; recorded from the lab (tests/live/refusals.json).
+Sources of the texts: Kubernetes 1.30 to 1.37, staging/src/k8s.io/apiserver/pkg/admission (plugin/webhook,
+plugin/policy, plugin/resourcequota) and pkg/endpoints/handlers; recorded from the lab
+(tests/live/refusals.json).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Path = tuple[str | int, ...]
 
 
 class Refuser(Enum):
-    """Who refused an object."""
+    """What refused an object."""
 
     SCHEMA = "the API server"
     POLICY = "an admission policy"
@@ -26,7 +27,7 @@ class Refuser(Enum):
 
 
 class Unasked(Enum):
-    """Why an object could not be asked about."""
+    """Why there was no verdict on an object."""
 
     NAMESPACE = "namespace"
     KIND = "kind"
@@ -38,9 +39,9 @@ class Unasked(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One thing that an API server holds against an object, or why there was no verdict (`by` is Unasked).
+    """One objection of an API server to an object, or why there was no verdict (`by` is Unasked).
 
-    `name` is the policy, webhook, quota, namespace or right; `path` the field, empty where none is named.
+    `name` is the policy, webhook, quota, namespace or right; `path` the field, empty if none is named.
     """
 
     by: Refuser | Unasked
@@ -62,9 +63,10 @@ _QUOTA = re.compile(r"(?P<words>(?:exceeded|failed) quota: (?P<name>[^,:]+)[,:] 
 _SECURITY = re.compile(r'violates PodSecurity "(?P<name>[^"]+)": (?P<words>.*)', re.S)
 _GRANT = "attempting to grant RBAC permissions not currently held"
 _NO_NAMESPACE = re.compile(r'namespaces "(?P<name>[^"]+)" not found')
-# What the webhooks of Trainer and Kueue say of a run whose runtime is applied just before it, which a dry run does not
-# do; they are asked at once, so either may be first (trainer v2.1.0 to v2.3.0, pkg/runtime/core, "must be created before
-# the TrainJob is created"; kueue v0.15.2 to v0.19.2, pkg/controller/jobs/trainjob, "runtime 'x' not found").
+# What the webhooks of Trainer and Kueue answer about a run whose runtime is applied just before it. A dry run
+# does not apply the runtime; both webhooks are asked at once, so either may answer first (trainer v2.1.0 to
+# v2.3.0, pkg/runtime/core, "must be created before the TrainJob is created"; kueue v0.15.2 to v0.19.2,
+# pkg/controller/jobs/trainjob, "runtime 'x' not found").
 _EARLIER = re.compile(
     r"must be created before the TrainJob is created|TrainingRuntime.* not found|\bruntime '[^']+' not found",
     re.S,
@@ -79,7 +81,7 @@ _BEFORE = re.compile(r"^\S+ \"[^\"]*\" is (?:invalid|forbidden): ")
 
 
 def refusals(error: RefusedError) -> list[Refusal]:
-    """All that a refusal says, one for each field that it names."""
+    """Return all objections in a refusal, one for each field that it names."""
     words = error.words
     if isinstance(error, ForbiddenError) or _GRANT in words:
         name = str(error.right) if isinstance(error, ForbiddenError) else "grant rights that you do not have"
@@ -88,7 +90,7 @@ def refusals(error: RefusedError) -> list[Refusal]:
 
 
 def _not_asked(error: RefusedError) -> Refusal | None:
-    """Why there was no verdict."""
+    """Return why there was no verdict, or None."""
     words = error.words
     if match := _CALLING.search(words):
         return Refusal(Unasked.UNREACHABLE, match["words"], match["name"])
@@ -121,7 +123,7 @@ def _each(error: RefusedError) -> Iterator[Refusal]:
 
 
 def _causes(error: RefusedError) -> Iterator[Refusal]:
-    """The fields that the server names (Status.details.causes), or the message as a whole."""
+    """Yield the fields that the server names (Status.details.causes), or the message as a whole."""
     causes = error.details.get("causes") or ()
     for one in causes:
         field, said = str(one.get("field") or ""), _one_line(str(one.get("message") or ""))
@@ -135,13 +137,13 @@ def _causes(error: RefusedError) -> Iterator[Refusal]:
 
 
 def field_of(words: str) -> Path:
-    """The first field that a text names, as a path; empty where it names none."""
+    """Return the first field that a text names, as a path; empty if it names none."""
     match = _FIELD.search(words)
     return path_of(match["path"]) if match else ()
 
 
 def path_of(field: str) -> Path:
-    """`spec.template.containers[0].image`, `metadata.labels[a.b/c]` as a path."""
+    """Parse a field such as `spec.template.containers[0].image` or `metadata.labels[a.b/c]` into a path."""
     found: list[str | int] = []
     for step in _STEP.finditer(field):
         inside = step["inside"]

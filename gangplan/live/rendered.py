@@ -1,4 +1,4 @@
-"""The runs that Git has: files of `rendered/<cluster>/runs/<team>/`, by their names and marks alone."""
+"""The runs in Git: files of `rendered/<cluster>/runs/<team>/`, identified by their names and marks."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ RENDERED = "rendered"
 _RECORD = re.compile(rf"^ +{re.escape(STATE)}: {STOPPED}$", re.MULTILINE)
 # The template of a run that something in the cluster creates: a schedule, or a Job that waits for other runs.
 _TEMPLATE = "\n  run.yaml: |"
-# Words of the script before the names of the runs that are waited for (generators/after.py).
+# The number of the script's words before the names of the runs that it waits for (generators/after.py).
 _FIRST = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Why Git has a template of a run and not the run: a `schedule` creates it, or it comes `after` others.
+    """Why Git has only a run's template: a `schedule` creates the run, or it comes `after` others.
 
-    `starts` are cron and time zone; `waits` the runs, by name, and `job` what waits for them, which a
-    pipeline engine's files say instead.
+    `starts` are cron and time zone; `waits` the names of the runs that it waits for, and `job` the Job that
+    waits. For a pipeline engine both are empty, since its own files contain them.
     """
 
     by: str
@@ -38,7 +38,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class RunFile:
-    """A run in Git: its cluster, team and name, and the spec that it is rendered from (empty without a mark)."""
+    """A run in Git: its cluster, team and name, and its spec's file (empty without a mark)."""
 
     cluster: str
     team: str
@@ -54,12 +54,12 @@ class RunFile:
 
 
 def is_record(text: str) -> bool:
-    """Whether a rendered run is the record of one that is over."""
+    """Return whether a rendered file is the record of a finished run."""
     return _RECORD.search(text) is not None
 
 
 def held_of(text: str) -> Held | None:
-    """Who creates a run whose template a rendered file holds; None where the run itself is in it."""
+    """Return what creates the run whose template a file contains; None if it contains the run itself."""
     if _TEMPLATE not in text:
         return None
     try:
@@ -78,7 +78,7 @@ def held_of(text: str) -> Held | None:
 
 
 def runs_in_git(root: Path, clusters: Iterable[str], teams: Iterable[str] = ()) -> Iterator[RunFile]:
-    """The runs of some clusters, of all teams or some."""
+    """Yield the runs of some clusters, of all teams or only some."""
     wanted = set(teams)
     for cluster in clusters:
         folder = root / RENDERED / cluster / "runs"

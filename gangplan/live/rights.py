@@ -1,4 +1,4 @@
-"""Rights in a cluster: which one a request needs, and the role that has all that a command needs."""
+"""Rights in a cluster: the one that a request needs, and the role with all that a command needs."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Right:
 
 
 def right_of(method: str, path: str, verb: str = "") -> Right:
-    """The right that a request needs, by its path (`/api/v1/...`, `/apis/GROUP/VERSION/...`).
+    """Return the right that a request needs, by its path (`/api/v1/...`, `/apis/GROUP/VERSION/...`).
 
-    `verb` is what the server says: applying an object that is not there needs `create` besides `patch`.
+    `verb` is the server's own: applying an object that does not exist needs `create` in addition to `patch`.
     """
     parts = path.strip("/").split("/")
     group, rest = ("", parts[2:]) if parts[0] == "api" else (parts[1] if len(parts) > 1 else "", parts[3:])
@@ -40,7 +40,7 @@ def right_of(method: str, path: str, verb: str = "") -> Right:
 
 
 def role(rights: Sequence[Right], name: str) -> str:
-    """A Role, or a ClusterRole where something is read cluster-wide, as one line that `kubectl apply -f -` takes."""
+    """Return a Role, or a ClusterRole if a right is cluster-wide, on one line for `kubectl apply -f -`."""
     wide = any(not one.namespace for one in rights)
     verbs: dict[tuple[str, str], set[str]] = {}
     for one in rights:
@@ -60,9 +60,9 @@ def role(rights: Sequence[Right], name: str) -> str:
 
 
 def forbidden(missing: Right, needs: Sequence[Right], context: str, purpose: str) -> tuple[str, str]:
-    """Message and help for a right that is missing."""
+    """Return message and help for a missing right."""
     wanted = dict.fromkeys([missing, *needs])
-    if missing.namespace:  # what is needed is needed there
+    if missing.namespace:  # all rights are needed in that namespace
         wanted = dict.fromkeys(
             Right(one.group, one.resource, one.verb, one.namespace or missing.namespace) for one in wanted
         )

@@ -1,4 +1,4 @@
-"""The runs of a cluster joined with those of Git: one row for each that either has."""
+"""Join the runs of a cluster with those in Git: one row for each run that is in either."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ RIGHTS = (
 
 
 def rights_of(made: Sequence[Backend]) -> tuple[Right, ...]:
-    """What reading runs of these kinds needs."""
+    """Return the rights that reading runs of these kinds needs."""
     return (*(Right(one.group, one.plural, "list") for one in made), *RIGHTS)
 
 
-# Names in one label selector; the address of a request must not become too long.
+# Names in one label selector; the URL of a request must not become too long.
 _AT_ONCE = 50
 
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run. `git` is "active", "stopped" or, where Git has no such run, empty; `position` counts from 1."""
+    """A run. `git` is "active", "stopped", or empty if it is not in Git; `position` counts from 1."""
 
     cluster: str
     team: str
@@ -47,11 +47,11 @@ class RunRow:
     git: str = ""
     source: str = ""
     position: int | None = None
-    model: str = ""  # that it registers
+    model: str = ""  # the model that it registers
 
     @property
     def place(self) -> tuple[str, str, int, str]:
-        """Where it stands in a list."""
+        """Its sort key in a list."""
         return self.cluster, self.team, STATES.index(self.state.word), self.name
 
 
@@ -64,10 +64,10 @@ def runs_of(
     is_all: bool,
     made: Sequence[Backend] = (TRAINJOB,),
 ) -> list[RunRow]:
-    """The runs of the teams in `homes` (namespace by team), of the cluster and of Git.
+    """Return the runs of the teams in `homes` (namespace by team), from the cluster and from Git.
 
-    `kueue` is the version of its API, empty where Kueue starts nothing; with `is_all`, the whole cluster is asked
-    at once. `made` is what runs are made of there. Raises ToolError.
+    `kueue` is the version of its API, empty if Kueue is not used; with `is_all`, one request covers the whole
+    cluster. `made` are the kinds of objects that runs are made of there. Raises ToolError.
     """
     ours = {(one.team, one.name): one for one in in_git}
     rows: list[RunRow] = []
@@ -85,7 +85,7 @@ def runs_of(
 
 
 def _absent(file: RunFile, words: Mapping[tuple[str, str], str]) -> State:
-    """The state of what Git has and the cluster does not: of a template, as the runs that it waits for say."""
+    """Return the state of a run that is in Git but not on the cluster; a template may wait for runs."""
     held = file.held
     if held is None:
         why = "in rendered/, and not on the cluster: not synced yet, or pruned"
@@ -116,7 +116,7 @@ def _there(
     kueue: str,
     made: Sequence[Backend],
 ) -> Iterator[RunRow]:
-    """The runs that a cluster has in a namespace, or everywhere."""
+    """Yield the runs of a cluster in a namespace, or everywhere."""
     prefix = f"/namespaces/{namespace}" if namespace else ""
     bodies = [
         {**body, "kind": one.kind}
@@ -135,7 +135,7 @@ def _there(
         metadata = body["metadata"]
         team = metadata["labels"].get(TEAM, "")
         if homes.get(team) != metadata["namespace"]:
-            continue  # a label that anybody may write does not make it a run of that team
+            continue  # anybody may write that label, so it does not prove that the run is the team's
         workload = by_run.get((metadata["namespace"], metadata["name"]))
         file = ours.get((team, metadata["name"])) or _made_by(ours.get((team, metadata["labels"][RUN])))
         row = RunRow(
@@ -155,7 +155,7 @@ def _there(
 
 
 def _made_by(file: RunFile | None) -> RunFile | None:
-    """The file of the template that a schedule made a run from, by the label of the run."""
+    """Return the file of the template from which a schedule created a run, found by the run's label."""
     if file is None or file.held is None:
         return None
     is_schedule = file.held.by == "schedule" or file.is_record
@@ -167,7 +167,7 @@ def _word(file: RunFile) -> str:
 
 
 def _left(row: RunRow) -> RunRow:
-    """A run that Git does not have, or has as a record while the cluster still runs it: that is said, too."""
+    """Add a reason if Git does not have a run, or has it as a record while the cluster still runs it."""
     said = row.state.reason
     if not row.git and row.state.word not in ("complete", "failed"):
         more = "not in rendered/: removed from Git, or from another branch"
@@ -180,7 +180,7 @@ def _left(row: RunRow) -> RunRow:
 
 
 def _positions(access: Access, rows: Sequence[tuple[RunRow, Body | None]]) -> dict[tuple[str, str], int]:
-    """Places of waiting runs in their LocalQueues, where Kueue's visibility API is served and may be read.
+    """Return the positions of waiting runs in their LocalQueues, if Kueue's visibility API is readable.
 
     Kueue counts from 0 (apis/visibility, PendingWorkload; v1beta1 and v1beta2 alike).
     """
@@ -204,7 +204,7 @@ def _positions(access: Access, rows: Sequence[tuple[RunRow, Body | None]]) -> di
 
 
 def _quietly(access: Access, path: str) -> Body | None:
-    """What is at a path; None where it may not be read, or is not there: it is an extra."""
+    """Return the body at a path; None if it is forbidden or missing, since it is optional."""
     try:
         found: Body | None = access.find(path)
     except RefusedError:
@@ -218,7 +218,7 @@ def _explained(
     positions: Mapping[tuple[str, str], int],
     made: Sequence[Backend],
 ) -> Iterator[RunRow]:
-    """The rows with what their pods say, where that is what they wait for or how they failed."""
+    """Yield the rows with reasons from their pods, for runs that wait for pods or failed."""
     asked: dict[str, list[str]] = {}
     for row in rows:
         if row.state.word in ("admitted", "failed"):
@@ -245,7 +245,7 @@ def _explained(
 
 
 def _event(access: Access, row: RunRow) -> str:
-    """The last warning about a run, as its controller wrote it."""
+    """Return the last warning about a run, as its controller wrote it."""
     query = {"fieldSelector": f"involvedObject.name={row.name},type=Warning"}
     events = access.items(f"/api/v1/namespaces/{row.namespace}/events", query)
     if not events:

@@ -1,4 +1,4 @@
-"""How the API server serves a kind: by which path, in namespaces or not."""
+"""How the API server serves a kind: its path, and whether it is namespaced."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from gangplan.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A kind's resource (`trainjobs`) and whether it is in namespaces."""
+    """A kind's resource (`trainjobs`) and whether it is namespaced."""
 
     api_version: str
     resource: str
     is_namespaced: bool
 
     def path(self, body: Mapping[str, Any]) -> str:
-        """Where an object of the kind is."""
+        """Return the path of an object of the kind."""
         root = f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
         metadata = body["metadata"]
         space = f"/namespaces/{metadata.get('namespace') or 'default'}" if self.is_namespaced else ""
         return f"{root}{space}/{self.resource}/{metadata['name']}"
 
     def rights(self, body: Mapping[str, Any]) -> tuple[Right, Right]:
-        """What applying an object needs; `create` where it is not there yet."""
+        """Return the rights that applying an object needs; `create` if it does not exist yet."""
         space = str(body["metadata"].get("namespace") or "default") if self.is_namespaced else ""
         group = self.api_version.rpartition("/")[0]
         return Right(group, self.resource, "create", space), Right(group, self.resource, "patch", space)
 
 
 class Catalog:
-    """What one API server serves, each version asked for once."""
+    """The kinds that one API server serves; each version is read once."""
 
     def __init__(self, access: Access) -> None:
         self.access = access
         self._known: dict[str, dict[str, Served]] = {}
 
     def find(self, body: Mapping[str, Any]) -> Served | None:
-        """How the kind of an object is served; None where it is not. Raises ToolError."""
+        """Return how the kind of an object is served; None if it is not. Raises ToolError."""
         version = str(body["apiVersion"])
         if version not in self._known:
             path = f"/apis/{version}" if "/" in version else f"/api/{version}"

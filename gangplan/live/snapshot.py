@@ -1,4 +1,4 @@
-"""A snapshot of a cluster as a value, as text, and read back: the same facts give the same bytes."""
+"""A snapshot of a cluster, its text, and its reader; the same facts give the same bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gangplan.errors import ToolError, UserError
 from gangplan.model.version import parse_version
 from gangplan.records import dataclass
 
-#: Where `cluster snapshot` writes: beside the workspace's inputs, since nothing is rendered from it.
+#: The folder of `cluster snapshot`: next to the workspace's inputs, since nothing is rendered from it.
 FOLDER = "observed"
 KIND = "ClusterSnapshot"
 _HELP = "Write it with: gangplan cluster snapshot NAME"
@@ -35,10 +35,11 @@ _FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a cluster had at a time. `unseen` are rights that were missing; `refusal` is the first refusal.
+    """The state of a cluster at a time.
 
-    `items` are ClusterQueues, LocalQueues, ResourceFlavors, ResourceQuotas and gangplan's TrainJobs in the form
-    of `kubectl get -o json`, so that `--usage` and `--finished` read the file, too.
+    `unseen` are rights that were missing; `refusal` is the first refusal. `items` are ClusterQueues,
+    LocalQueues, ResourceFlavors, ResourceQuotas and gangplan's TrainJobs in the form of `kubectl get -o
+    json`, so that `--usage` and `--finished` can read the file too.
     """
 
     cluster: str
@@ -56,19 +57,19 @@ class Snapshot:
     refusal: ToolError | None = None
 
     def saw(self, resource: str) -> bool:
-        """Whether a resource (`nodes`, `storageclasses.storage.k8s.io`) could be listed."""
+        """Return whether a resource (`nodes`, `storageclasses.storage.k8s.io`) could be listed."""
         return not any(one.startswith(f"list {resource} ") for one in self.unseen)
 
 
 def text_of(snapshot: Snapshot) -> str:
-    """The file."""
+    """Return the text of the snapshot's file."""
     body = {"apiVersion": _API_VERSION, "kind": KIND}
     body |= {name: getattr(snapshot, field) for name, field in _FIELDS.items()}
     return json.dumps(body, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def read_snapshot(path: Path) -> Snapshot:
-    """A file that `text_of` wrote. Raises UserError."""
+    """Read a file that `text_of` wrote. Raises UserError."""
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -89,7 +90,7 @@ def read_snapshot(path: Path) -> Snapshot:
 
 
 def _is_whole(body: Mapping[str, Any]) -> bool:
-    """Whether what is compared has the form that it is written in."""
+    """Return whether the parts that are compared have the form in which they are written."""
     try:
         for one in body["nodes"]:
             _ = one["pool"], one["count"] + one["ready"], dict(one["labels"])

@@ -1,4 +1,4 @@
-"""A TrainJob or an MPIJob and its Workload in; the state of a run, since when, and why it waits, out."""
+"""Determine the state of a run, since when and why, from a TrainJob or MPIJob and its Workload."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from gangplan.model.backend import TRAINJOB as TRAINER
 from gangplan.records import dataclass
 
 Body = dict[str, Any]
-#: States in the order in which people look at them. `missing`: in Git, and not on the cluster; `waiting`: other
-#: runs must be complete before it is created; `scheduled`: runs are created as a schedule says.
+#: States in the order in which people look at them. `missing`: in Git, but not on the cluster; `waiting`:
+#: other runs must complete before it is created; `scheduled`: a schedule creates the runs.
 STATES = (
     "failed",
     "missing",
@@ -35,7 +35,7 @@ _BY_NAME = {one.name: one for one in KINDS}
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A word of STATES, since when (RFC 3339), and why, where there is something to say."""
+    """A word of STATES, since when (RFC 3339), and the reason if there is one."""
 
     word: str
     since: str
@@ -43,7 +43,10 @@ class State:
 
 
 def state(run: Body, workload: Body | None) -> State:
-    """What a run is at. The TrainJob or MPIJob decides how it ended; before that the Workload, where Kueue made one."""
+    """Return the state of a run.
+
+    The TrainJob or MPIJob decides how it ended; before that the Workload decides, if Kueue created one.
+    """
     row = state_of(_BY_NAME.get(str(run.get("kind")), TRAINJOB), run)
     created = str(run["metadata"].get("creationTimestamp") or "")
     if row.word in ("failed", "complete"):
@@ -68,7 +71,7 @@ def _of_workload(run: Body, workload: Body, word: str, created: str) -> State:
         off = condition(workload, "Evicted") or quota or {}
         return State("suspended", _time(off) or created, of_kueue("The workload is deactivated"))
     if _is_true(admitted):
-        if word in ("queued", "preempted", "new"):  # Kueue has said so, Trainer has not acted yet
+        if word in ("queued", "preempted", "new"):  # admitted by Kueue, but the controller has not acted yet
             return State("admitted", _time(admitted), f"{_controller(run)} has not started its pods yet")
         ready = condition(workload, "PodsReady")
         is_running = _is_true(ready) if ready is not None else _has_ready_jobs(run)
@@ -92,7 +95,7 @@ def _joined(*parts: str) -> str:
 
 
 def _checks(workload: Body) -> str:
-    """Admission checks that have not said yes yet (Kueue, `status.admissionChecks`)."""
+    """Return the admission checks that are not ready yet (Kueue, `status.admissionChecks`)."""
     waiting = [
         f"{one['name']} is {one['state']}{f' ({text})' if (text := str(one.get('message') or '')) else ''}"
         for one in (workload.get("status") or {}).get("admissionChecks") or ()
@@ -113,7 +116,7 @@ def _has_ready_jobs(run: Body) -> bool:
 
 
 def condition(body: Mapping[str, Any], kind: str) -> Body | None:
-    """The entry of `status.conditions` of a type, if there is one."""
+    """Return the entry of `status.conditions` with a type, or None."""
     found = (body.get("status") or {}).get("conditions") or ()
     return next((one for one in found if one["type"] == kind), None)
 

@@ -1,4 +1,4 @@
-"""All that a cluster has of one run: its objects, its events, and the ends of its logs."""
+"""Everything that a cluster has of one run: its objects, its events, and the ends of its logs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from gangplan.model.backend import MPIJOB, TRAINJOB, Backend
 
 Body = dict[str, Any]
 _ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
-#: Lines of each pod's log that are asked for, and the most pods whose logs are.
+#: Lines read of each pod's log, and the most pods whose logs are read.
 TAIL, PODS = 2_000, 64
 
 
-# What a controller makes first of a run: its kind, and where it is.
+# The first object that a controller creates for a run: its kind and its path.
 _CHILDREN = {
     TRAINJOB.kind: ("JobSet", "jobset.x-k8s.io/v1alpha2/{place}/jobsets/{run}"),
     MPIJOB.kind: ("Job", "batch/v1/{place}/jobs/{run}-launcher"),
@@ -24,7 +24,7 @@ _CHILDREN = {
 
 
 def rights(namespace: str, made: Sequence[Backend] = (TRAINJOB,)) -> tuple[Right, ...]:
-    """What reading all of a run needs."""
+    """Return the rights that reading everything of a run needs."""
     return (
         *(Right(one.group, one.plural, "get", namespace) for one in made),
         Right("", "pods", "list", namespace),
@@ -36,10 +36,10 @@ def rights(namespace: str, made: Sequence[Backend] = (TRAINJOB,)) -> tuple[Right
 def objects_of(
     access: Access, namespace: str, run: str, kueue: str, made: Sequence[Backend] = (TRAINJOB,)
 ) -> list[Body]:
-    """The TrainJob and JobSet, or the MPIJob and its launcher's Job, pods, Workload and events of a run, each with
-    its kind; empty without the first.
+    """Return the objects of a run, each with its kind; empty without the TrainJob or MPIJob.
 
-    `kueue` is the version of its API, empty where Kueue starts nothing. Raises ToolError.
+    They are the TrainJob and JobSet, or the MPIJob and its launcher's Job, and pods, Workload and events.
+    `kueue` is the version of its API, empty if Kueue is not used. Raises ToolError.
     """
     place = f"namespaces/{namespace}"
     bodies: list[Body] = []
@@ -65,9 +65,9 @@ def objects_of(
 
 
 def logs_of(access: Access, namespace: str, pods: Sequence[Body]) -> Iterator[tuple[Body, str]]:
-    """The ends of the logs of pods, each with its pod: those that failed first, then the launcher, then others.
+    """Yield the ends of pods' logs, each with its pod: failed pods first, then the launcher, then others.
 
-    A container that has no log is left out. Raises ToolError.
+    A container without a log is left out. Raises ToolError.
     """
     for pod in sorted(pods, key=_order)[:PODS]:
         name = pod["metadata"]["name"]
@@ -94,7 +94,7 @@ def _order(pod: Body) -> tuple[bool, bool, str]:
 
 
 def _named(body: Body, kind: str) -> Body:
-    """Items of lists have no kind of their own."""
+    """Return the body with its kind, which items of lists do not have."""
     return {**body, "kind": kind}
 
 

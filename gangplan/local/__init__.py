@@ -1,1 +1,1 @@
-"""A run on one's own machine: the pods of a job made small, started as the cluster would start them."""
+"""A run on the user's own machine: the pods of a scaled-down job, started as the cluster would start them."""

@@ -1,7 +1,7 @@
 """A stand-in for ssh between the workers of a run that are all on this machine. Run by `python -I -S`, alone.
 
-Its arguments are the folder of the run, and a command line as OpenSSH 9 reads it. A command gets what a login through
-sshd gives: the environment of the worker that is meant, its shell, and nothing of the caller's.
+Its arguments are the folder of the run, and a command line as OpenSSH 9 reads it. A command gets what a login
+through sshd gives: the target worker's environment, its shell, and nothing of the caller's.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SHELLS = "sh", "bash", "dash", "ash", "ksh", "zsh", "csh", "tcsh"
 
 
 def read(words: list[str]) -> tuple[str, list[str]]:
-    """The host and the command of a command line; SystemExit where ssh would print its usage."""
+    """Return the host and the command of a command line; SystemExit where ssh would print its usage."""
     rest: list[str] = list(words)
     host: str | None = None
     while rest:
@@ -58,7 +58,7 @@ def fail(message: str) -> NoReturn:
 
 
 def shell() -> str:
-    """The user's login shell, as sshd starts it."""
+    """Return the user's login shell, as sshd starts it."""
     try:
         own = pwd.getpwuid(os.getuid()).pw_shell
     except KeyError:
@@ -67,7 +67,7 @@ def shell() -> str:
 
 
 def call(name: str) -> bool:
-    """Take a host name of one's own, in a namespace for names alone; whether the system lets us."""
+    """Set a host name for this process in a UTS namespace of its own; return whether the system allows it."""
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "unshare"):
         return False
@@ -91,7 +91,7 @@ def call(name: str) -> bool:
 def main() -> None:
     """Become the command on the other worker."""
     root, *words = sys.argv[1:]
-    if words[0] == "--here":  # a command of this pod
+    if words[0] == "--here":  # a command in this pod
         call(words[1])
         os.execvp(words[2], words[2:])
     if words[0] == "--can":
@@ -106,7 +106,7 @@ def main() -> None:
     if not command:
         fail("there is no terminal to offer")
     text = " ".join(command)
-    # What the launch script asks of the first process of a worker's pod. Here nothing of it is there, and process 1
+    # Commands of the launch script for the first process of a worker's pod. It does not exist here: process 1
     # would be this machine's.
     if "gangplan-asked" in text or "gangplan-told" in text or "kill -USR1 1" in text:
         raise SystemExit(255)

@@ -1,4 +1,4 @@
-"""What the kubelet makes of command words and variables before a container starts."""
+"""The kubelet's expansion of command words and variables before a container starts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 def expand(text: str, env: Mapping[str, str] | None = None) -> str:
-    """`$(NAME)` and `$$` replaced, as k8s.io/kubernetes third_party/forked/golang/expansion does (v1.34).
+    """Replace `$(NAME)` and `$$`, as k8s.io/kubernetes third_party/forked/golang/expansion does (v1.34).
 
-    A variable that is not in `env` stays as it is written. Without `env` every variable has a value.
+    A variable that is not in `env` stays as written. Without `env`, every variable has a value.
     """
     data, out, cursor = text.encode(), b"", 0
     while cursor < len(data):
@@ -26,13 +26,13 @@ def expand(text: str, env: Mapping[str, str] | None = None) -> str:
             out += b"$"
             cursor += 2
         else:
-            out += b"$" + chr(following[0]).encode()  # Go's string(byte) makes a letter of a byte
+            out += b"$" + chr(following[0]).encode()  # Go's string(byte) turns a byte into a letter
             cursor += 2
     return out.decode()
 
 
 def started(container: Mapping[str, Any], given: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """A container with its environment, command and arguments as its first process gets them.
+    """Return a container with its environment, command and arguments as its first process gets them.
 
     `given` are the values of variables that come from elsewhere (secrets, fields of the pod), by name.
     """

@@ -1,4 +1,4 @@
-"""The MPIs of this machine: which mpirun there is, of which family and version."""
+"""The MPIs of this machine: each mpirun, with its family and version."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gangplan.records import dataclass
 from gangplan.tools.run import run
 
 _TIMEOUT_S = 20
-# How each says what it is (mpirun --version of 4.1.8, 5.0.11; Intel MPI 2021.18; MPICH 5.0.2).
+# How each family reports its version (mpirun --version of 4.1.8, 5.0.11; Intel MPI 2021.18; MPICH 5.0.2).
 _SIGNS: tuple[tuple[Family, re.Pattern[str]], ...] = (
     ("OpenMPI", re.compile(r"\(Open MPI\) (\d+\.[\w.]+)|\(PRRTE\) (\d+\.[\w.]+)")),
     ("IntelMPI", re.compile(r"Intel\(R\) MPI Library.*?Version (\d+\.[\w.]+)", re.DOTALL)),
     ("MPICH", re.compile(r"HYDRA build details:\s+Version:\s+(\d+\.[\w.]+)")),
 )
-# Files of the libraries, which mpi4py's wheels choose by MPI4PY_LIBMPI (mpi4py 4.1).
+# Library files, among which mpi4py's wheels choose by MPI4PY_LIBMPI (mpi4py 4.1).
 _LIBRARIES = {
     "OpenMPI": ("libmpi.so.40", "libmpi.40.dylib"),
     "MPICH": ("libmpi.so.12", "libmpi.12.dylib"),
@@ -34,7 +34,7 @@ HELP = (
 
 @dataclass(frozen=True, slots=True)
 class LocalMpi:
-    """An MPI that is here: the folder of its programs, what it is, and its library where that is known."""
+    """An MPI on this machine: the folder of its programs, its build, and its library if known."""
 
     folder: Path
     build: MpiBuild
@@ -42,20 +42,21 @@ class LocalMpi:
 
     @property
     def words(self) -> str:
-        """As messages call it: `Open MPI 5.0.11`."""
+        """Its name in messages, such as `Open MPI 5.0.11`."""
         return words_of(self.build)
 
 
 def words_of(build: MpiBuild) -> str:
-    """An MPI as messages call it."""
+    """Return the name of an MPI in messages."""
     names = {"OpenMPI": "Open MPI", "IntelMPI": "Intel MPI", "MPICH": "MPICH"}
     return f"{names[build.family]} {build.version}"
 
 
 def choose(wanted: MpiBuild, path: str, works: Callable[[LocalMpi], bool] = lambda _: True) -> LocalMpi:
-    """The MPI for an image with `wanted`: of its family and generation before one of its family before any.
+    """Return the MPI for an image with `wanted` that `works`.
 
-    Only one that `works`. Raises ToolError where there is none.
+    One of its family and generation is preferred to one of its family, and that to any other. Raises
+    ToolError if there is none.
     """
     found = [one for one in _found(path) if works(one)]
     if not found:
@@ -74,7 +75,7 @@ def choose(wanted: MpiBuild, path: str, works: Callable[[LocalMpi], bool] = lamb
 
 
 def _found(path: str) -> Iterator[LocalMpi]:
-    """The MPIs in the folders of PATH and beside our Python, in this order, each once."""
+    """Yield the MPIs in the folders of PATH and next to gangplan's Python, in this order, each once."""
     folders = [Path(one) for one in path.split(os.pathsep) if one]
     folders.append(Path(sys.executable).parent)  # an environment that is not activated
     for folder in dict.fromkeys(folders):
@@ -86,8 +87,8 @@ def _found(path: str) -> Iterator[LocalMpi]:
 
 
 def _build(program: Path) -> MpiBuild | None:
-    """What an mpirun says it is; None for one that says nothing known (Slurm's, a wrapper)."""
-    # Without these Intel's does not start.
+    """Return the build that an mpirun reports; None for an unknown program (Slurm's, a wrapper)."""
+    # Intel's mpirun does not start without these.
     path = f"{program.parent}{os.pathsep}{os.environ.get('PATH', '')}"
     own = {"I_MPI_ROOT": str(program.parent.parent), "PATH": path}
     try:

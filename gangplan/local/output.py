@@ -1,4 +1,4 @@
-"""What the processes of a run print: each line with the rank or worker that it is of."""
+"""The output of a run's processes: each line with its rank or worker."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import IO
 
 from gangplan.records import dataclass
 
-# How tag.py marks a line; an MPI may join several, or put something of its own before one.
+# The mark that tag.py puts before a line; an MPI may join several lines, or add a prefix of its own.
 _TAG = re.compile(r"\x1e(\d*)\x1f")
-# Open MPI's daemons over any ssh that starts fast; it means nothing (plm/rsh, 4.1.8; plm/ssh, 5.0.11).
+# A harmless warning of Open MPI's daemons over any ssh that starts fast (plm/rsh, 4.1.8; plm/ssh, 5.0.11).
 _NOISE = re.compile(r"plm:(?:rsh|ssh): Warning: setpgid\(")
 _START = "\x1d"
 _TAIL = 15
@@ -24,9 +24,9 @@ _SECRET = 4  # a shorter value would hide half of the output
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line: of which rank (None: of a launcher or worker itself), of which pod, and whether it is an error's.
+    """A line: its rank (None: a launcher or worker itself), its pod, and whether it is from stderr.
 
-    With `is_start` it says that the rank has started on host `text`.
+    With `is_start`, it reports that the rank has started on host `text`.
     """
 
     rank: int | None
@@ -37,7 +37,7 @@ class Line:
 
 
 class Listener:
-    """Reads the pipes of processes, one thread each, into one queue; None says that a pipe has ended."""
+    """A reader of processes' pipes, one thread each, into one queue; None marks the end of a pipe."""
 
     def __init__(self, secrets: Sequence[str]) -> None:
         self.queue: Queue[Line | None] = Queue()
@@ -45,7 +45,7 @@ class Listener:
         self.open = 0
 
     def hear(self, stream: IO[bytes], pod: str, is_error: bool) -> None:
-        """Read a pipe to its end."""
+        """Read a pipe to its end, in a thread."""
         self.open += 1
         threading.Thread(target=self._read, args=(stream, pod, is_error), daemon=True).start()
 
@@ -64,7 +64,7 @@ class Listener:
 
 
 def _lines(text: str, pod: str, is_error: bool) -> list[Line]:
-    """The line with its rank; several where an MPI has joined them."""
+    """Return the line with its rank; several if an MPI has joined them."""
     parts = _TAG.split(text)
     found = [Line(None, pod, is_error, parts[0])] if parts[0] or len(parts) == 1 else []
     for number, said in zip(parts[1::2], parts[2::2], strict=True):
@@ -74,15 +74,15 @@ def _lines(text: str, pod: str, is_error: bool) -> list[Line]:
 
 
 class Story:
-    """What was said so far: the last lines of each rank, and all of it for `gangplan diagnose`."""
+    """The output so far: the last lines of each rank, and all of it for `gangplan diagnose`."""
 
     def __init__(self) -> None:
         self._tails: dict[int | None, deque[str]] = {}
         self._all: deque[str] = deque(maxlen=_MOST_KEPT)
-        self.ranks: dict[int, str] = {}  # with the host that each has started on
+        self.ranks: dict[int, str] = {}  # by rank, the host that it has started on
 
     def add(self, line: Line) -> None:
-        """Keep a line."""
+        """Add a line."""
         if line.rank is not None and line.is_start:
             self.ranks[line.rank] = line.text
         if line.is_start:
@@ -92,7 +92,7 @@ class Story:
         self._all.append(tag + line.text)
 
     def tail(self, rank: int | None) -> list[str]:
-        """The last lines of a rank, or of what is no rank."""
+        """Return the last lines of a rank, or of everything that is not a rank."""
         return list(self._tails.get(rank, ()))
 
     @property

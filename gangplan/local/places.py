@@ -1,4 +1,4 @@
-"""Where the paths of a container are on this machine: mounts, the program, the files of the launch."""
+"""Map the paths of a container to this machine: mounts, the program, the files of the launch."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from gangplan.plan.launchers import SHELLS, base, is_python
 from gangplan.plan.names import HOSTFILE
 from gangplan.records import dataclass
 
-# Where the images of this project have the user's home and code (images/README.md).
+# The home folder of the user in this project's images, which contains the code (images/README.md).
 HOME = "/home/mpiuser"
-# Folders for code in which a container's working directory usually is.
+# File names of programs.
 _PROGRAM = re.compile(r"\.(?:py|sh|pl|jl|R)$")
 _END = r"(?![A-Za-z0-9_.-])"
 
@@ -29,20 +29,20 @@ class Places:
     notes: tuple[str, ...] = ()
 
     def text(self, text: str) -> str:
-        """A command word, script or value with paths of the container replaced by those here."""
+        """Replace paths of the container by those here, in a command word, script or value."""
         return _moving(self.moved)(text)
 
 
 def _moving(moved: Mapping[str, str]) -> Callable[[str], str]:
     longest = sorted(moved, key=lambda path: -len(path))
-    # A path of the launch is the beginning of file names; any other one ends where it ends.
+    # A path of the launch is a prefix of file names; any other path must match as a whole.
     parts = [re.escape(path) + ("" if path.endswith("/gangplan") else _END) for path in longest]
     pattern = re.compile(rf"(?<![A-Za-z0-9_./-])(?:{'|'.join(parts)})")
     return lambda text: pattern.sub(lambda found: moved[found.group()], text)
 
 
 def pairs(given: Sequence[str], flag: str) -> dict[str, Path]:
-    """`NAME=FOLDER` of a repeated flag. Raises UserError for what is not there."""
+    """Parse the `NAME=FOLDER` values of a repeated flag. Raises UserError for a path that does not exist."""
     found = {}
     for one in given:
         name, equals, folder = one.partition("=")
@@ -56,9 +56,9 @@ def pairs(given: Sequence[str], flag: str) -> dict[str, Path]:
 
 
 def mounted(job: Job, root: Path, given: Mapping[str, Path]) -> tuple[dict[str, str], list[str]]:
-    """The place of each mount: what was given for it, else an empty folder; and what to tell of them.
+    """Return the place of each mount, which is the one given or an empty folder, and notes about them.
 
-    Raises UserError for a mount of a secret that was not given, and for a name that is no mount.
+    Raises UserError for a mount of a secret that was not given, and for a name that is not a mount.
     """
     names = {mount.name: mount for mount in job.mounts}
     for name in given:
@@ -84,7 +84,7 @@ def mounted(job: Job, root: Path, given: Mapping[str, Path]) -> tuple[dict[str, 
 
 
 def _file(job: Job, mount: Mount, root: Path) -> Path:
-    """A file beside the spec, as the run's ConfigMap has it."""
+    """Write a file that comes with the spec, as the run's ConfigMap contains it; return its place."""
     place = root / "mounts" / mount.volume / (mount.key or "files")
     place.parent.mkdir(parents=True, exist_ok=True)
     for one in job.files:
@@ -96,7 +96,7 @@ def _file(job: Job, mount: Mount, root: Path) -> Path:
 
 
 def launch_paths(root: Path) -> dict[str, str]:
-    """Files of the launch, of which each container has its own."""
+    """Return the places here of the launch's files, which are private to each container."""
     for folder in ("etc", "tmp", "shm"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     return {
@@ -107,7 +107,7 @@ def launch_paths(root: Path) -> dict[str, str]:
 
 
 def named_files(words: Sequence[str]) -> list[str]:
-    """The files of the program that a command names: what the interpreter starts, or a program with a path."""
+    """Return the program files that a command names: what an interpreter starts, or a program with a path."""
     found = []
     for index, word in enumerate(words):
         if is_python(base(word)) or base(word) in SHELLS:
@@ -121,10 +121,10 @@ def named_files(words: Sequence[str]) -> list[str]:
 def program_folder(
     words: Sequence[str], workdir: str, given: Mapping[str, Path], root: Path, here: Path
 ) -> tuple[Path, str]:
-    """The folder that stands for the container's working directory, and why it does.
+    """Return the folder that replaces the container's working directory, and the reason.
 
-    What --path says of it; else the folder here, or the only one under images/, that has the files which the
-    command names. Raises UserError where the program is nowhere to be found.
+    It is the one given with --path; otherwise the current folder, or the only one under images/, that
+    contains the files that the command names. Raises UserError if the program cannot be found.
     """
     if workdir in given:
         return given[workdir], "as --path says"
@@ -151,13 +151,13 @@ def program_folder(
 
 
 def shadow(source: Path, target: Path) -> None:
-    """A folder with a link to everything in `source`: what the program writes beside its code does not stay."""
+    """Create a folder with a link to everything in `source`, so that the program's new files do not stay."""
     target.mkdir(parents=True)
     for one in source.iterdir():
         (target / one.name).symlink_to(one)
 
 
 def remove(root: Path, mark: str) -> None:
-    """Remove a folder that this program has made, and no other: `mark` is the file that it put into it."""
+    """Remove a folder only if this program created it: `mark` is the file that it put there."""
     if (root / mark).is_file() and not root.is_symlink():
         shutil.rmtree(root, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""A run on this machine from its start to its end: processes, their lines, the time limit, and clearing up."""
+"""Run the processes of a run on this machine: start, output, time limit, and clean-up."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from gangplan.local.stage import Stage
 from gangplan.records import dataclass
 from gangplan.tools.lasting import Program, end_all, start, tell
 
-# How long ranks that are told to end may take here; on the cluster it is the grace period of the spec.
+# How long ranks may take to end after SIGTERM here; on the cluster it is the spec's grace period.
 PATIENCE_S = 10.0
-# After a worker has failed the others have this long to fail by themselves and to say why.
+# How long the others have to fail by themselves and report why, after a worker has failed.
 _HOLD_S = 3.0
-# How long lines are waited for that processes have written before they ended.
+# How long to wait for lines that processes wrote before they ended.
 _DRAIN_S = 2.0
-# Hydra ends with it where a proxy is gone before it has told how its ranks ended, as on a busy machine
-# (seen with Intel MPI 2021.18).
+# Hydra's exit code if a proxy ends before it has reported how its ranks ended, as on a busy machine (seen
+# with Intel MPI 2021.18).
 _LOST = 255
-OVER_TIME = 124  # as `timeout` of the GNU core utilities ends
+OVER_TIME = 124  # the exit code of GNU coreutils' `timeout`
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The first rank that failed: its number, its exit code (negative: a signal), and the host it was on."""
+    """The first rank that failed: its number, its exit code (negative: a signal), and its host."""
 
     rank: int | None
     code: int
@@ -37,7 +37,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a run ended: its exit code, what was said, who failed first; `is_over_time` where it was stopped."""
+    """How a run ended: exit code, output, first failure; `is_over_time` if the time limit stopped it."""
 
     code: int
     story: Story
@@ -49,10 +49,10 @@ class Ended:
 def play(
     cast: Cast, stage: Stage, limit_s: float, secrets: tuple[str, ...], show: Callable[[Line], None]
 ) -> Ended:
-    """Start the pods of a run and hear them to their end; nothing of them is left when this returns or raises.
+    """Run all pods and read their output; no process is left when this returns or raises.
 
-    On an interrupt (also SIGTERM, as the command line takes it) ranks get SIGTERM and `PATIENCE_S` to end, and
-    KeyboardInterrupt is raised again. A second interrupt ends them at once.
+    On an interrupt (or SIGTERM, as the command line handles it), ranks get SIGTERM and `PATIENCE_S` to end,
+    and KeyboardInterrupt is raised again. A second interrupt ends them at once.
     """
     players = [cast.launcher] if cast.launcher else list(cast.pods)
     listener, story = Listener(secrets), Story()
@@ -94,7 +94,7 @@ def play(
 
 
 def _ended(programs: list[Program], stage: Stage) -> bool:
-    """Whether all is gone, however often somebody interrupts."""
+    """End all processes, however often the user interrupts; return whether all are gone."""
     while True:
         with suppress(KeyboardInterrupt):
             return end_all(programs, stage.mark)
@@ -103,7 +103,7 @@ def _ended(programs: list[Program], stage: Stage) -> bool:
 def _wait(
     programs: list[Program], listener: Listener, heard: Callable[[Line], None], deadline: float
 ) -> bool:
-    """Pass lines on until the programs have ended, or one has failed and the others had their time; False at the deadline."""
+    """Pass lines on until all programs have ended or one has failed for a while; False at the deadline."""
     while True:
         if not _hear(listener, heard):
             codes = [one.poll() for one in programs]
@@ -119,7 +119,7 @@ def _wait(
 
 
 def _hear(listener: Listener, heard: Callable[[Line], None], wait_s: float = 0.1) -> bool:
-    """Pass one line on, if there is one within `wait_s`; whether there was."""
+    """Pass one line on if one arrives within `wait_s`; return whether one did."""
     try:
         line = listener.queue.get(timeout=wait_s)
     except Empty:
@@ -138,7 +138,7 @@ def _drain(listener: Listener, heard: Callable[[Line], None]) -> None:
 
 
 def _ask(stage: Stage, listener: Listener, heard: Callable[[Line], None]) -> None:
-    """Tell the ranks to end, and give them the time to save."""
+    """Ask the ranks to end, and give them time to save."""
     folder = stage.root / "ranks"
     numbers = {path.stem: path for path in folder.glob("*.pid")}
     tell([int(path.read_text()) for path in numbers.values()], signal.SIGTERM)
@@ -156,19 +156,19 @@ def _drain_now(listener: Listener, heard: Callable[[Line], None]) -> None:
 
 
 def _code(codes: list[int], order: list[int]) -> int:
-    """The exit code of a run: that of the first program that failed by itself."""
+    """Return the exit code of a run: that of the first program that failed by itself."""
     failed = [code for code in codes if code]
     own = [code for code in failed if code not in (-signal.SIGKILL, -signal.SIGTERM)] or failed
     return 0 if not own else own[0] if own[0] > 0 else 128 - own[0]
 
 
 def passed_on(code: int, failed: Failure | None) -> int:
-    """The exit code of a run whose programs ended with `code`: that of the failed rank where they have lost it."""
+    """Return the exit code of a run: `code`, or that of the failed rank if its programs lost it."""
     return failed.code if code == _LOST and failed is not None and failed.code > 0 else code
 
 
 def failure(stage: Stage) -> Failure | None:
-    """The rank that failed first, by itself before by a signal of somebody's; None where none did."""
+    """Return the first rank that failed, preferably not by SIGTERM or SIGKILL; None if no rank failed."""
     found = []
     for path in (stage.root / "ranks").glob("*.code"):
         code, _, host = path.read_text().partition(" ")

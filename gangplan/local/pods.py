@@ -15,19 +15,20 @@ from gangplan.model.job import PLACEHOLDER, Job
 from gangplan.objects import Body
 from gangplan.records import dataclass
 
-# What stands in the name of a run where the hash of its content would; eight letters, as that has.
+# The suffix of the run's name in place of its content's hash, with the same eight letters.
 LOCAL = "local000"
 _ADDRESS = "127.0.0.1"
-# The only interface that every machine has, also without a network.
+# The only interface that every machine has, even without a network.
 LOOPBACK = "lo" if sys.platform == "linux" else "lo0"
 _INTERFACES = frozenset({"HYDRA_IFACE", "I_MPI_HYDRA_IFACE"})
 
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """A pod of a run: its host name, its number among the workers, what it starts, what it alone knows.
+    """A pod of a run: its host name, its number among the workers, its command and its variables.
 
-    `folder` is the working directory that its container asks for; empty where it asks for none.
+    `own` are the variables that only this pod has. `folder` is the working directory that its container asks
+    for; empty if it asks for none.
     """
 
     name: str
@@ -41,13 +42,13 @@ class Pod:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What others call it."""
+        """The names by which other pods reach it."""
         return self.name, f"{self.name}.{self.run}"
 
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """The pods of a run and what is in the launcher's hostfile; without MPI there is neither launcher nor file."""
+    """The pods of a run and the launcher's hostfile; without MPI there is neither."""
 
     pods: tuple[Pod, ...]
     hostfile: str
@@ -59,10 +60,10 @@ class Cast:
 
 
 def cast_of(job: Job, bodies: Sequence[Body], given: Mapping[str, str], port: int) -> Cast:
-    """The pods of the run among `bodies`.
+    """Return the pods of the run among `bodies`.
 
-    `given` are the values of variables that come from secrets and ConfigMaps; `port` is a free one, for workers
-    that meet.
+    `given` are the values of variables that come from secrets and ConfigMaps; `port` is a free one, for the
+    workers' rendezvous.
     """
     found = _named(list(bodies))
     runtime = next(body for body in found if body["kind"] == RUNTIME)
@@ -78,7 +79,7 @@ def cast_of(job: Job, bodies: Sequence[Body], given: Mapping[str, str], port: in
 
 
 def _named(value: Any) -> Any:
-    """Objects with the run's name whole."""
+    """Return objects with the run's full name in place of the placeholder."""
     if isinstance(value, str):
         return value.replace(PLACEHOLDER, LOCAL)
     if isinstance(value, dict):
@@ -105,7 +106,7 @@ def _pod(job: Job, entry: Body, run: str, role: str, index: int, given: Mapping[
 
 
 def _own(job: Job, container: Body, name: str, index: int) -> dict[str, str]:
-    """Variables that each pod has a value of its own for."""
+    """Return the variables whose value differs per pod."""
     fields = {
         "metadata.name": name,
         "metadata.namespace": job.namespace,
@@ -128,7 +129,7 @@ def _own(job: Job, container: Body, name: str, index: int) -> dict[str, str]:
 
 
 def _here(env: Mapping[str, str], run: str, port: int) -> dict[str, str]:
-    """Variables with what is only true on a cluster changed: pods' addresses, the port to meet at, the interface."""
+    """Replace values that only hold on a cluster: pod addresses, the rendezvous port, the interface."""
     found = {}
     for name, value in env.items():
         if name in _INTERFACES:
@@ -145,7 +146,7 @@ def _addresses(value: str, run: str, port: int) -> str:
 
 
 def given_names(job: Job) -> dict[str, str]:
-    """Variables whose values are in secrets and ConfigMaps of the cluster, each with where."""
+    """Return the variables whose values are in the cluster's secrets and ConfigMaps, with their sources."""
     found = {}
     for one in job.env:
         if one.secret or one.config_map:

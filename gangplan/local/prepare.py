@@ -1,4 +1,4 @@
-"""A job in; everything that its run on this machine needs out, or an error that says what cannot be run."""
+"""Prepare everything that a job's run on this machine needs, or raise an error that says what cannot run."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from gangplan.tools.lasting import free_port
 from gangplan.waivers import Waivers
 from gangplan.workspace import Spec
 
-# Frameworks whose workers know each other only by addresses that one machine cannot have twice.
+# Frameworks whose workers need addresses that one machine cannot have twice.
 _REFUSED = {
     "tensorflow": "each of its workers listens on the same port of a pod of its own",
     "xgboost": "its tracker is a pod of its own",
 }
-# Programs of launchers that no MPI brings.
+# Launcher programs that come with no MPI.
 _SOURCES = {
     "torchrun": "It comes with PyTorch: pip install torch, in the environment that --python or PATH names.",
     "horovodrun": "It comes with Horovod: pip install horovod; or try only the program, without horovodrun.",
@@ -46,7 +46,7 @@ _SOURCES = {
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What the user asks of a run here; `here` is the current folder, `workspace` that of the specs."""
+    """The user's options for a local run; `here` is the current folder, `workspace` that of the specs."""
 
     workers: int | None
     ranks: int | None
@@ -59,7 +59,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A run that can be started: who plays, where, with which secrets; `notes` say how it differs from the cluster's."""
+    """A run that is ready to start; `notes` say how it differs from that on the cluster."""
 
     unit: Unit
     shape: Shape
@@ -72,9 +72,9 @@ class Prepared:
 def prepare(
     job: Job, spec: Spec, wish: Wish, root: Path, waivers: Waivers = ()
 ) -> tuple[Prepared | None, list[Finding]]:
-    """Everything for a run in `root`, an empty folder; the findings of its plan where it cannot be.
+    """Prepare a run in `root`, an empty folder; return the findings of its plan if it cannot run.
 
-    Raises UserError and ToolError for what is not on this machine.
+    Raises UserError and ToolError for anything that this machine lacks.
     """
     _check_kind(job)
     given, missing = _given(job)
@@ -114,10 +114,10 @@ def _check_kind(job: Job) -> None:
 
 
 def _mpi(job: Job, workers: int) -> LocalMpi | None:
-    """The MPI for a job: one that works here. Raises ToolError where there is none.
+    """Return an MPI that works here for a job. Raises ToolError if there is none.
 
-    Without host names of their own for its workers Open MPI 5 hangs (5.0.11: PRRTE takes all nodes for one); with
-    no network but the loopback its daemons never meet.
+    Without a host name for each worker, Open MPI 5 hangs (5.0.11: PRRTE takes all nodes for one); with no
+    network but the loopback, its daemons never meet.
     """
     if not job.uses_mpi or job.image.mpi is None:
         return None
@@ -145,7 +145,8 @@ def _needs_hosts(mpi: LocalMpi) -> bool:
 
 
 def _given(job: Job) -> tuple[dict[str, str], list[str]]:
-    """Values of variables that the cluster would read from secrets and ConfigMaps, from the user's environment."""
+    """Return the values from the user's environment of variables that the cluster would read from secrets and
+    ConfigMaps, and the names that are missing."""
     names = given_names(job)
     return {name: os.environ[name] for name in names if name in os.environ}, [
         name for name in names if name not in os.environ
@@ -153,7 +154,7 @@ def _given(job: Job) -> tuple[dict[str, str], list[str]]:
 
 
 def _stage(job: Job, wish: Wish, root: Path, mpi: LocalMpi | None) -> tuple[Stage, list[str]]:
-    """The folder of the run, with mounts and program in place; and what to tell of them."""
+    """Set up the folder of the run, with mounts and program in place; return it with notes about them."""
     moved, notes = mounted(job, root, wish.mounts)
     workdir = job.workdir or HOME
     source, why = program_folder(job.command, workdir, wish.paths, wish.workspace, wish.here)
@@ -174,12 +175,12 @@ def _uses_python(job: Job) -> bool:
 
 
 def _tagged_worker(argv: Sequence[str], word: str) -> tuple[str, ...]:
-    """The words of a worker that starts its program once: a shell, its script, its name, then the program."""
+    """Return a worker's words with the tag before its program, after a shell, its script and its name."""
     return (*argv[:4], word, *argv[4:])
 
 
 def _differences(job: Job, mpi: LocalMpi | None) -> list[str]:
-    """How the run here is another one than that of the cluster."""
+    """Return how the run here differs from that on the cluster."""
     found = []
     own = job.image.mpi
     if mpi and own:

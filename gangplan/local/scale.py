@@ -1,4 +1,4 @@
-"""A job made small enough for one machine: fewer workers and slots, no GPUs, no fabric; all else as it was."""
+"""Scale a job down to one machine: fewer workers and slots, no GPUs, no fabric; the rest stays as it is."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from gangplan.plan.problems import corrected
 from gangplan.records import dataclass
 from gangplan.rules.specs import RANKS_MISMATCH
 
-# How many workers and slots a run has unless it is told: enough for both kinds of neighbours.
+# The default numbers of workers and slots: enough to have neighbours on the same and on another worker.
 WORKERS = 4
 SLOTS = 2
 RANKS = 4
-# More ranks than this are no smoke run; each is a process with an MPI of its own.
+# More ranks than this are not a smoke test; each is a process with its own MPI.
 MOST_RANKS = 64
 _ROUNDS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How many workers a run has here, and how many ranks each of them."""
+    """The numbers of workers and of ranks per worker of a run here."""
 
     workers: int
     slots: int
@@ -38,9 +38,9 @@ class Shape:
 
 
 def shape_of(job: Job, workers: int | None, ranks: int | None) -> Shape:
-    """The shape of a run here: what is asked for, else that of the job as far as it is small.
+    """Return the shape of a run here: as requested, otherwise the job's own, limited to a small size.
 
-    Raises UserError for numbers that do not go together.
+    Raises UserError for numbers that do not fit together.
     """
     if workers is None:
         slots = 1 if ranks is None and job.slots == 1 else SLOTS
@@ -62,9 +62,9 @@ def shape_of(job: Job, workers: int | None, ranks: int | None) -> Shape:
 
 
 def small(job: Job, shape: Shape, mpi: MpiBuild | None) -> Job:
-    """The job with that shape and the MPI that is here: what plan and generators make a run of.
+    """Return the job with that shape and the local MPI, from which plan and generators make the run.
 
-    The options of mpirun that the spec gives stay, unless they are for another family of MPI.
+    The spec's mpirun options stay, unless they are for another family of MPI.
     """
     same = mpi is None or job.image.mpi is None or job.image.mpi.family == mpi.family
     elastic = job.elastic and replace(job.elastic, least=shape.workers, most=shape.workers)
@@ -98,7 +98,7 @@ def small(job: Job, shape: Shape, mpi: MpiBuild | None) -> Job:
 
 
 def _fitted(job: Job) -> tuple[str, ...]:
-    """The command with the numbers of ranks and workers that it gives its launchers brought to those of the job."""
+    """Return the command with the job's numbers of ranks and workers in its launchers' options."""
     words = tuple(
         word.replace("{ranks}", str(job.ranks))
         .replace("{workers}", str(job.workers))
@@ -114,7 +114,7 @@ def _fitted(job: Job) -> tuple[str, ...]:
 
 
 def _once(job: Job) -> tuple[str, ...] | None:
-    """The command with the first launcher's numbers corrected; None where all are right or none can be."""
+    """Return the command with the first launcher's numbers corrected; None if nothing changes."""
     try:
         launchers = find(job.command, family_of(job))
     except UnreadableError:

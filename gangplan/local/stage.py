@@ -1,4 +1,4 @@
-"""The folder of a run on this machine: stand-ins for what a container has, and the environment of its processes."""
+"""The folder of a run on this machine: stand-ins for a container's programs, and environments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gangplan.tools.run import run
 
 MARK = "GANGPLAN_LOCAL_RUN"
 MARK_FILE = ".gangplan-run"
-# What programs need of this machine and no container decides.
+# Variables of this machine that programs need and no container sets.
 _KEPT = (
     *("LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME"),
     *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR"),
@@ -45,7 +45,7 @@ echo "${{GANGPLAN_HOST:-{launcher}}}"
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Where a run is played: its folder, its paths, its MPI and its Python."""
+    """The surroundings of a local run: its folder, its paths, its MPI and its Python."""
 
     root: Path
     places: Places
@@ -54,20 +54,20 @@ class Stage:
 
     @property
     def mark(self) -> str:
-        """What the environment of every process of the run has."""
+        """The variable in the environment of every process of the run."""
         return f"{MARK}={self.root}"
 
     @property
     def rank_program(self) -> str:
-        """What starts the program of a rank."""
+        """The program that starts the program of a rank."""
         return "gangplan-rank"
 
     def aside(self, name: str) -> list[str]:
-        """The words that start a program of this package beside us, which begin with the folder of the run."""
+        """Return the words that start another program of this package, up to the folder of the run."""
         return [sys.executable, "-I", "-S", str(Path(__file__).with_name(name)), str(self.root)]
 
     def env(self, pod: Pod) -> dict[str, str]:
-        """The environment of a pod's first process."""
+        """Return the environment of a pod's first process."""
         env = {**self._base(), **{name: self.places.text(value) for name, value in pod.env.items()}}
         if pod.role != "launcher":
             env |= {"GANGPLAN_HOST": pod.name, "GANGPLAN_WORKER": str(pod.index)}
@@ -75,7 +75,7 @@ class Stage:
         return env
 
     def login(self, pod: Pod) -> dict[str, str]:
-        """What a session of SSH on a worker has: nothing of the launcher's, and what that worker alone knows."""
+        """Return the environment of an SSH session on a worker: the worker's own, not the launcher's."""
         own = {name: self.places.text(value) for name, value in pod.own.items()}
         folder = self.root / "tmp" / str(pod.index)
         folder.mkdir(parents=True, exist_ok=True)
@@ -94,7 +94,7 @@ class Stage:
         return env
 
     def write(self, cast: Cast) -> None:
-        """Write the stand-ins, the hostfile and what is known of each worker."""
+        """Write the stand-ins, the hostfile and the facts about each worker."""
         for folder in ("bin", "home", "ranks", "etc", "tmp", "shm"):
             (self.root / folder).mkdir(parents=True, exist_ok=True)
         (self.root / "etc/hostfile").write_text(cast.hostfile)
@@ -113,7 +113,7 @@ class Stage:
             ),
         }
         programs["python3"] = programs["python"]
-        if shutil.which("timeout") is None:  # macOS has none; the run has a limit of its own
+        if shutil.which("timeout") is None:  # macOS has none; gangplan limits the run's time anyway
             programs["timeout"] = '#!/bin/sh\n[ "$1" != -k ] || shift 2\nshift\nexec "$@"\n'
         for name, text in programs.items():
             path = self.root / "bin" / name
@@ -129,14 +129,14 @@ class Stage:
 
 
 def _mpi_variables(mpi: LocalMpi) -> dict[str, str]:
-    """What an MPI needs where all hosts are one, with the loopback as their network."""
+    """Return the variables that an MPI needs if all hosts are one machine, connected by the loopback."""
     env = {"MPI4PY_LIBMPI": str(mpi.library)} if mpi.library else {}
     if mpi.build.family != "OpenMPI":
         env["FI_TCP_IFACE"] = LOOPBACK
         if mpi.build.family == "IntelMPI":
             env["I_MPI_ROOT"] = os.environ.get("I_MPI_ROOT", str(mpi.folder.parent))
         return env
-    # Open MPI 5 passes over the loopback in any case, and its ranks hang when told to use it (5.0.11).
+    # Open MPI 5 skips the loopback in any case, and its ranks hang if its use is forced (5.0.11).
     if mpi.build.major < 5:
         env |= {"OMPI_MCA_btl_tcp_if_include": LOOPBACK, "OMPI_MCA_oob_tcp_if_include": LOOPBACK}
         env["OMPI_MCA_if_base_retain_loopback"] = "1"
@@ -151,9 +151,10 @@ def _real(name: str) -> str:
 
 
 def interpreter(wants_mpi: bool, chosen: str | None) -> str:
-    """The Python that programs get: the chosen one, else that of PATH, else ours; one with mpi4py where MPI is used.
+    """Return the Python for programs: the chosen one, otherwise PATH's, otherwise gangplan's; with MPI,
+    preferably one with mpi4py.
 
-    Raises ToolError for one that is not there.
+    Raises ToolError if the chosen one does not exist.
     """
     if chosen is not None:
         found = shutil.which(chosen)
@@ -166,7 +167,7 @@ def interpreter(wants_mpi: bool, chosen: str | None) -> str:
 
 
 def has_mpi4py(python: str) -> bool:
-    """Whether a Python has mpi4py."""
+    """Return whether a Python has mpi4py."""
     try:
         return run([python, "-c", _ASK], timeout_s=20, ok=(0, 1)).returncode == 0
     except ToolError:
@@ -174,17 +175,18 @@ def has_mpi4py(python: str) -> bool:
 
 
 def has_names() -> bool:
-    """Whether processes can have host names of their own here (Linux, as root or with user namespaces)."""
+    """Return whether processes can have host names of their own (Linux, as root or with user namespaces)."""
     program = [sys.executable, "-I", "-S", str(Path(__file__).with_name("hop.py")), "", "--can"]
     return run(program, timeout_s=20, ok=(0, 1)).returncode == 0
 
 
-# What the kernel says of this network namespace: the column with the interface of each route and IPv6 address.
+# The kernel's tables of this network namespace, with the column of the interface of each route and IPv6
+# address.
 _TABLES = {"/proc/self/net/route": 0, "/proc/self/net/if_inet6": -1}
 
 
 def has_network() -> bool:
-    """Whether an interface beside the loopback has an address: on Linux; elsewhere that is taken for granted."""
+    """Return whether an interface other than the loopback has an address; outside Linux, this is assumed."""
     found = {
         line.split()[column]
         for path, column in _TABLES.items()
@@ -195,7 +197,7 @@ def has_network() -> bool:
 
 
 def check_programs(words: Mapping[str, str]) -> None:
-    """Raise ToolError for the first program that is not here; `words` are programs, each with what it comes with."""
+    """Raise ToolError for the first program that is not on PATH; `words` maps programs to sources."""
     for name, source in words.items():
         if shutil.which(name) is None:
             raise ToolError(f"{name} is not on PATH, and the job starts with it", source)

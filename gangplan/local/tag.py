@@ -1,7 +1,8 @@
-"""Starts the program of a rank, and says of which rank each of its lines is. Run by `python -I -S`, alone.
+"""Start the program of a rank, and mark each of its lines with the rank. Run by `python -I -S`, alone.
 
-Its arguments are the folder of the run and the program. Each line goes where it would have gone, behind the number of
-the rank and between two control characters (output.py reads them); process id and exit code go into the folder.
+Its arguments are the folder of the run and the program. Each line keeps its destination, with the number of
+the rank between two control characters in front (output.py reads them); process id and exit code are written
+into the folder.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import select
 import signal
 import sys
 
-# Who a rank is: Open MPI, PMIx (Open MPI 5), Hydra, torchrun, then a worker that starts the program once.
+# Variables with the number of a rank: Open MPI, PMIx (Open MPI 5), Hydra, torchrun, then a worker that starts
+# the program once.
 NUMBERS = "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK", "GANGPLAN_WORKER"
-# One write of up to this many bytes into a pipe is never mixed with another's (POSIX, PIPE_BUF).
+# One write of up to this many bytes into a pipe is never interleaved with another (POSIX, PIPE_BUF).
 MOST = 4000
 
 
@@ -54,7 +56,7 @@ def main() -> None:
 
 
 def note(folder: str, rank: str, what: str, value: str) -> None:
-    """Keep what is known of a rank, whole or not at all."""
+    """Write a fact about a rank, atomically."""
     path = os.path.join(folder, "ranks", f"{rank or 'alone'}.{what}")
     with open(path + ".new", "w") as file:
         file.write(value)
@@ -82,7 +84,7 @@ def copy(streams: dict[int, int], rank: str) -> None:
 
 
 def write(to: int, data: bytes) -> None:
-    """Write all, as far as anybody still reads."""
+    """Write everything, as long as the reader is there."""
     try:
         while data:
             data = data[os.write(to, data) :]

@@ -1,4 +1,4 @@
-"""The command of a run with a word before its program that says which rank each line is of."""
+"""Insert a word before the program of a run's command that marks each line with its rank."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _TAGGED = ("mpi", "horovod")
 
 
 def tagged(job: Job, launch: Launch, word: str) -> tuple[str, ...]:
-    """The words of a launch with `word` before each program that ranks run; as they are where that is not plain.
+    """Return a launch's words with `word` before each program of a rank; unchanged if that is impossible.
 
-    torchrun, which starts scripts by itself, is told to start the program that `word` is.
+    torchrun, which starts scripts by itself, gets an option to start `word` as a program.
     """
     argv = launch.argv
     if launch.is_wrapped:

@@ -1,4 +1,4 @@
-"""What Kubeflow Trainer adds to the pods of a run: the hostfile, and variables that tell workers of each other."""
+"""What Kubeflow Trainer adds to a run's pods: the hostfile, and variables for the rendezvous."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from collections.abc import Iterable
 
 
 def host(run: str, role: str, index: int) -> str:
-    """A pod's host name (JobSet v0.12: `<run>-<replicated job>-<job>-<pod>`)."""
+    """Return a pod's host name (JobSet v0.12: `<run>-<replicated job>-<job>-<pod>`)."""
     return f"{run}-{role}-0-{index}"
 
 
 def hostfile(names: Iterable[str], slots: int) -> str:
-    """The hostfile of the MPI plugin, of names with their subdomain (Trainer v2.3, plugins/mpi/mpi.go)."""
+    """Return the hostfile of the MPI plugin for names with their subdomain (Trainer v2.3,
+    plugins/mpi/mpi.go)."""
     return "".join(f"{name} slots={slots}\n" for name in names)
 
 
 def launcher_variables(slots: int) -> dict[str, str]:
-    """What the MPI plugin writes over the launcher's variables (Trainer v2.3, plugins/mpi/mpi.go, EnforceMLPolicy)."""
+    """Return the launcher's variables that the MPI plugin overwrites (Trainer v2.3, plugins/mpi/mpi.go,
+    EnforceMLPolicy)."""
     return {
         "OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile",
         "OMPI_MCA_orte_keep_fqdn_hostnames": "true",
@@ -26,7 +28,7 @@ def launcher_variables(slots: int) -> dict[str, str]:
 
 
 def torch_variables(workers: int, slots: int, index: int, address: str, port: int = 29500) -> dict[str, str]:
-    """What the torch plugin tells a worker (Trainer v2.3, plugins/torch/torch.go)."""
+    """Return the variables that the torch plugin sets in a worker (Trainer v2.3, plugins/torch/torch.go)."""
     return {
         "PET_NNODES": str(workers),
         "PET_NPROC_PER_NODE": str(slots),
@@ -37,7 +39,7 @@ def torch_variables(workers: int, slots: int, index: int, address: str, port: in
 
 
 def jax_variables(workers: int, index: int, address: str, port: int = 29500) -> dict[str, str]:
-    """What the jax plugin tells a worker (Trainer v2.3, plugins/jax/jax.go)."""
+    """Return the variables that the jax plugin sets in a worker (Trainer v2.3, plugins/jax/jax.go)."""
     return {
         "JAX_COORDINATOR_ADDRESS": f"{address}:{port}",
         "JAX_NUM_PROCESSES": str(workers),

@@ -1,4 +1,4 @@
-"""Jobs in, units out: one run on one cluster, with its counts, its name budget and its final command."""
+"""Plan one run of a job on one cluster: its counts, the limit on its name and its final command."""
 
 from gangplan.plan.layout import Layout
 from gangplan.plan.unit import Launch, Unit, plan_unit

@@ -1,10 +1,11 @@
-"""The final command: a plain program is wrapped so that every rank runs; an explicit launcher is checked.
+"""The final command: a plain program is wrapped so that it runs on every rank; an explicit launcher is
+checked.
 
-What stands in `command` is read with the table of launchers (gangplan.plan.launchers) and then
+The words of `command` are read with the table of launchers (gangplan.plan.launchers), and the command is then
 
-- wrapped, when it starts no ranks by itself: mpirun or torchrun starts it once on every rank;
-- kept, when it starts the ranks with a launcher that the image has; it gets what only the run knows;
-- refused, when it would start other ranks than the plan has, on other hosts, or none.
+- wrapped, if it starts no ranks itself: mpirun or torchrun starts it once per rank;
+- kept, if it starts the ranks with a launcher that the image contains; gangplan adds what only the run knows;
+- refused, if it would start other ranks than planned, on other hosts, or no ranks at all.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ _PYTHON = re.compile(r"python(3(\.[0-9]+)?)?")
 
 @dataclass(frozen=True, slots=True)
 class Final:
-    """The argument vector that the launcher runs, who starts the ranks, and what is wrong.
+    """The argument vector that the launcher runs, the program that starts the ranks, and the problems found.
 
-    `places` names for each word the field of the spec that it stands in, as ("command", 2) or
-    ("mpi", "flags", 0); empty for a word of gangplan's own.
+    `places` names the spec field that each word comes from, such as ("command", 2) or ("mpi", "flags", 0); it
+    is empty for a word that gangplan added.
     """
 
     argv: tuple[str, ...]
@@ -53,7 +54,7 @@ class Final:
 
 
 def final_command(job: Job) -> Final:
-    """The command of the launcher (of every worker for torch), with all that is wrong with it."""
+    """Return the command of the launcher (for torch, of every worker) with all problems found in it."""
     command = tuple(_fill(word, job) for word in job.command)
     if command != job.command:
         job = dataclasses.replace(job, command=command)
@@ -74,7 +75,7 @@ def final_command(job: Job) -> Final:
 
 
 def is_sound(job: Job, command: tuple[str, ...]) -> bool:
-    """Whether a command that a help proposes is right itself."""
+    """Return whether a command that a help proposes has no errors itself."""
     job = dataclasses.replace(job, command=command)
     _, found, script_problem = _final(job)
     elsewhere = () if found else elsewhere_problems(job)
@@ -84,27 +85,27 @@ def is_sound(job: Job, command: tuple[str, ...]) -> bool:
 
 
 def _final(job: Job) -> tuple[Final, list[FoundLauncher], list[Problem]]:
-    """The final command as far as it can be told, and the launchers in it."""
+    """Return the final command as far as it can be determined, and the launchers found in it."""
     try:
         found = find(job.command, family_of(job))
     except UnreadableError as error:
         message = f"the script cannot be read: {error} is not closed"
         return _wrapped(job), [], [Problem(("command",), message, "Close it.", COMMAND_SCRIPT)]
     if job.image.framework == "plain":
-        # What a worker starts on itself is the program's own affair; only a launcher with hosts is not.
+        # What a worker starts on itself is up to the program; only launchers that use hosts are checked.
         found = [one for one in found if one.start.launcher.kind in ("mpi", "horovod", "deepspeed")]
     return (_kept(job, found) if found else _wrapped(job)), found, []
 
 
 def _fill(word: str, job: Job) -> str:
-    """{ranks}, {workers} and {slots} in a word; other braces stay."""
+    """Replace {ranks}, {workers} and {slots} in a word; leave other braces alone."""
     for name, value in (("{ranks}", job.ranks), ("{workers}", job.workers), ("{slots}", job.slots)):
         word = word.replace(name, str(value))
     return word
 
 
 def _wrapped(job: Job) -> Final:
-    """The command on every rank."""
+    """Return the command wrapped so that it runs on every rank."""
     words = job.command
     own = tuple(("command", index) for index in range(len(words)))
     if job.image.framework == "torch":
@@ -118,10 +119,11 @@ def _wrapped(job: Job) -> Final:
 
 
 def _under_torchrun(words: tuple[str, ...], own: tuple[Path, ...], elastic: Elastic | None) -> Final:
-    """torchrun reads node count, rank and address from the PET_* variables that Trainer sets.
+    """Return the command under torchrun.
 
-    It starts scripts and modules with the interpreter beside it. Another interpreter, one with options of its
-    own (torchrun would take them for its own) and any other program are started as they are.
+    torchrun reads node count, rank and address from the PET_* variables that Trainer sets. It starts scripts
+    and modules with the interpreter next to it; another interpreter, one with options (torchrun would take
+    them for its own) and any other program are started unchanged.
     """
     added: tuple[str, ...] = ()
     if elastic is not None:
@@ -137,7 +139,7 @@ def _under_torchrun(words: tuple[str, ...], own: tuple[Path, ...], elastic: Elas
 
 
 def _kept(job: Job, found: list[FoundLauncher]) -> Final:
-    """The user's own launchers, each given what only the run knows."""
+    """Return the user's command, with what only the run knows added to each launcher."""
     words = list(job.command)
     places: list[Path] = [("command", index) for index in range(len(words))]
     for launch in found:
@@ -149,7 +151,7 @@ def _kept(job: Job, found: list[FoundLauncher]) -> Final:
             words[behind:behind] = added
             places[behind:behind] = [()] * len(added)
     ends = [(one.script.words[one.start.at].end, one) for one in found if one.script and one.script.is_direct]
-    for end, launch in sorted(ends, key=lambda one: -one[0]):  # from the end, so that places stay
+    for end, launch in sorted(ends, key=lambda one: -one[0]):  # backwards, so that offsets stay valid
         assert launch.script is not None
         options, text = " ".join(_added(job, launch)), words[launch.script.at]
         words[launch.script.at] = f"{text[:end]} {options}{text[end:]}" if options else text
@@ -157,14 +159,14 @@ def _kept(job: Job, found: list[FoundLauncher]) -> Final:
 
 
 def _added(job: Job, launch: FoundLauncher) -> Iterator[str]:
-    """What a kept launcher needs to be told: variables to carry, hosts, the port of SSH."""
+    """Yield the options that a user's launcher needs: variables to pass on, hosts, the SSH port."""
     kind, reading = launch.start.launcher.kind, launch.reading
     if kind == "mpi":
         own = tuple(name for name, _ in launch.peeled.sets)
         names = (*forwarded(job), *own)
         yield from carried(job, reading, names)
     elif kind in ("horovod", "deepspeed"):
-        # horovodrun runs on its own host only unless it is given hosts, and asks port 22 unless told.
+        # horovodrun runs only on its own host unless it gets a list of hosts, and it uses port 22 by default.
         if not any(reading.of("hostfile", "hosts")):
             yield from ("--hostfile", HOSTFILE)
         if kind == "horovod" and not any(reading.of("port")):
@@ -172,7 +174,7 @@ def _added(job: Job, launch: FoundLauncher) -> Iterator[str]:
 
 
 def _all_problems(job: Job, launch: FoundLauncher) -> list[WordProblem]:
-    """Everything wrong with one launcher: where it cannot work at all, only that."""
+    """Return the problems of one launcher; if it cannot work at all, only those that say so."""
     kept = Kept(job, launch)
     wrong = list(start_problems(kept))
     if any(one.rule in (COMMAND_LAUNCHER, COMMAND_NESTED) for one in wrong):
@@ -181,7 +183,7 @@ def _all_problems(job: Job, launch: FoundLauncher) -> list[WordProblem]:
 
 
 def _launch_problems(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]:
-    """Problems of the launchers, each with the whole command as it would be right."""
+    """Yield the problems of the launchers, each with the whole corrected command."""
     for launch in found:
         wrong = _all_problems(job, launch)
         right = _right(job, launch, wrong)
@@ -195,7 +197,7 @@ def _launch_problems(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]:
 
 
 def _right(job: Job, launch: FoundLauncher, wrong: list[WordProblem]) -> str:
-    """The command with everything corrected, as a sentence; empty where that is not known to be right."""
+    """Return a sentence with the corrected command, or an empty text if no sound correction is known."""
     edits = [one.edit for one in wrong if one.edit is not None]
     if not edits or len(edits) < sum(one.severity is Severity.ERROR for one in wrong):
         return ""

@@ -1,4 +1,4 @@
-"""Ranks, workers and ranks per worker that a launcher is told, against the plan."""
+"""Compare the ranks, workers and ranks per worker that a launcher's options give with the plan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gangplan.rules.specs import RANKS_MISMATCH
 
 
 def count_problems(kept: Kept) -> Iterator[WordProblem]:
-    """Ranks in all, ranks on each worker, and workers, against the plan."""
+    """Yield problems of options whose numbers of ranks, ranks per worker or workers differ from the plan."""
     job, reading = kept.job, kept.found.reading
     counts = [use for use in reading.of("count") if not use.is_short]
     numbers = [kept.number(use) for use in counts]
@@ -61,7 +61,10 @@ def count_problems(kept: Kept) -> Iterator[WordProblem]:
 
 
 def _number(kept: Kept, use: Use, expected: int) -> Iterator[WordProblem]:
-    """A number that must be the plan's. One with a `$` that no shell reads has a finding of its own."""
+    """Yield a problem if a number differs from the plan's.
+
+    A `$` that no shell reads has a finding of its own.
+    """
     number = kept.number(use)
     if number is None:
         message = f"the value of {use.spelled} {use.value} is only known when the script runs"
@@ -87,8 +90,11 @@ def _number(kept: Kept, use: Use, expected: int) -> Iterator[WordProblem]:
 
 
 def _per_host(kept: Kept, use: Use, has_count: bool) -> Iterator[WordProblem]:
-    """Ranks on each worker. Hydra deals out smaller portions in turn until all ranks have a place; Horovod,
-    DeepSpeed, torch and Open MPI start that many and no more."""
+    """Yield problems of the number of ranks on each worker.
+
+    Hydra deals out smaller portions in turn until all ranks have a place; Horovod, DeepSpeed, torch and Open
+    MPI start exactly that many.
+    """
     job = kept.job
     number = kept.number(use) if use.option.words else "1"
     if number in ("gpu", "auto") and kept.found.start.launcher.kind == "torch" and job.slots == job.gpus:
@@ -105,7 +111,7 @@ def _per_host(kept: Kept, use: Use, has_count: bool) -> Iterator[WordProblem]:
 
 
 def _ppr(value: str) -> str:
-    """N of ppr:N:node, the only layout that says how many ranks a host has."""
+    """Return N of ppr:N:node, the only layout that sets ranks per host; otherwise an empty text."""
     parts = value.split(":")
     parts = parts[1:] if parts[0].lower() == "ppr" else parts
     is_ppr = value.lower().startswith("ppr:") or (len(parts) == 2 and parts[0].isdigit())

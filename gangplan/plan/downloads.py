@@ -1,4 +1,4 @@
-"""Downloads in a command whose run reaches no place that they could come from."""
+"""Find downloads in commands of runs that cannot reach any source of downloads."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from gangplan.plan.launchers import base, is_python, script_in
 from gangplan.plan.launchers.prefixes import peel
 from gangplan.rules.commands import COMMAND_DOWNLOADS
 
-# The name of the endpoint of a cluster that leads everywhere (resolve/proxy.py).
+# The name of a cluster's endpoint that reaches every address (resolve/proxy.py).
 _INTERNET = "internet"
-# Programs that fetch packages: the words behind their names with which they do.
+# Programs that fetch packages, with the subcommands that fetch.
 _PACKAGES = {
     **dict.fromkeys(("pip", "pip3", "pipx"), ("install", "download", "wheel")),
     **dict.fromkeys(("conda", "mamba", "micromamba"), ("install", "create", "update")),
@@ -29,16 +29,16 @@ _PACKAGES = {
 }
 _BY_URL = frozenset({"curl", "wget", "aria2c"})
 _URL = re.compile(r"(?:https?|ftp|git|ssh)://([^/\s:@]+@)?(?P<host>[^/\s:?#]+)")
-# Where pip takes packages from that lie beside it, and where an index of the site's own is named.
+# Options with which nothing is fetched, and options that name the site's own package index.
 _LOCAL = frozenset({"--no-index", "--no-deps", "--offline", "--help", "--version"})
 _INDEX = re.compile(r"--(?:extra-)?index-url(?:=.*)?|-i|--index(?:=.*)?|--default-index(?:=.*)?")
 
 
 def download_problems(job: Job) -> Iterator[Problem]:
-    """The first download of a command, where the run's policies let it reach no index, forge or hub.
+    """Yield the first download of a command if the run's policies allow no index, forge or hub.
 
-    What a named endpoint of the cluster leads to is not known here: with one, only downloads that name no
-    place of their own are told.
+    gangplan does not know what a cluster's named endpoint leads to: with one, only downloads that name no
+    host or index are reported.
     """
     names = {one.name for one in job.egress}
     variables = {one.name.upper() for one in job.env}
@@ -57,7 +57,7 @@ def download_problems(job: Job) -> Iterator[Problem]:
 
 
 def _commands(command: tuple[str, ...]) -> Iterator[tuple[tuple[str | int, ...], Sequence[str]]]:
-    """Every program that a command starts, behind its prefixes, and the word that it stands in."""
+    """Yield each program that a command starts: the path of its word in the spec, and its words."""
     script, found = script_in(command)
     if script < 0:
         at = peel(command).at
@@ -67,14 +67,14 @@ def _commands(command: tuple[str, ...]) -> Iterator[tuple[tuple[str | int, ...],
 
 
 def _download(words: Sequence[str], has_egress: bool, variables: set[str]) -> str:
-    """The words that fetch something, as far as they go; empty for a program that fetches nothing."""
+    """Return the words of a program up to what it downloads; empty if it downloads nothing."""
     if not words:
         return ""
     name, rest = base(words[0]), [word for word in words[1:] if word]
     shown = [name]
     if is_python(words[0]) and rest[:2] == ["-m", "pip"]:
         name, shown, rest = rest[1], [name, *rest[:2]], rest[2:]
-    if name in ("uv", "conda") and rest[:1] in (["pip"], ["env"]):  # as pip and conda themselves
+    if name in ("uv", "conda") and rest[:1] in (["pip"], ["env"]):  # treated like pip and conda
         name, shown, rest = {"uv": "pip"}.get(name, name), [name, rest[0]], rest[1:]
     if name in _BY_URL:
         return _by_url(name, rest, has_egress)
@@ -93,7 +93,7 @@ def _download(words: Sequence[str], has_egress: bool, variables: set[str]) -> st
 
 
 def _by_url(name: str, rest: Sequence[str], has_egress: bool) -> str:
-    """curl and wget, which also ask the pod itself and services of the cluster."""
+    """Return what curl or wget downloads, not counting the pod itself and services of the cluster."""
     for word in rest:
         found = _URL.search(word)
         if found is None or found["host"] in ("localhost", "127.0.0.1") or _is_inside(found["host"]):
@@ -103,5 +103,5 @@ def _by_url(name: str, rest: Sequence[str], has_egress: bool) -> str:
 
 
 def _is_inside(host: str) -> bool:
-    """Whether a name is one of the cluster, or open until the script runs."""
+    """Return whether a host name is inside the cluster, or unknown until the script runs."""
     return "$" in host or "." not in host or host.endswith((".svc", ".local", ".internal"))

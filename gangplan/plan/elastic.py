@@ -1,4 +1,4 @@
-"""What torchrun is told in an elastic run: how many workers there may be, and where they meet."""
+"""Options and variables of torchrun in an elastic run: the number of workers and their rendezvous."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ _MEETING = (
 
 
 def options(elastic: Elastic) -> tuple[str, ...]:
-    """Options of torchrun. Trainer sets PET_NNODES to the number of pods, which an option outdoes."""
+    """Return torchrun's options. They override PET_NNODES, which Trainer sets to the number of pods."""
     return f"--nnodes={elastic.least}:{elastic.most}", f"--max-restarts={elastic.restarts}"
 
 
 def rendezvous(job: Job) -> tuple[EnvVar, ...]:
-    """Where the workers meet: at the first of them, whose torchrun keeps the list of those that are there.
+    """Return the variables of the rendezvous: the first worker's torchrun keeps the list of workers.
 
-    Others wait for it, and for as many as are needed, as long as pods may take to start; torchrun itself would
-    wait for one minute (torch 2.6, c10d_rendezvous_backend.py, read_timeout) and for ten (join_timeout).
+    The others wait for it, and for the minimum number of workers, as long as pods may take to start; torchrun
+    itself would wait for one minute (torch 2.6, c10d_rendezvous_backend.py, read_timeout) and for ten
+    (join_timeout).
     """
     if job.elastic is None:
         return ()

@@ -1,4 +1,4 @@
-"""Variables of a run that break its start, or that do not mean what they say."""
+"""Check a run's variables for values that break its start or that nothing expands."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gangplan.plan.words import TEMPLATE, VARIABLE
 from gangplan.rules.pods import ENV_OWN_VALUE
 from gangplan.rules.specs import ENV_LITERAL, ENV_RESERVED
 
-# Where every distribution has the shell's own tools (sleep, timeout, uname, tr), which the launch scripts call.
+# Every distribution has the shell's own tools (sleep, timeout, uname, tr) here; the launch scripts call them.
 _TOOLS = ("/usr/bin", "/bin")
 
 
 def env_problems(job: Job) -> Iterator[Problem]:
-    """What is wrong with the values of `env`; names that are taken are refused earlier (resolve/data.py)."""
+    """Yield problems of the values in `env`; reserved names are refused earlier (resolve/data.py)."""
     for variable in job.env:
         if not variable.is_plain:
             continue
@@ -34,10 +34,11 @@ def env_problems(job: Job) -> Iterator[Problem]:
 
 
 def own_problems(job: Job, found: Sequence[FoundLauncher]) -> Iterator[Problem]:
-    """Fields of pods that would be the launcher's in all ranks, by who starts them or by an option.
+    """Yield a problem for each per-pod variable whose value on the launcher would reach all ranks.
 
-    MPICH's and Intel MPI's Hydra hand on the whole environment (tried with 5.0.2 and 2021.18.1), and so does
-    horovodrun, as -x for each name (horovod 0.28, runner/mpi_run.py). A launcher without ranks can forget them.
+    It gets there through the program that starts the ranks or through an option. MPICH's and Intel MPI's
+    Hydra pass on the whole environment (tried with 5.0.2 and 2021.18.1), and so does horovodrun, as -x for
+    each name (horovod 0.28, runner/mpi_run.py). A launcher without ranks can drop these variables.
     """
     own = {variable.name for variable in job.env if variable.is_own}
     if not own or not job.uses_mpi:
@@ -72,13 +73,16 @@ def _literal(path: tuple[str, ...], variable: EnvVar, what: str) -> Problem:
 
 
 def _path(value: str) -> str:
-    """A PATH with the shell's tools; folders that the user named come first."""
+    """Return a PATH that contains the shell's tools; the user's folders come first."""
     own = [part for part in value.split(":") if part.startswith("/")]
     return ":".join([*own, "/usr/local/bin", "/usr/bin", "/bin"])
 
 
 def _broken(job: Job, variable: EnvVar) -> str:
-    """What a parameter of Open MPI breaks about the launch; as an option of mpirun it is refused too."""
+    """Return how an Open MPI parameter breaks the launch, or an empty text.
+
+    As an option of mpirun it is refused too.
+    """
     family = family_of(job)
     if family not in ("OpenMPI4", "OpenMPI5") or not variable.name.startswith(("OMPI_MCA_", "PRTE_MCA_")):
         return ""

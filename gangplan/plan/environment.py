@@ -1,4 +1,4 @@
-"""The environment of the launch: what each MPI family needs beyond what Trainer injects."""
+"""The launch environment: the variables that MPI families need in addition to Trainer's."""
 
 from __future__ import annotations
 
@@ -13,18 +13,25 @@ from gangplan.plan.traffic import STARTED, traffic_env
 
 _SSH_ARGS = "-o ConnectionAttempts=10"
 
-# What the NVIDIA container runtime reads; images of CUDA set it to `all` (nvidia-container-toolkit, docs).
+# The variable that the NVIDIA container runtime reads; CUDA images set it to `all` (nvidia-container-toolkit,
+# docs).
 GPUS_SHOWN = "NVIDIA_VISIBLE_DEVICES"
 
 
 def launcher_env(job: Job) -> tuple[EnvVar, ...]:
-    """Variables for the launcher's container, the job's own included, sorted by name. The job's own win."""
+    """Return the variables of the launcher's container, sorted by name.
+
+    The job's own override the defaults.
+    """
     hidden = [_hidden(*STARTED)] if hides_gpus(job) else []
     return _with_defaults(job, (*_of_family(job), *traffic_env(job), *hidden))
 
 
 def worker_env(job: Job) -> tuple[EnvVar, ...]:
-    """Variables for the workers' containers: the job's own, for people and for torch."""
+    """Return the variables of the workers' containers.
+
+    The job's own override those for hidden GPUs and, without MPI, for traffic and the rendezvous.
+    """
     told = () if job.uses_mpi else (*meeting(job), *_rendezvous(job))
     devices = [name for name, _ in job.resources.others if name.startswith("nvidia.com/")]
     hidden = [_hidden(*STARTED)] if job.worker_pool.gpu and not job.gpus and not devices else []
@@ -32,9 +39,9 @@ def worker_env(job: Job) -> tuple[EnvVar, ...]:
 
 
 def container_env(job: Job, container: PodContainer) -> tuple[EnvVar, ...]:
-    """Variables of a container before or beside the program: the job's and its own, which win.
+    """Return the variables of a setup container or sidecar: the job's and its own, which win.
 
-    It has asked for no GPU, so it must not see those of its node, which are other runs' too.
+    It has asked for no GPU, so it must not see those of its node, which may belong to other runs.
     """
     hidden = [_hidden(ValueOrigin("job", ("worker_pool",)))] if job.worker_pool.gpu else []
     asked = ValueOrigin("spec", container.place), ValueOrigin("spec", ("launcher", "runsRanks"))
@@ -42,7 +49,7 @@ def container_env(job: Job, container: PodContainer) -> tuple[EnvVar, ...]:
 
 
 def hides_gpus(job: Job) -> bool:
-    """Whether a dedicated launcher stands on a node whose GPUs it must not see, for its own it has none.
+    """Return whether a dedicated launcher runs on a GPU node, whose GPUs it must not see because it has none.
 
     The MPI operator hides them by itself (v0.8.2, nvidiaDisableEnvVars).
     """
@@ -51,19 +58,22 @@ def hides_gpus(job: Job) -> bool:
 
 
 def meeting(job: Job) -> tuple[EnvVar, ...]:
-    """What tells each worker its number and where to meet, as far as Trainer does not."""
+    """Return the variables with each worker's number and rendezvous, if Trainer does not set them."""
     return _meeting(job, "worker")
 
 
 def role_env(job: Job, role: Role) -> tuple[EnvVar, ...]:
-    """Variables of the pods of another role: the job's own, what it is told of the workers, and its own."""
+    """Return the variables of another role's pods: the job's, those about the workers, and its own."""
     gpus = ValueOrigin("spec", (*role.place, "gpus"))
     hidden = [_hidden(gpus)] if role.pool.gpu and not role.resources.devices else []
     return _with_own(_with_defaults(job, (*hidden, *_meeting(job, role.name))), role.env, role.place)
 
 
 def step_env(job: Job, step: Role) -> tuple[EnvVar, ...]:
-    """Variables of the pod of a step: the job's own and its own, which win. There are no workers to be told of."""
+    """Return the variables of a step's pod: the job's own and its own, which win.
+
+    It has no workers to know about.
+    """
     gpus = ValueOrigin("spec", (*step.place, "gpus"))
     hidden = [_hidden(gpus)] if step.pool.gpu and not step.resources.devices else []
     return _with_own(_with_defaults(job, hidden), step.env, step.place)
@@ -72,7 +82,10 @@ def step_env(job: Job, step: Role) -> tuple[EnvVar, ...]:
 def _with_own(
     inherited: Iterable[EnvVar], own: Iterable[EnvVar], place: tuple[str | int, ...], asked: Origins = ()
 ) -> tuple[EnvVar, ...]:
-    """Variables with those of a place in the spec, which win; `asked` also decides whether they are there."""
+    """Return variables merged with those of a place in the spec, which win.
+
+    `asked` lists further origins that decide whether they are set at all.
+    """
     variables = {one.name: one for one in (*inherited, *own)}
     return tuple(
         replace(one, origins=(*one.origins, *_asides(ValueOrigin("spec", (*place, "env", name)), *asked)))
@@ -85,7 +98,7 @@ def _asides(*origins: ValueOrigin) -> Origins:
 
 
 def _hidden(*around: ValueOrigin) -> EnvVar:
-    """What hides the GPUs of a node from a pod that asks for none."""
+    """Return the variable that hides a node's GPUs from a pod that asks for none."""
     why = ValueOrigin("", because="it asks for no GPU, so it must not see those of its node")
     could = ValueOrigin("spec", ("env", GPUS_SHOWN), f"env in the spec could set {GPUS_SHOWN}")
     return EnvVar(GPUS_SHOWN, "void", origins=(why, *_asides(could, *around)))
@@ -101,7 +114,7 @@ _MEETING = (
 def _meeting(job: Job, role: str) -> tuple[EnvVar, ...]:
     if job.image.framework not in ("tensorflow", "plain"):
         return ()
-    # The roles are what another role is there for.
+    # Another role has these variables because the spec has roles, so that origin goes first.
     origins = _MEETING if role == "worker" else _MEETING[::-1]
     number = EnvVar("NODE_RANK", field=NUMBER, origins=origins)
     if job.image.framework == "plain":
@@ -110,7 +123,7 @@ def _meeting(job: Job, role: str) -> tuple[EnvVar, ...]:
         told |= {hosts_name(one.name): ",".join(_hosts(job, one.name, one.workers)) for one in job.roles}
         told |= {"ROLE": role} if job.roles else {}
         return (*(EnvVar(name, value, origins=origins) for name, value in told.items()), number)
-    # An evaluator is told of the others, and they are not told of it (tf.estimator.RunConfig).
+    # An evaluator knows about the others, but they do not know about it (tf.estimator.RunConfig).
     counts = {one.name: (one.name, one.workers) for one in job.roles if one.name != "evaluator"}
     counts["worker"] = ("node", job.workers)
     addresses = {
@@ -124,12 +137,12 @@ def _meeting(job: Job, role: str) -> tuple[EnvVar, ...]:
 
 
 def hosts_name(role: str) -> str:
-    """The variable that lists the hosts of a role: LOADER_HOSTS."""
+    """Return the name of the variable that lists the hosts of a role, such as LOADER_HOSTS."""
     return f"{role.upper().replace('-', '_')}_HOSTS"
 
 
 def _hosts(job: Job, entry: str, count: int) -> list[str]:
-    """Names of the pods of a replicated job (JobSet v0.12, pkg/controllers, with a service of the run's name)."""
+    """Return the pod names of a replicated job (JobSet v0.12, pkg/controllers; service of the run's name)."""
     run = f"{job.name}-{PLACEHOLDER}"
     return [f"{run}-{entry}-0-{number}.{run}" for number in range(count)]
 
@@ -139,8 +152,8 @@ def _with_defaults(job: Job, defaults: Iterable[EnvVar]) -> tuple[EnvVar, ...]:
     return tuple(variables[name] for name in sorted(variables))
 
 
-# What the MPI operator sets in a launcher after the variables of its template, so that these would be in vain
-# (v0.8.2, newLauncherPodTemplate).
+# Variables that the MPI operator sets in a launcher after those of its template, which would therefore have
+# no effect (v0.8.2, newLauncherPodTemplate).
 SET_BY_OPERATOR = frozenset(
     {
         *("K_MPI_JOB_ROLE", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_VISIBLE_DEVICES"),
@@ -153,7 +166,7 @@ SET_BY_OPERATOR = frozenset(
 
 
 def _of_family(job: Job) -> list[EnvVar]:
-    """What the family needs, as far as the run's controller does not set it."""
+    """Return the variables that the MPI family needs and the run's controller does not set."""
     named = ((name, value) for name, value in _family_env(job) if _is_needed(job, name))
     return [EnvVar(name, value, origins=(*_OF_FAMILY.get(name, _FOUND), *STARTED)) for name, value in named]
 
@@ -205,14 +218,15 @@ def _family_env(job: Job) -> list[tuple[str, str]]:
 
 def _intel_mpi_env(job: Job) -> list[tuple[str, str]]:
     return [
-        # Above 16 hosts Hydra starts the others from workers, which restricted postures deny. 0: all from the
-        # launcher (Intel MPI 2021.18: 140 of 140; -1 changes nothing). MPICH's Hydra has no such tree.
+        # Above 16 hosts, Hydra starts the others from workers, which restricted postures deny. 0 starts all
+        # from the launcher (Intel MPI 2021.18: 140 of 140; -1 changes nothing). MPICH's Hydra has no such
+        # tree.
         *([("I_MPI_HYDRA_BRANCH_COUNT", "0")] if job.posture != "default" else []),
         ("I_MPI_HYDRA_BOOTSTRAP", "ssh"),
         ("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", _SSH_ARGS),
         ("I_MPI_HYDRA_HOST_FILE", HYDRA_HOSTFILE),
-        # Hydra tells workers to call back by the bare host name, which other pods cannot resolve;
-        # with an interface it passes the address (Intel MPI 2021.18, MPICH 5.0.2).
+        # Hydra tells workers to call back by the bare host name, which other pods cannot resolve; with an
+        # interface it passes the address (Intel MPI 2021.18, MPICH 5.0.2).
         ("I_MPI_HYDRA_IFACE", "eth0"),
         ("I_MPI_PERHOST", str(job.slots)),
         *([("I_MPI_PIN", "off")] if job.bind_to == "none" else []),
@@ -220,12 +234,14 @@ def _intel_mpi_env(job: Job) -> list[tuple[str, str]]:
 
 
 def _open_mpi_env(job: Job) -> list[tuple[str, str]]:
-    """Open MPI 4 reads what Trainer injects. Open MPI 5 reads none of it and would run on the launcher
-    alone (trainer#4028), so its runtime PRRTE gets its own names.
+    """Return the variables of Open MPI.
 
-    In restricted postures only the launcher may open SSH sessions, so the tree spawn over workers
-    (from 65 hosts on) is switched off. The binding is for an mpirun of the user's own: pods of one node see
-    the same cores, and by default each would put its first rank on the first (4.1.8 and 5.0.11).
+    Open MPI 4 reads what Trainer injects. Open MPI 5 reads none of it and would run on the launcher alone
+    (trainer#4028), so its runtime PRRTE gets its own names.
+
+    In restricted postures only the launcher may open SSH sessions, so the tree spawn over workers (from 65
+    hosts on) is switched off. The binding is for an mpirun of the user's own: pods of one node see the same
+    cores, and by default each would put its first rank on the first (4.1.8 and 5.0.11).
     """
     major = job.image.mpi.major if job.image.mpi else 5
     direct = job.posture != "default"
@@ -243,7 +259,7 @@ def _open_mpi_env(job: Job) -> list[tuple[str, str]]:
 
 
 def _rendezvous(job: Job) -> tuple[EnvVar, ...]:
-    """Where the workers of an elastic run meet."""
+    """Return the variables of an elastic run's rendezvous."""
     if job.elastic is None:
         return ()
     from gangplan.plan.elastic import rendezvous  # few runs are elastic

@@ -1,4 +1,4 @@
-"""mpi.flags, mpi.bindTo and mpi.mapBy: each acts, or is an error."""
+"""Check that mpi.flags, mpi.bindTo and mpi.mapBy take effect; one that does not is an error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gangplan.rules.commands import (
 
 
 def flag_problems(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]:
-    """What is wrong with the MPI options of a spec."""
+    """Yield the problems of a spec's MPI options."""
     if not job.uses_mpi or found:
         yield from _without_effect(job, found)
         return
@@ -32,7 +32,7 @@ def flag_problems(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]:
 
 
 def _without_effect(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]:
-    """Options for an mpirun that gangplan does not start."""
+    """Yield problems of options for an mpirun that gangplan does not start."""
     if not job.uses_mpi:
         by = "with torchrun" if job.image.framework == "torch" else "without MPI"
         why, help = f"image '{job.image.name}' starts its ranks {by}", "Remove it."
@@ -51,7 +51,7 @@ def _without_effect(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]:
 
 
 def _map_by(job: Job) -> Iterator[Problem]:
-    """Layouts that Hydra has no word for."""
+    """Yield problems of layouts that Hydra cannot express."""
     family = family_of(job)
     if family in ("OpenMPI4", "OpenMPI5") or job.map_by in ("slot", "node"):
         return
@@ -66,7 +66,7 @@ def _map_by(job: Job) -> Iterator[Problem]:
 
 
 def _flags(job: Job) -> Iterator[Problem]:
-    """Each entry of mpi.flags as the image's launcher reads it."""
+    """Yield problems of the entries of mpi.flags, read as the image's launcher reads them."""
     if not job.mpi_flags:
         return
     for index, flag in enumerate(job.mpi_flags):
@@ -105,12 +105,12 @@ def _flags(job: Job) -> Iterator[Problem]:
 
 
 def _strays(job: Job, reading: LauncherReading) -> Iterator[Problem]:
-    """Words that are no option: mpirun would take the first of them for the program."""
+    """Yield problems of words that are not options: mpirun would take the first of them for the program."""
     if reading.unknown or reading.program == ("",):
         return
     last = reading.uses[-1] if reading.uses else None
     if last is not None and last.option.role == "parameter" and "=" in last.value:
-        return  # told as a name and a value in one word
+        return  # reported as a name and a value in one word
     if last is not None and last.end > len(reading.words) - 1:
         what = "a name and a value" if last.option.words == 2 else "a value"
         message = f"{last.spelled} of {reading.launcher.label} takes {what}"

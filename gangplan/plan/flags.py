@@ -1,4 +1,4 @@
-"""Options that gangplan gives to mpirun, and how those of the user (mpi.flags) take their place."""
+"""The options that gangplan gives mpirun, and the user's (mpi.flags) that replace them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from gangplan.model.job import Job
 from gangplan.plan.launchers import FAMILIES, LauncherReading, Mpi, Use, read
 from gangplan.plan.traffic import to_carry
 
-# Options of Open MPI that bind ranks to the cores that they name, which bars any other binding (PRRTE 3.0:
-# "the PE=<list> mapping directive cannot be combined with a binding directive other than core or hwt").
+# Open MPI options that bind ranks to named cores, which rules out any other binding (PRRTE 3.0: "the
+# PE=<list> mapping directive cannot be combined with a binding directive other than core or hwt").
 _PINNING = frozenset({"cpu-set", "cpu-list", "cpus-per-proc", "cpus-per-rank", "rankfile", "rf"})
-# What Intel MPI calls the things that ranks are bound to; it has no options for that (-bind-to is ignored).
+# Intel MPI's names of the things that ranks are bound to; it has no options for that (-bind-to is ignored).
 _INTEL_DOMAIN = {"core": "core", "socket": "socket", "numa": "numa"}
 
 
 def family_of(job: Job) -> Mpi | None:
-    """The family and generation of the image's MPI, which decide what its options are; None without MPI."""
+    """Return the family and generation of the image's MPI, which decide its options; None without MPI."""
     if job.image.mpi is None:
         return None
     if job.image.mpi.family == "OpenMPI":
@@ -25,28 +25,28 @@ def family_of(job: Job) -> Mpi | None:
 
 
 def flags_of(job: Job) -> LauncherReading:
-    """mpi.flags as the image's launcher reads them, before a program named ''."""
+    """Return mpi.flags as the image's launcher reads them, before a program named ''."""
     return read(FAMILIES[family_of(job) or "OpenMPI5"], ("mpirun", *job.mpi_flags, ""), 0)
 
 
 def pins(use: Use) -> bool:
-    """Whether an option binds ranks by itself."""
+    """Return whether an option binds ranks by itself."""
     name, value = use.option.name, use.value.lower()
     return name in _PINNING or (name == "map-by" and ("pe=" in value or "pe-list=" in value))
 
 
 def forwarded(job: Job) -> tuple[str, ...]:
-    """Names that Open MPI must be told to carry to the workers: sshd passes none of the container's own.
+    """Return the variables that Open MPI must pass on, because sshd passes on none of the container's.
 
-    MPICH and Intel MPI carry the launcher's environment by themselves. What each pod has a value of its own for,
-    the sessions of its SSH server have (generators/runtime.py).
+    MPICH and Intel MPI carry the launcher's environment by themselves. Variables with a value per pod come
+    from the sessions of that pod's SSH server (generators/runtime.py).
     """
     shared = (variable.name for variable in job.env if not variable.is_own)
     return ("PATH", "LD_LIBRARY_PATH", *shared, *to_carry(job))
 
 
 def carried(job: Job, reading: LauncherReading, names: tuple[str, ...]) -> Iterator[str]:
-    """-x for each of the names that the options do not carry yet (Open MPI only)."""
+    """Yield -x for each of the names that the options do not carry yet (Open MPI only)."""
     if job.image.mpi is None or job.image.mpi.family != "OpenMPI":
         return
     has = {value.partition("=")[0] for use in reading.of("env") for value in use.values}
@@ -56,10 +56,10 @@ def carried(job: Job, reading: LauncherReading, names: tuple[str, ...]) -> Itera
 
 
 def own_options(job: Job) -> tuple[str, ...]:
-    """What gangplan gives mpirun before the user's flags: ranks, binding, layout and variables.
+    """Return gangplan's mpirun options before the user's flags: ranks, binding, layout and variables.
 
-    An option that the flags have is left out: Open MPI 5 and Hydra end a run whose option stands twice, Open
-    MPI 4 takes one of them (tried with 5.0.11, MPICH 5.0.2, Intel MPI 2021.18.1, 4.1.8).
+    An option that the flags contain is left out: Open MPI 5 and Hydra end a run whose option appears twice,
+    Open MPI 4 takes one of them (tried with 5.0.11, MPICH 5.0.2, Intel MPI 2021.18.1, 4.1.8).
     """
     flags = flags_of(job)
     has: set[str] = {use.option.role for use in flags.uses}
@@ -74,7 +74,10 @@ def own_options(job: Job) -> tuple[str, ...]:
 
 
 def _hydra(job: Job, has: set[str], binds: bool) -> Iterator[str]:
-    """Hydra fills each host with as many ranks as -ppn says, so one at a time deals them out in turn."""
+    """Yield Hydra's options.
+
+    Hydra fills each host with -ppn ranks, so a value of 1 deals ranks out in turn.
+    """
     if "count" not in has:
         yield from ("-n", str(job.ranks))
     if "per-host" not in has:

@@ -1,4 +1,4 @@
-"""A launcher in a command of a job, and how its options are changed in a proposal."""
+"""A launcher in a job's command, and edits of its options for a proposal."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from gangplan.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A launcher in a command of a job."""
+    """A launcher call in a job's command."""
 
     job: Job
     found: FoundLauncher
 
     @property
     def name(self) -> str:
-        """What the user calls it."""
+        """The launcher's name as the user wrote it."""
         return self.found.start.name
 
     @property
     def sums(self) -> str:
-        """The plan in numbers."""
+        """The planned workers, slots and ranks as a text."""
         job = self.job
         return f"{job.workers} workers x {job.slots} slots = {job.ranks} ranks"
 
     def number(self, use: Use) -> str | None:
-        """An option's value as far as it is known before the run; None for one that is not."""
+        """Return an option's value if it is known before the run; otherwise None."""
         text, script = use.value, self.found.script
         if script is None or use.value_at >= len(script.words) or not script.words[use.value_at].is_open:
             return text
@@ -42,12 +42,12 @@ class Kept:
 
 
 def drop(use: Use) -> Edit:
-    """Take an option away."""
+    """Return an edit that removes an option."""
     return Edit(use.at, use.end)
 
 
 def put(use: Use, value: str) -> Edit:
-    """Give an option another value."""
+    """Return an edit that gives an option another value."""
     if use.value_at == use.at:
         glue = "=" if use.spelled.startswith("--") or len(use.spelled) > 2 else ""
         return Edit(use.at, use.at + 1, (f"{use.spelled}{glue or '='}{value}",))

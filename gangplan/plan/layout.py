@@ -10,10 +10,10 @@ from gangplan.records import dataclass
 class Layout:
     """Counts of one run.
 
-    `workers` pods run ranks; `node_pods` of them are pods of the replicated job `node`. With a dedicated
-    launcher there is one more pod (`launcher_pods` is 1 and it runs no rank); with a launcher that runs
-    ranks it is one of the workers. torch has no launcher. `num_nodes` is what TrainJob.spec.trainer gets.
-    Trainer's arithmetic: plugins/mpi, v2.1.0 to v2.3.0 (runLauncherAsNode: node = max(numNodes - 1, 1)).
+    `workers` pods run ranks; `node_pods` of them are pods of the replicated job `node`. A dedicated launcher
+    is one more pod (`launcher_pods` is 1 and it runs no rank); a launcher that runs ranks is one of the
+    workers. torch has no launcher. `num_nodes` becomes the value in TrainJob.spec.trainer. Trainer's
+    arithmetic: plugins/mpi, v2.1.0 to v2.3.0 (runLauncherAsNode: node = max(numNodes - 1, 1)).
     """
 
     workers: int
@@ -30,12 +30,12 @@ class Layout:
 
     @property
     def pods(self) -> int:
-        """All pods, the launcher included."""
+        """The number of all pods, including the launcher."""
         return self.node_pods + self.launcher_pods + self.role_pods
 
 
 def layout_of(job: Job) -> Layout:
-    """The counts of a job."""
+    """Return the counts of a job."""
     others = sum(role.workers for role in job.others)
     if not job.uses_mpi:
         return Layout(job.workers, job.slots, job.workers, 0, job.workers, others)

@@ -1,4 +1,4 @@
-"""How long a run's name may be, and the name itself."""
+"""The name of a run, its hash, and its longest legal length."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from gangplan.model.job import Role
 from gangplan.objects import Body, dump
 from gangplan.plan.layout import Layout
 
-# What stands for the end of a run's name where a schedule makes it, which is the UTC time of its start.
+# A stand-in for the suffix of a name that a schedule creates: the UTC time of its start.
 DATED = "20001231-2359"
 
-# What must not change of an object.
+# Fields of an object that must not change.
 FIXED = ("spec", "data", "binaryData")
 _SPEC = re.compile(r"\nspec:(?=[ \n])")
-# What begins the next field of an object: entries of a list stand as far left as its name.
+# The start of an object's next field; list entries are indented no further than their field's name.
 _TOP = re.compile(r"\n(?!- )[^ \n]")
 
-# Names of pods are host names, and these have at most 63 characters (DNS-1035 labels).
+# Pod names are host names, which have at most 63 characters (DNS-1035 labels).
 _LONGEST = 63
 
 
 def name_budget(
     layout: Layout, uses_mpi: bool, roles: Sequence[Role] = (), backend: Backend = TRAINJOB
 ) -> int:
-    """The longest run name that yields legal pod names.
+    """Return the length of the longest run name that yields legal pod names.
 
     44 for MPI and 46 to 48 for torch as a TrainJob, 52 to 54 as an MPIJob.
     """
@@ -45,21 +45,21 @@ def name_budget(
 
 
 def run_name(job: str, digest: str) -> str:
-    """<job>-<first eight hexadecimal digits of the content's hash>."""
+    """Return <job>-<first eight hexadecimal digits of the content's hash>."""
     return f"{job}-{digest[:HASH_LENGTH]}"
 
 
 def is_hashed(kind: str | None) -> bool:
-    """Whether what an object of a run holds must not change while the run runs."""
+    """Return whether the content of a run's objects of this kind must not change while the run exists."""
     return kind in BY_HOLDER or kind in BY_KIND or kind == "ConfigMap"
 
 
 def content_hash(bodies: Sequence[Body], run: int, texts: Sequence[str] = ()) -> str:
-    """The hash in a run's name: everything that must not change while it runs, and the run number.
+    """Return the hash in a run's name, of the run number and everything that must not change during the run.
 
-    That is the whole runtime, the files that come with the run, and what Trainer makes immutable in the TrainJob (2.2 and later: runtimeRef,
-    trainer, activeDeadlineSeconds). Metadata and network policies may change without a new run. `texts` are the
-    objects as `dump` writes them, where they are written already.
+    It covers the whole runtime, the files that come with the run, and what Trainer makes immutable in the
+    TrainJob (2.2 and later: runtimeRef, trainer, activeDeadlineSeconds). Metadata and network policies may
+    change without a new run. `texts` are the objects as `dump` writes them, if they are written already.
     """
     digest = hashlib.sha256(f"run {run}\n".encode())
     for index, body in enumerate(bodies):
@@ -70,21 +70,21 @@ def content_hash(bodies: Sequence[Body], run: int, texts: Sequence[str] = ()) ->
 
 
 def _fixed(body: Body) -> str:
-    """What must not change of an object."""
+    """Return the fields of an object that must not change, as text."""
     return dump({"kind": body["kind"], **{name: body[name] for name in FIXED if name in body}})
 
 
 def _spec_of(body: Body, text: str) -> str:
-    """The same, cut out of the object's text: its spec stands there in the same lines."""
+    """Return the same for an object with a spec, cut out of its text, which has the same lines."""
     begin = _SPEC.search(text)
     if begin is None:
         return _fixed(body)
-    is_last = next(reversed(body)) == "spec"  # as in the text, which begins with other fields
+    is_last = next(reversed(body)) == "spec"  # in the body as in the text, which begins with other fields
     end = None if is_last else _TOP.search(text, begin.end())
     start, stop = begin.start() + 1, end.start() + 1 if end else len(text)
     return f"kind: {body['kind']}\n{text[start:stop]}"
 
 
-HOSTFILE = "/etc/mpi/hostfile"  # written by Trainer (plugins/mpi), one `host slots=N` a line
-HYDRA_HOSTS = "/tmp/gangplan-hosts"  # their names alone
+HOSTFILE = "/etc/mpi/hostfile"  # written by Trainer (plugins/mpi), one `host slots=N` per line
+HYDRA_HOSTS = "/tmp/gangplan-hosts"  # only their names
 HYDRA_HOSTFILE = "/tmp/gangplan-hostfile"  # the same hosts as Hydra reads them, `host:N`

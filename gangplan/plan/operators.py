@@ -1,4 +1,4 @@
-"""Words between commands, which only a shell understands, and prefixes that no container of a run may use."""
+"""Find shell operators in commands without a shell, and prefixes that no container of a run may use."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from gangplan.rules.commands import COMMAND_PREFIX, COMMAND_SHELL
 
 Sound = Callable[[Job, tuple[str, ...]], bool]
 
-# Operators and redirections of a shell that no program takes for a word of its own, and those that one might
-# take as an option's value (`--delimiter "|"`).
+# Shell operators and redirections that no program takes as an argument of its own, and those that may be an
+# option's value (`--delimiter "|"`).
 _SURE = re.compile(r"&&|\|\||[0-9]*>>|[0-9]?>&[0-9-]|&>>?(?:[\w./-]+)?|[0-9]>{1,2}(?:[\w./-]+)?")
 _LIKELY = re.compile(r"[|;&<>]|\|&|>{1,2}[A-Za-z./][\w./-]*")
-# Programs whose own words these are.
+# Programs that take these words as arguments of their own.
 _OWN = frozenset(
     {"find", "expr", "test", "[", "fd", "parallel", "echo", "printf", "psql", "sqlite3", "zstdgrep"}
 )
 
 
 def help_with(job: Job, words: Sequence[str], otherwise: str, is_sound: Sound | None) -> str:
-    """A command to write instead, where it is right itself."""
+    """Return a help that proposes these words as the command if that is sound, and the other text if not."""
     right = tuple(words)
     if is_sound is not None and is_pasteable(right) and is_sound(job, right):
         return f"Write command: {listed(right)}."
@@ -33,7 +33,7 @@ def help_with(job: Job, words: Sequence[str], otherwise: str, is_sound: Sound | 
 
 
 def operator_problems(job: Job, code: set[int], is_sound: Sound | None = None) -> Iterator[Problem]:
-    """The first operator that stands as a word; `code` are words that another program reads."""
+    """Yield the first operator that is a word of its own; `code` are indexes of words that are code."""
     words = job.command
     if base(words[min(peel(words).at, len(words) - 1)]) in _OWN:
         return
@@ -57,7 +57,7 @@ def _is_operator(words: Sequence[str], index: int) -> bool:
 
 
 def rights_problems(job: Job, is_sound: Sound | None = None) -> Iterator[Problem]:
-    """sudo and its like before the program: they need rights that no container of a run may gain."""
+    """Yield problems of sudo and similar prefixes, which need rights that no container of a run may gain."""
     words, peeled = job.command, peel(job.command)
     places = [*peeled.via, peeled.at]
     for number, place in enumerate(places):

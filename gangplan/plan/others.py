@@ -1,4 +1,4 @@
-"""What is wrong with roles beside the workers, steps before them, and containers beside the program."""
+"""Check the commands and variables of other roles, steps, setup containers and sidecars."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from gangplan.plan.words import word_problems
 
 
 def other_problems(job: Job) -> Iterator[Problem]:
-    """Problems at the words of each command of its own, and at each variable; without a command, that of the job
-    is judged once."""
+    """Yield problems at the words of each command of their own and at each variable.
+
+    Without a command of its own, a role uses the job's, which is checked once.
+    """
     for other in job.others:
         for one in _of(job, other) if other.argv else ():
             if one.path[0] == "command":
@@ -35,7 +37,10 @@ def other_problems(job: Job) -> Iterator[Problem]:
 
 
 def _of(job: Job, other: Role) -> Iterator[Problem]:
-    """A role starts its command as workers do. A step is alone: a launcher may start what it likes in its pod."""
+    """Yield the problems of a role's or step's command.
+
+    A role starts its command as workers do. A step runs alone, so any launcher may start ranks in its pod.
+    """
     alone = dataclasses.replace(job, command=other.argv, gpus=_gpus(other), roles=(), steps=())
     if other.step is None:
         yield from final_command(alone).problems
@@ -50,7 +55,7 @@ def _gpus(other: Role) -> int:
 
 
 def _settings(alone: Job, env: tuple[EnvVar, ...], place: Path, pod: str) -> Iterator[Problem]:
-    """Variables that contradict what is known of a pod that has no rank, as if it were a job of its own."""
+    """Yield variables that contradict what is known about a pod without ranks, treated as its own job."""
     for one in env:
         if one.is_plain:
             yield from judged(alone, Setting(one.name, one.value, (*place, "env", one.name), pod=pod))

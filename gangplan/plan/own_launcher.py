@@ -1,4 +1,4 @@
-"""A launcher that the user started: whether it starts the planned ranks on the planned hosts."""
+"""Check that a launcher in the user's command starts the planned ranks on the planned hosts."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ from gangplan.rules.commands import (
 from gangplan.rules.recipes import LAUNCHER_DEEPSPEED
 from gangplan.rules.specs import RANKS_MISMATCH
 
-# From here on Open MPI 5 no longer takes one dash before these (tried: 5.0.8 and 5.0.9 do, 5.0.10 and 5.0.11 end).
+# From this version on, Open MPI 5 rejects one dash before these (tried: 5.0.8 and 5.0.9 accept it, 5.0.10 and
+# 5.0.11 end).
 _ONE_DASH_ENDS = "5.0.10"
 _OLD_BINDING = frozenset({"bind-to-core", "bind-to-socket"})
 _SSH = frozenset({"ssh", "pdsh", "openmpi", "mpich", "impi", "mvapich"})
 
 
 def problems(kept: Kept) -> Iterator[WordProblem]:
-    """What is wrong with the options of a launcher that may run here."""
+    """Yield the problems in the options of a launcher that may run here."""
     reading = kept.found.reading
     for use in reading.uses:
         if not use.option.name:
@@ -58,7 +59,7 @@ def problems(kept: Kept) -> Iterator[WordProblem]:
 
 
 def _glued(kept: Kept, use: Use) -> WordProblem:
-    """A parameter and its value in one word: the word after them is taken for the value."""
+    """Return the problem of a parameter and its value in one word: the next word is taken for the value."""
     name, _, value = use.value.partition("=")
     taken = f", so {use.values[1]} is taken for the value" if use.values[1] else ""
     message = (
@@ -71,7 +72,7 @@ def _glued(kept: Kept, use: Use) -> WordProblem:
 
 
 def _number(kept: Kept, begin: int) -> WordProblem:
-    """What an option left over that takes fewer words, or an option that took one too many."""
+    """Return the problem of a number in place of the program, because an option takes fewer words."""
     message = f"{kept.name} would take {kept.found.reading.words[begin]} for the program"
     return WordProblem(
         COMMAND_NO_PROGRAM, begin, message, "Check the option before it: it takes fewer words."
@@ -79,19 +80,19 @@ def _number(kept: Kept, begin: int) -> WordProblem:
 
 
 def _by_ssh(kept: Kept) -> Iterator[WordProblem]:
-    """A launcher that reaches its own host by SSH, where a launcher that runs ranks has no server."""
+    """Yield a problem of a launcher that uses SSH to its own host, which has no server if it runs ranks."""
     start = kept.found.start
     if start.launcher.kind != "deepspeed" or not kept.job.launcher_runs_ranks:
         return
-    # It asks the first host, its own, over SSH for its address, whatever --launcher says, and pdsh then starts
-    # all hosts over SSH (deepspeed/launcher/{runner,multinode_runner}.py, 0.17).
+    # deepspeed asks the first host, its own, for its address over SSH, regardless of --launcher, and pdsh
+    # then starts all hosts over SSH (deepspeed/launcher/{runner,multinode_runner}.py, 0.17).
     message = f"{start.name} reaches all workers over SSH, but with launcher.runsRanks one of them is the launcher, which runs no SSH server"
     hint = "Remove launcher.runsRanks; or write only the program, and gangplan starts it on every rank."
     yield WordProblem(LAUNCHER_DEEPSPEED, start.begin, message, hint)
 
 
 def _twice(kept: Kept) -> Iterator[WordProblem]:
-    """Options of which the launcher takes one, once."""
+    """Yield problems of options that the launcher accepts only once or not together."""
     launcher = kept.found.start.launcher
     for only in launcher.once:
         first: dict[int, Use] = {}
@@ -115,7 +116,7 @@ def _short(use: Use, kept: Kept) -> WordProblem:
 
 
 def _unknown(kept: Kept, use: Use) -> WordProblem:
-    """An option that the image's launcher does not know: one of another family, or a slip."""
+    """Return the problem of an option that the launcher lacks: one of another family, or a typo."""
     launcher, name = kept.found.start.launcher, use.spelled.lstrip("-")
     if launcher.kind == "mpi":
         other = next((one for one in FAMILIES.values() if name in one.options), None)
@@ -137,7 +138,7 @@ def _unknown(kept: Kept, use: Use) -> WordProblem:
 
 
 def _instead(kept: Kept, name: str, use: Use) -> str:
-    """The same thing in the words of the image's MPI."""
+    """Return a help with the equivalent option of the image's MPI."""
     is_hydra = kept.found.start.launcher.style == "hydra"
     slots = kept.job.slots
     to_hydra = {
@@ -157,7 +158,7 @@ def _instead(kept: Kept, name: str, use: Use) -> str:
 
 
 def _option(kept: Kept, use: Use) -> Iterator[WordProblem]:
-    """One option by what it decides."""
+    """Yield the problems of one option, by what it decides."""
     role = use.option.role
     is_rank_file = role == "map" and use.value.lower().startswith("rankfile")
     if role == "hosts" or is_rank_file or (role == "hostfile" and not _is_ours(kept, use)):
@@ -202,7 +203,10 @@ def _option(kept: Kept, use: Use) -> Iterator[WordProblem]:
 
 
 def _old_binding(kept: Kept, use: Use) -> WordProblem:
-    """Open MPI 4 ends where the old name of a binding meets a policy from the environment, which every run has."""
+    """Return the problem of an old binding option.
+
+    Open MPI 4 ends if one meets a policy from the environment, which every run has.
+    """
     right = f"--bind-to {use.option.name.rpartition('-')[2]}"
     message = f"{use.spelled} is an old name that {kept.found.start.launcher.label} may end on"
     return WordProblem(
@@ -211,7 +215,8 @@ def _old_binding(kept: Kept, use: Use) -> WordProblem:
 
 
 def _extra(kept: Kept, use: Use) -> Iterator[WordProblem]:
-    """Options that horovodrun hands to mpirun in one word: hosts and names of the launch are no better there."""
+    """Yield problems of options that horovodrun passes to mpirun in one word: hosts and reserved names break
+    the launch there too."""
     family = family_of(kept.job)
     try:
         words = ("mpirun", *shlex.split(use.value), "")
@@ -224,7 +229,10 @@ def _extra(kept: Kept, use: Use) -> Iterator[WordProblem]:
 
 
 def _one_dash(kept: Kept, use: Use) -> Iterator[WordProblem]:
-    """Long names that need two dashes: some from Open MPI 5.0.10 on, and all but -np of prterun."""
+    """Yield a problem of a long name that needs two dashes.
+
+    Some names do from Open MPI 5.0.10 on; for prterun, all but -np do.
+    """
     mpi, name = kept.job.image.mpi, use.option.name
     launcher = kept.found.start.launcher
     lost = name in launcher.double_only and mpi is not None and _from(mpi.version, _ONE_DASH_ENDS)
@@ -244,7 +252,7 @@ def _from(version: str, first: str) -> bool:
 
 
 def _is_ours(kept: Kept, use: Use) -> bool:
-    """Whether a host file is the one that this launcher can read: Trainer's, or its translation for Hydra."""
+    """Return whether a host file is the one for this launcher: Trainer's, or its translation for Hydra."""
     ours = HYDRA_HOSTFILE if kept.found.start.launcher.style == "hydra" else HOSTFILE
     return use.value == ours
 
@@ -258,7 +266,7 @@ def _hosts(kept: Kept, use: Use) -> WordProblem:
 
 
 def _reserved(kept: Kept, use: Use) -> Iterator[WordProblem]:
-    """A name of the launch, set by an option."""
+    """Yield a problem of an option that sets a reserved name of the launch."""
     name, _, value = use.value.partition("=")
     value = use.values[1] if len(use.values) > 1 else value
     what = broken_by(name, value, kept.job.image.ssh.port, component_of(kept.found.start.launcher.style))

@@ -1,4 +1,4 @@
-"""The preflight of a run: mpirun of the run itself, with a program that looks at the workers."""
+"""The preflight of a run: the run's own mpirun starts a program that inspects the workers."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from gangplan.plan.flags import own_options
 
 
 def preflight_words(job: Job) -> tuple[str, ...]:
-    """What mpirun is told before the run: its options, the program and the plan; empty without a preflight."""
+    """Return mpirun's arguments for the preflight: options, program and plan; empty without a preflight."""
     if not job.image.preflight:
         return ()
     return (*own_options(job), *job.mpi_flags, job.image.preflight, *_plan(job))
 
 
 def _plan(job: Job) -> Iterator[str]:
-    """What the program compares with what it sees. RDMA needs memory that stays in place (ulimit -l)."""
+    """Yield the planned values that the program compares with what it finds.
+
+    RDMA needs locked memory (ulimit -l).
+    """
     yield from ("--workers", str(job.workers), "--slots", str(job.slots))
     if job.gpus:
         yield from ("--gpus", str(job.gpus))

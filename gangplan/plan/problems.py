@@ -1,4 +1,4 @@
-"""What is wrong with a command, where, and the command that would be right."""
+"""Problems of a command, their positions, and the corrected command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST = 400
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Words of a launcher's command, from `begin` up to `end`, and what should stand there."""
+    """Words of a launcher's command, from `begin` up to `end`, and their replacement."""
 
     begin: int
     end: int
@@ -26,10 +26,10 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class WordProblem:
-    """One thing wrong with a launcher: the word at index `at`, what is wrong, what to do, and how it is corrected.
+    """A problem of a launcher: the word at index `at`, what is wrong, what to do, and its correction.
 
-    The help is `hint` and the whole command with all corrections; or `command` alone, which would be right in
-    place of the whole one, where nothing else is wrong with it.
+    The help is `hint` and the whole command with all corrections. If `command` is set and nothing else is
+    wrong with it, it replaces the whole command.
     """
 
     rule: Rule
@@ -41,18 +41,18 @@ class WordProblem:
 
     @property
     def severity(self) -> Severity:
-        """How bad it is."""
+        """The severity of its rule."""
         return self.rule.severity
 
 
 def is_pasteable(words: Sequence[str]) -> bool:
-    """Whether a command is short enough to stand in a help line, and made of letters that can."""
+    """Return whether a command is short enough for a help line and contains only printable characters."""
     letters = "".join(words).replace("\n", "").replace("\t", "")
     return bool(words) and letters.isprintable() and len(listed(words)) <= _LONGEST
 
 
 def corrected(command: Sequence[str], found: FoundLauncher, edits: Sequence[Edit]) -> tuple[str, ...] | None:
-    """The command with a launcher's words changed; None where its script is too deep to be written anew."""
+    """Return the command with a launcher's words changed; None if its script is nested too deeply."""
     if found.script is None:
         words = list(command)
         for edit in sorted(edits, key=lambda one: -one.begin):
@@ -65,7 +65,7 @@ def corrected(command: Sequence[str], found: FoundLauncher, edits: Sequence[Edit
         begin = places[edit.begin].begin if edit.begin < len(places) else places[-1].end
         end = places[edit.end - 1].end if edit.end > edit.begin else begin
         new = " ".join(shlex.quote(word) for word in edit.words)
-        if not new and end > begin:  # with the blank that follows
+        if not new and end > begin:  # including the blank after it
             end += len(text[end:]) - len(text[end:].lstrip(" "))
         elif edit.end == edit.begin:
             new += " "
@@ -74,7 +74,7 @@ def corrected(command: Sequence[str], found: FoundLauncher, edits: Sequence[Edit
 
 
 def script_of(words: Sequence[str]) -> str:
-    """Words as one line of a shell's script, in which `$NAME` stays a variable."""
+    """Return words as one line of a shell script, in which `$NAME` stays a variable."""
     return " ".join(
         '"' + re.sub(r'(["\\`])', r"\\\1", word) + '"' if "$" in word else shlex.quote(word) for word in words
     )

@@ -7,7 +7,7 @@ from gangplan.plan.launchers.training import TORCHRUN
 
 
 def program_of(found: FoundLauncher) -> tuple[str, ...]:
-    """The program that a launcher starts, as a command of its own; empty where it cannot be told."""
+    """Return the program that a launcher starts, as a command of its own; empty if it is unknown."""
     reading, kind = found.reading, found.start.launcher.kind
     words = reading.program
     if kind == "foreign":
@@ -20,7 +20,7 @@ def program_of(found: FoundLauncher) -> tuple[str, ...]:
 
 
 def _likely(found: FoundLauncher) -> tuple[str, ...]:
-    """The first word behind a foreign launcher that is surely a program: the tables of these are not complete."""
+    """Return the words from the first certain program on: tables of foreign launchers are incomplete."""
     words = found.reading.words
     for index in range(found.start.at + 1, len(words)):
         word = words[index]
@@ -38,7 +38,10 @@ def _likely(found: FoundLauncher) -> tuple[str, ...]:
 
 
 def _lightning(found: FoundLauncher) -> tuple[str, ...]:
-    """The command of torchtune without torchrun's options, or the script of Lightning's launchers: the first file of Python that is surely no option's value."""
+    """Return torchtune's command without torchrun's options, or the script that Lightning's launchers start.
+
+    The script is the first Python file that is certainly not an option's value.
+    """
     words = found.reading.words
     if found.start.name == "tune":
         rest = read(TORCHRUN, words, found.start.at).program

@@ -1,4 +1,4 @@
-"""Parameters of Open MPI that decide how its launcher reaches the workers, and on which of them ranks start."""
+"""Open MPI parameters that decide how its launcher reaches the workers, and on which of them ranks start."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _AGENTS = frozenset({"plm_rsh_agent", "plm_ssh_agent", "orte_rsh_agent", "pls_rs
 _DAEMONS = frozenset({"orte_launch_agent", "prte_launch_agent"})
 _RANK_FILES = frozenset({"rmaps_rank_file_path", "orte_rankfile", "rmaps_rankfile_path"})
 MAPPINGS = frozenset({"rmaps_base_mapping_policy", "rmaps_default_mapping_policy"})
-# Options of ssh(1) that change neither whom it asks nor how it answers.
+# Options of ssh(1) that change neither the host it connects to nor how that answers.
 _QUIET = re.compile(
     r"-[qvxTaCn46]+|-o\s*(?:StrictHostKeyChecking|ConnectTimeout|ConnectionAttempts|LogLevel)\S*"
 )
@@ -19,9 +19,10 @@ _BEGINNINGS = ("OMPI_MCA_", "PRTE_MCA_")
 
 
 def broken_by(name: str, value: str, port: int, component: str) -> str:
-    """What a parameter, by its name or as a variable, breaks about the launch; an empty text for most.
+    """Return how a parameter, given by its name or as a variable, breaks the launch; mostly an empty text.
 
-    `component` is what the MPI calls its way by SSH: Open MPI 4 ends at `plm ssh`, Open MPI 5 at `plm rsh`.
+    `component` is the MPI's name for its launch over SSH: Open MPI 4 ends at `plm ssh`, Open MPI 5 at `plm
+    rsh`.
     """
     for beginning in _BEGINNINGS:
         name = name.removeprefix(beginning)
@@ -37,12 +38,12 @@ def broken_by(name: str, value: str, port: int, component: str) -> str:
 
 
 def same_as_set(name: str, value: str) -> bool:
-    """Whether a parameter says again what every run is told, as scripts for clouds do."""
+    """Return whether a parameter repeats what every run sets anyway, as scripts for clouds do."""
     return variable_of(name).endswith("_no_tree_spawn") and value.lower() in ("1", "true", "yes", "on")
 
 
 def component_of(style: str) -> str:
-    """What Open MPI calls its way by SSH, by the style of its launcher."""
+    """Return Open MPI's name for its launch over SSH, by the style of its launcher."""
     return "rsh" if style == "openmpi" else "ssh"
 
 
@@ -51,7 +52,7 @@ def _has_ssh(value: str, component: str) -> bool:
 
 
 def _is_ssh(value: str, port: int) -> bool:
-    """Whether an agent is ssh with no options but harmless ones; several agents stand between colons."""
+    """Return whether an agent is ssh with only harmless options; colons separate several agents."""
     program, _, options = value.partition(":")[0].strip().partition(" ")
     if program.rpartition("/")[2] != "ssh":
         return False

@@ -1,4 +1,4 @@
-"""Where the workers of torchrun, deepspeed and accelerate meet: Trainer tells, and nobody else can."""
+"""Check the rendezvous of torchrun, deepspeed and accelerate: only Trainer knows where workers meet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOCAL = frozenset({"localhost", "127.0.0.1", "0.0.0.0", "::1"})
 
 
 def is_from_trainer(kept: Kept, use_at: int) -> bool:
-    """Whether a script's word is made of variables that Trainer or the script sets."""
+    """Return whether a script's word consists of variables that Trainer, the job or the script sets."""
     script = kept.found.script
     if script is None or use_at >= len(script.words) or not script.words[use_at].is_open:
         return False
@@ -25,7 +25,10 @@ def is_from_trainer(kept: Kept, use_at: int) -> bool:
 
 
 def rendezvous_problems(kept: Kept) -> Iterator[WordProblem]:
-    """Where the workers meet is handed over by Trainer, as each worker's number is; deepspeed finds it out."""
+    """Yield options that set the rendezvous or a worker's number.
+
+    Trainer passes both; deepspeed finds them out.
+    """
     job, reading = kept.job, kept.found.reading
     single = job.workers == 1
     tells = (
@@ -57,19 +60,20 @@ def rendezvous_problems(kept: Kept) -> Iterator[WordProblem]:
         yield WordProblem(COMMAND_RENDEZVOUS, use.at, f"{message}; {tells}", "Remove it.", edit)
 
 
-# What other systems set in each pod or task: Kubeflow's v1 operators, Slurm, SageMaker, Azure ML, Volcano.
+# Variables that other systems set in each pod or task: Kubeflow's v1 operators, Slurm, SageMaker, Azure ML,
+# Volcano.
 _ELSEWHERE = re.compile(
     r"MASTER_(?:ADDR|PORT)|(?:NODE_|GROUP_)?RANK|WORLD_SIZE|NNODES|NPROC_PER_NODE|GPUS_PER_NODE"
     r"|(?:SLURM|PBS|LSB|SM|AZ|VC|PADDLE|PHILLY)_\w+"
 )
 
 
-# Options of which nothing else is said where their values are open.
+# Roles of options whose open values no other check reports.
 _PLAIN_ROLES = frozenset({"", "port"})
 
 
 def unset_problems(kept: Kept) -> Iterator[WordProblem]:
-    """Options of a launcher in a script whose value is a variable of another system, which is empty here."""
+    """Yield options of a launcher in a script whose value is another system's variable, empty here."""
     script = kept.found.script
     known = {variable.name for variable in kept.job.env} | set(script.sets if script else ())
     for use in kept.found.reading.uses if script else ():
@@ -83,7 +87,7 @@ def unset_problems(kept: Kept) -> Iterator[WordProblem]:
 
 
 def accelerate_problems(kept: Kept) -> Iterator[WordProblem]:
-    """Accelerate reads none of Trainer's variables: with several workers it must be told by a script."""
+    """Yield a problem of accelerate, which ignores Trainer's variables: a script must pass them."""
     job, reading = kept.job, kept.found.reading
     if job.workers == 1:
         return
@@ -109,7 +113,7 @@ def accelerate_problems(kept: Kept) -> Iterator[WordProblem]:
 
 
 def _settings(kept: Kept) -> bool:
-    """Whether accelerate launch sets more than hosts and counts, which torchrun would not."""
+    """Return whether accelerate launch sets more than hosts and counts, which torchrun would not set."""
     plain = ("", "count", "workers", "rendezvous", "module", "no-python")
     return any(
         use.option.role not in plain or (not use.option.role and use.option.name not in _PLAIN)
@@ -123,7 +127,7 @@ _PLAIN = frozenset(
 
 
 def _script(kept: Kept) -> tuple[str, ...]:
-    """accelerate launch in a shell that fills in what Trainer tells each worker."""
+    """Return accelerate launch in a shell script that fills in the values that Trainer gives each worker."""
     reading, job = kept.found.reading, kept.job
     own = [
         use

@@ -1,6 +1,6 @@
-"""Settings that contradict what the plan provides: interfaces of pods, GPUs of a worker, numbers of ranks.
+"""Check settings against the plan: interfaces of pods, GPUs of a worker, numbers of ranks.
 
-A row of `_TABLE` is a pattern of names and what is judged of their values; to add a variable, add it to a row.
+A row of `_TABLE` is a pattern of names and the check of their values; to add a variable, add it to a row.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Judge = Callable[[Job, Setting], Problem | None]
 def setting_problems(
     job: Job, found: Sequence[FoundLauncher], is_sound: Sound | None = None
 ) -> Iterator[Problem]:
-    """What is wrong with the settings of a job, each at the field that says so."""
+    """Yield the problems of a job's settings, each at the field that sets it."""
     wrong = [(setting, problem) for setting in settings_of(job, found) for problem in judged(job, setting)]
     set_there = [setting for setting, _ in wrong if setting.path[0] == "command"]
     right = without(job.command, set_there) if set_there else ()
@@ -40,14 +40,17 @@ def setting_problems(
 
 
 def judged(job: Job, setting: Setting) -> list[Problem]:
-    """What is wrong with one setting, whoever made it."""
+    """Return the problems of one setting, wherever it is set."""
     found = (judge(job, setting) for names, judge in _TABLE if names.fullmatch(setting.name))
     return [problem for problem in found if problem is not None]
 
 
 def without(command: tuple[str, ...], settings: Sequence[Setting]) -> tuple[str, ...]:
-    """A command that does not set these; empty where no program is left, or where an option of a launcher sets
-    one, which has a proposal of its own."""
+    """Return a command without these settings.
+
+    It is empty if no program is left, or if an option of a launcher sets one, which has a proposal of its
+    own.
+    """
     words = list(command)
     for one in sorted(settings, key=lambda one: one.word or (0, 0), reverse=True):
         index = int(one.path[1])
@@ -64,20 +67,20 @@ def without(command: tuple[str, ...], settings: Sequence[Setting]) -> tuple[str,
         for word, old in zip(words, command, strict=True)
     ]
     if any(one.word and not changed[int(one.path[1])] for one in settings):
-        return ()  # a script that does nothing else
+        return ()  # the script does nothing else
     kept = [word for word, old in zip(changed, command, strict=True) if word or not old]
     while len(kept) > 1 and kept[0] == "env" and "=" not in kept[1] and not kept[1].startswith("-"):
         kept = kept[1:]
     return tuple(kept) if peel(kept).at < len(kept) else ()
 
 
-# What is left of `export NAME=value;` without its words.
+# What remains of `export NAME=value;` without its words.
 _EMPTY_EXPORT = re.compile(r"\bexport[ \t]*(?:;|&&|\n|$)[ \t]*")
 
 
 # Interfaces
 
-# A name of an interface as Linux gives it to cards of a node; anything else in UCX_NET_DEVICES may be a card.
+# An interface name as Linux gives it to cards of a node; anything else in UCX_NET_DEVICES may be a card.
 _CARD_NAME = re.compile(r"(?:eth|en[opsx]|em|ib|bond|team|wl|br|p\d+p)[\w.]*")
 _NUMBERS = re.compile(
     r"[\d.]+(?:/\d+)?|[\da-fA-F:]*::[\da-fA-F:]*(?:/\d+)?"
@@ -85,9 +88,9 @@ _NUMBERS = re.compile(
 
 
 def _interfaces(job: Job) -> frozenset[str] | None:
-    """The interfaces of a worker's pod; None where it has the node's own.
+    """Return the interfaces of a worker's pod; None if it uses the node's own.
 
-    Further networks are net1, net2 and so on where nobody names them (Multus v4, NetworkSelectionElement).
+    Further networks are net1, net2 and so on unless they are named (Multus v4, NetworkSelectionElement).
     """
     if job.fabric.access.host_network:
         return None
@@ -108,13 +111,13 @@ def _unknown(job: Job, setting: Setting, names: Sequence[str], what: str = "") -
 
 
 def _listed(job: Job, setting: Setting) -> Problem | None:
-    """A list of interfaces, or of networks by their addresses."""
+    """Check a list of interfaces, or of networks by their addresses."""
     names = [name.strip() for name in setting.value.split(",")]
     return _unknown(job, setting, [name for name in names if not _NUMBERS.fullmatch(name)])
 
 
 def _excluded(job: Job, setting: Setting) -> Problem | None:
-    """Interfaces not to use: one is left."""
+    """Check that excluding these interfaces leaves at least one."""
     known, without = _interfaces(job), {name.strip() for name in setting.value.split(",")}
     if known is None or not known - {"lo"} <= without:
         return None
@@ -123,7 +126,7 @@ def _excluded(job: Job, setting: Setting) -> Problem | None:
 
 
 def _nccl(job: Job, setting: Setting) -> Problem | None:
-    """Beginnings of names, exact ones behind `=`, and behind `^` those not to use (NCCL 2.28)."""
+    """Check a list of name prefixes: `=` makes the names exact, `^` excludes them (NCCL 2.28)."""
     known, value = _interfaces(job), setting.value.strip()
     if known is None or not value:
         return None
@@ -137,7 +140,7 @@ def _nccl(job: Job, setting: Setting) -> Problem | None:
 
 
 def _ucx(job: Job, setting: Setting) -> Problem | None:
-    """Cards with their ports (mlx5_0:1), interfaces, or all."""
+    """Check a list of cards with their ports (mlx5_0:1), of interfaces, or `all`."""
     names = [name.strip() for name in setting.value.split(",")]
     return _unknown(job, setting, [name for name in names if _CARD_NAME.fullmatch(name)])
 
@@ -146,12 +149,13 @@ def _ucx(job: Job, setting: Setting) -> Problem | None:
 
 
 def _shown(job: Job, setting: Setting) -> Problem | None:
-    """Which GPUs of the node a container sees is between the kubelet and the runtime.
+    """Check which GPUs the runtime shows a container; the kubelet and the runtime decide that, not the user.
 
-    A container's own value wins over that of the device plugin (Kubernetes v1.34, GenerateRunContainerOptions).
+    A container's own value wins over that of the device plugin (Kubernetes v1.34,
+    GenerateRunContainerOptions).
     """
     if not setting.is_env:
-        return None  # a program that sets it comes too late to change anything
+        return None  # a program that sets it does so too late to change anything
     if setting.value in ("void", "none", ""):
         return _hidden(job, setting, 0) if job.gpus else None
     own = f"the {job.gpus} GPUs that it asks for" if job.gpus else "none, for it asks for none"
@@ -160,7 +164,7 @@ def _shown(job: Job, setting: Setting) -> Problem | None:
 
 
 def _visible(job: Job, setting: Setting) -> Problem | None:
-    """A list of numbers, which ends at the first that is none (CUDA, ROCm: environment variables)."""
+    """Check GPU numbers; the list ends at the first other entry (CUDA, ROCm: environment variables)."""
     if not job.gpus:
         return None
     numbers: list[int] = []
@@ -168,7 +172,7 @@ def _visible(job: Job, setting: Setting) -> Problem | None:
         text = text.strip()
         if not re.fullmatch(r"\d+", text):
             if re.match(r"(?:GPU|MIG)-", text):
-                return None  # of one node alone, and told nowhere which
+                return None  # it names a GPU of one node, and which node is unknown
             break
         numbers.append(int(text))
     seen = len({number for number in numbers if number < job.gpus})
@@ -190,7 +194,7 @@ _HERE = ("localhost", "127.0.0.1", "0.0.0.0", "::1")
 
 
 def _rank(job: Job, setting: Setting) -> Problem | None:
-    """A number that each rank has its own of; what no rank can have means something else, as LoRA's does."""
+    """Check a number that differs by rank; one that no rank can have is something else, such as LoRA's."""
     if job.ranks == 1 or not _reaches_ranks(job, setting) or not re.fullmatch(r"\d{1,9}", setting.value):
         return None
     if int(setting.value) >= job.ranks:
@@ -200,7 +204,7 @@ def _rank(job: Job, setting: Setting) -> Problem | None:
 
 
 def _size(job: Job, setting: Setting) -> Problem | None:
-    """How many ranks there are, where that is not what the plan says."""
+    """Check that the number of ranks is the planned one."""
     if setting.value == str(job.ranks) or job.ranks == 1 or not _reaches_ranks(job, setting):
         return None
     if not re.fullmatch(r"\d+", setting.value):
@@ -210,12 +214,12 @@ def _size(job: Job, setting: Setting) -> Problem | None:
 
 
 def _local(job: Job, setting: Setting) -> Problem | None:
-    """The number of a rank among those of its worker."""
+    """Check the number of a rank among those of its worker."""
     return _rank(job, setting) if job.slots > 1 else None
 
 
 def _address(job: Job, setting: Setting) -> Problem | None:
-    """Where the first rank is: on no other worker's own host."""
+    """Check that the first rank's address is not each worker's own host."""
     if job.workers == 1 or setting.value not in _HERE or not (setting.in_rank or setting.path[0] == "env"):
         return None
     message = f"{setting.called} is {setting.value}, so each of the {job.workers} workers would look for the first rank on itself"
@@ -224,7 +228,7 @@ def _address(job: Job, setting: Setting) -> Problem | None:
 
 
 def _reaches_ranks(job: Job, setting: Setting) -> bool:
-    """Whether ranks see a setting. torchrun gives its ranks numbers of its own, over those of env."""
+    """Return whether ranks see a setting; torchrun's own numbers of ranks override those of env."""
     return setting.in_rank or (job.image.framework != "torch" and setting.path[0] in ("env", "mpi"))
 
 

@@ -1,4 +1,4 @@
-"""What a spec sets by name, wherever it does: in env, by an option of a launcher, in a script or before a program."""
+"""Find what a spec sets by name: in env, in a launcher's options, in a script or before a program."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from gangplan.plan.launchers.prefixes import ASSIGNMENT, peel
 from gangplan.plan.problems import Path
 from gangplan.records import dataclass
 
-# Words of a shell that only start what follows them.
+# Shell words that only start what follows them.
 _PASSING = frozenset({"exec", "command"})
-# Words of a shell whose assignments stay.
+# Shell words whose assignments last.
 _KEEPING = frozenset({"export", "declare", "typeset", "readonly"})
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A variable with a value that is known before the run, and the field of the spec that says so.
+    """A variable with a value that is known before the run, and the spec field that sets it.
 
-    `in_rank` tells that a script of the user's sets it, which a launcher around it cannot undo. `spelled` is the
-    name as it is written, `word` its place in a script: the index of the first letter and of that behind the last.
-    `pod` is what it is set in, in the words of the spec.
+    `in_rank` marks one that a script of the user's sets, which a launcher around it cannot undo. `spelled` is
+    the name as written, `word` its place in a script: the indexes of its first letter and after its last.
+    `pod` is the kind of pod that it is set in, as the spec calls it.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Setting:
 
     @property
     def is_env(self) -> bool:
-        """Whether the container has it from its start."""
+        """Whether the container has the variable from its start."""
         return self.path[-2:-1] == ("env",)
 
     @property
@@ -47,7 +47,7 @@ class Setting:
 
 
 def settings_of(job: Job, found: Sequence[FoundLauncher]) -> Iterator[Setting]:
-    """Every setting of a job's own, in the order of the fields."""
+    """Yield all settings that a job makes itself, in the order of the fields."""
     for variable in job.env:
         if variable.is_plain:
             yield Setting(variable.name, variable.value, ("env", variable.name))
@@ -63,7 +63,7 @@ def settings_of(job: Job, found: Sequence[FoundLauncher]) -> Iterator[Setting]:
 
 
 def _options(job: Job, reading: LauncherReading, at: Path, shift: int) -> Iterator[Setting]:
-    """Variables and parameters that a launcher is told; parameters by the names that they have as variables."""
+    """Yield the variables and parameters in a launcher's options; parameters get their names as variables."""
     for use in reading.of("env", "parameter"):
         name, value = use.value, " ".join(use.values[1:])
         path = (*at, use.at + shift) if at else ()
@@ -83,9 +83,9 @@ def _parted(text: str) -> tuple[str, str]:
 
 
 def _in_command(words: Sequence[str], has_launcher: bool) -> Iterator[Setting]:
-    """What stands before a program as `env NAME=value`, and what a script sets.
+    """Yield the variables set before a program as `env NAME=value`, and those that a script sets.
 
-    Behind a launcher of gangplan's own it is each rank that reads them; before one of the user's, the launcher.
+    If gangplan starts the launcher, each rank reads them; if the user does, the launcher reads them.
     """
     peeled = peel(words)
     for name, value in peeled.sets:

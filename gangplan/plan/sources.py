@@ -1,4 +1,4 @@
-"""The files behind a unit, for tracing what was made of them."""
+"""The files that a planned run comes from, kept so that rendered values can be traced."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from gangplan.workspace import ClusterFile, Spec, TeamFile, Workspace
 
 
 def _nothing() -> None:
-    """What is left of sources in another process."""
+    """Return None: what sources become when they are unpickled in another process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
     """The files that a job was resolved from, for as long as it stays in its process.
 
-    Documents are large beside the jobs made from them: a pickled unit has none.
+    Documents are large compared with the jobs made from them, so a pickled run has none.
     """
 
     spec: Spec
@@ -32,7 +32,7 @@ class Sources:
 
 
 def sources_of(workspace: Workspace, spec: Spec, cluster: str) -> Sources | None:
-    """The files behind a unit of a spec on a cluster; None where one is missing."""
+    """Return the files that a spec's run on a cluster comes from; None if one is missing."""
     catalog, team = workspace.catalog_document, workspace.teams.get(spec.source.team)
     if catalog is None or team is None:
         return None

@@ -1,4 +1,4 @@
-"""Programs that a launcher is started by: those that cannot, those that see part of a run, and unknown ones."""
+"""Check programs that start a launcher: some cannot, some see only part of a run, some are unknown."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from gangplan.rules.commands import COMMAND_BEHIND, COMMAND_HOSTS, COMMAND_PREFI
 _PLAIN = frozenset({"script", "coverage", "memray", "scalene", "mprof", "kernprof", "viztracer"})
 
 
-# Programs that start containers by a daemon, or by rights, that no pod of a run has. Apptainer and its like may do
-# without, where nodes let users make namespaces.
+# Programs that need a daemon, or rights, that no pod of a run has to start containers. Apptainer and similar
+# programs may work without, if nodes let users create namespaces.
 _BY_DAEMON = frozenset({"docker", "podman", "nerdctl"})
 
 
 def elsewhere_problems(job: Job) -> Iterator[Problem]:
-    """A program of the user's own that would run on another host, or in a container that nobody starts."""
+    """Yield a problem of a program that would run on another host, or in a container that cannot start."""
     at = peel(job.command).at
     name = base(job.command[at]) if at < len(job.command) else ""
     if name in _BY_DAEMON:
@@ -41,14 +41,14 @@ def elsewhere_problems(job: Job) -> Iterator[Problem]:
 
 
 def _is_outer(kept: Kept, name: str) -> bool:
-    """Whether the command itself begins with it, which has a finding of its own."""
+    """Return whether the command itself starts with this program, which then has a finding of its own."""
     return any(
         base(word) == name for word in kept.job.command[: kept.found.script.at if kept.found.script else 0]
     )
 
 
 def through_problems(kept: Kept) -> Iterator[WordProblem]:
-    """What becomes of a launcher behind other programs."""
+    """Yield problems of a launcher that other programs start."""
     found, name = kept.found, kept.name
     at = found.peeled.at if found.script is None else 0
     if found.script is not None and found.start.begin < len(found.script.words):

@@ -1,4 +1,4 @@
-"""A launcher as a whole: whether the image has it, what it starts in turn, and what goes before it."""
+"""Check a launcher as a whole: whether the image contains it, what it starts, and what precedes it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from gangplan.rules.commands import (
 )
 from gangplan.rules.specs import COMMAND_NESTED
 
-# Programs that put a batch script into a queue; its options and launchers are read by an importer, or by people.
+# Programs that queue a batch script; an importer or a person reads its options and launchers.
 _QUEUES = {"sbatch": ("Slurm", "slurm"), "qsub": ("PBS", "pbs"), "bsub": ("LSF", "")}
 
 
 def start_problems(kept: Kept) -> Iterator[WordProblem]:
-    """What is wrong with a launcher before its options are looked at."""
+    """Yield the problems of a launcher apart from those of its options."""
     wrong = list(_image(kept))
     if wrong:
         yield from wrong
@@ -48,7 +48,7 @@ def start_problems(kept: Kept) -> Iterator[WordProblem]:
 
 
 def _elastic(kept: Kept) -> Iterator[WordProblem]:
-    """An elastic run is told to torchrun by gangplan, which starts it around a plain command."""
+    """Yield a problem of a launcher in an elastic run, for which gangplan must start torchrun itself."""
     if kept.job.elastic is None:
         return
     from gangplan.rules.elastic import ELASTIC_UNUSABLE  # few runs are elastic
@@ -61,7 +61,7 @@ def _elastic(kept: Kept) -> Iterator[WordProblem]:
 
 
 def _image(kept: Kept) -> Iterator[WordProblem]:
-    """A launcher that the image has not, or that belongs to another way of starting."""
+    """Yield a problem of a launcher that the image lacks, or that starts ranks in another way."""
     job, start = kept.job, kept.found.start
     kind, is_torch = start.launcher.kind, kept.job.image.framework == "torch"
     by_mpi = job.uses_mpi
@@ -107,8 +107,11 @@ def _image(kept: Kept) -> Iterator[WordProblem]:
 
 
 def _queued(kept: Kept, edit: Edit | None) -> WordProblem:
-    """A command that hands a batch script to a scheduler. The script is no program for a rank: it has the options of
-    a job at its head, and starts the ranks by itself. With --wrap it is a program after all."""
+    """Return the problem of a command that hands a batch script to a scheduler.
+
+    The script is not a program for a rank: it has the options of a job at its head, and starts the ranks
+    itself. With --wrap it is a program.
+    """
     start, words = kept.found.start, kept.found.reading.words
     scheduler, importer = _QUEUES[start.name]
     message = (
@@ -123,7 +126,7 @@ def _queued(kept: Kept, edit: Edit | None) -> WordProblem:
 
 
 def _nested(kept: Kept) -> Iterator[WordProblem]:
-    """A launcher that starts another one."""
+    """Yield a problem of a launcher that starts another one."""
     for begin, end in kept.found.reading.programs:
         words = kept.found.reading.words[begin:end]
         try:
@@ -140,7 +143,7 @@ def _nested(kept: Kept) -> Iterator[WordProblem]:
 
 
 def _one_word(kept: Kept) -> Iterator[WordProblem]:
-    """A program that was written as one word with its arguments."""
+    """Yield problems of programs written as one word with their arguments."""
     for begin, _ in kept.found.reading.programs:
         if split := split_word(kept.found.reading.words[begin]):
             message = f"'{kept.found.reading.words[begin]}' is one word with spaces: {kept.name} would look for a file of that name"
@@ -150,7 +153,7 @@ def _one_word(kept: Kept) -> Iterator[WordProblem]:
 
 
 def _before(kept: Kept) -> Iterator[WordProblem]:
-    """Prefixes and variables before a launcher that take away or overwrite what it needs."""
+    """Yield problems of prefixes and variables before a launcher that remove or override what it needs."""
     found, name, peeled = kept.found, kept.name, kept.found.peeled
     if peeled.clears >= 0:
         message = f"env {found.reading.words[peeled.clears]} clears the environment in which {name} finds the run's hosts"
@@ -185,13 +188,13 @@ def _before(kept: Kept) -> Iterator[WordProblem]:
 
 
 def _unassign(found: FoundLauncher, variable: str) -> Edit | None:
-    """Take NAME=VALUE away from the words before a launcher."""
+    """Return an edit that removes NAME=VALUE from the words before a launcher."""
     before = found.reading.words[: found.start.begin]
     places = (index for index, word in enumerate(before) if word.startswith(f"{variable}="))
     return next((Edit(index, index + 1) for index in places), None)
 
 
 def start_takes_options(kept: Kept) -> bool:
-    """Whether gangplan has options to give to a launcher that the user starts."""
+    """Return whether gangplan adds options to a launcher that the user starts."""
     kind, style = kept.found.start.launcher.kind, kept.found.start.launcher.style
     return kind in ("horovod", "deepspeed") or (kind == "mpi" and style != "hydra")

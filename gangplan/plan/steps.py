@@ -1,4 +1,4 @@
-"""What a step of a run starts: its command, or a program that fetches something once."""
+"""The program that a step of a run starts: its command, or one that fetches something once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from gangplan.template import render_script
 
 
 def step_argv(step: Role) -> tuple[str, ...]:
-    """The words that the pod of a step runs. Each source has its program, for the Python of the image."""
+    """Return the words that a step's pod runs.
+
+    Each kind of source has its program, for the image's Python.
+    """
     if step.step is None or not step.step.source:
         return step.argv
     kind = "hub" if step.step.source.startswith("hf://") else "bucket"

@@ -1,8 +1,8 @@
-"""Variables that keep the traffic between ranks where it belongs: on the fabric, or on TCP.
+"""Variables that keep the traffic between ranks on the right network: the fabric or TCP.
 
-A card has two names: that of its RDMA device (`mlx5_0`, port 1), which verbs, NCCL_IB_HCA and UCX know, and that
-of its network interface (`net1`), which sockets know. UCX_NET_DEVICES with an interface alone means TCP there, so
-interfaces are never put into it.
+A card has two names: that of its RDMA device (`mlx5_0`, port 1), which verbs, NCCL_IB_HCA and UCX use, and
+that of its network interface (`net1`), which sockets use. UCX_NET_DEVICES with only an interface means TCP
+there, so interfaces are never put into it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 from gangplan.model.job import EnvVar, Job, Origins, ValueOrigin
 
-# The interface of a pod on the cluster's own network (CNI; HYDRA_IFACE relies on it, too).
+# The interface of a pod on the cluster's own network (CNI; HYDRA_IFACE relies on it too).
 POD_INTERFACE = "eth0"
-# What Open MPI's launchers hand on to daemons and ranks by themselves (plm_rsh_pass_environ_mca_params, Open MPI
-# 4.1; PRRTE 3 and 4 for both prefixes); everything else needs -x.
+# Variables that Open MPI's launchers pass to daemons and ranks by themselves
+# (plm_rsh_pass_environ_mca_params, Open MPI 4.1; PRRTE 3 and 4 for both prefixes); everything else needs -x.
 _CARRIED = ("OMPI_MCA_", "PRTE_MCA_")
 
-# What decides how ranks are started, and so whether a variable is there at all.
+# Origins that decide how ranks are started, and so whether a variable is set at all.
 STARTED = (ValueOrigin("job", ("framework",)).aside(), ValueOrigin("job", ("mpi",)).aside())
 _GPUS = ValueOrigin("job", ("gpus",)).aside()
 _TCP = (
@@ -29,17 +29,17 @@ _TCP = (
 
 
 def traffic_env(job: Job) -> list[EnvVar]:
-    """The variables of the transport and the fabric, each with what it is from."""
+    """Return the variables of the transport and the fabric, each with its origins."""
     return [*_transport(job), *_fabric(job)]
 
 
 def to_carry(job: Job) -> tuple[str, ...]:
-    """Names of these variables that Open MPI takes to the ranks only when told."""
+    """Return the names of those variables that Open MPI passes to the ranks only with -x."""
     return tuple(one.name for one in traffic_env(job) if not one.name.startswith(_CARRIED))
 
 
 def _transport(job: Job) -> list[EnvVar]:
-    """Keep traffic between workers on TCP where the spec asks for it, and shared memory inside one.
+    """Return variables that keep traffic on TCP (in shared memory inside a worker), if the spec asks for it.
 
     Open MPI calls its shared memory `vader` in 4 and `sm` in 5.
     """
@@ -59,15 +59,15 @@ def _transport(job: Job) -> list[EnvVar]:
 
 
 def _fabric(job: Job) -> list[EnvVar]:
-    """What the pool says of its fabric, and where traffic stays that is not for it."""
+    """Return the variables of the pool's fabric, and those that keep other traffic off it."""
     return [*_nccl(job), *_ucx(job), *_open_mpi(job), *_hydra(job)]
 
 
 def _nccl(job: Job) -> Iterator[EnvVar]:
-    """Cards and the interfaces for NCCL's own sockets, exact by `=` (NCCL 2.28, environment variables).
+    """Yield the cards and interfaces for NCCL's sockets, exact by `=` (NCCL 2.28, environment variables).
 
-    Left alone, NCCL takes an interface named ib* first and else the first of all, of which only that of the pod
-    is sure to reach every other worker. RCCL reads the same names.
+    By default, NCCL takes an interface named ib*, and otherwise the first one; only the pod's own is certain
+    to reach every other worker. RCCL reads the same names.
     """
     if not job.gpus:
         return
@@ -78,22 +78,23 @@ def _nccl(job: Job) -> Iterator[EnvVar]:
 
 
 def _ucx(job: Job) -> Iterator[EnvVar]:
-    """Cards for UCX, which wants their ports (UCX 1.19: a device that a pod does not have is only warned of)."""
+    """Yield the cards for UCX, which needs ports (UCX 1.19 only warns about a device that a pod lacks)."""
     if job.image.mpi is not None and job.fabric.hcas:
         cards = [card if ":" in card else f"{card}:1" for card in job.fabric.hcas]
         yield _said("UCX_NET_DEVICES", ",".join(cards), _shown("hcas"))
 
 
 def _open_mpi(job: Job) -> Iterator[EnvVar]:
-    """Daemons stay on the pod's network, where the launcher is; ranks without UCX use the fabric's interfaces.
+    """Yield the interfaces of Open MPI: daemons use the pod's network, where the launcher is; ranks without
+    UCX use the fabric's.
 
-    Left alone, both try every interface that a pod has, also those that its peer cannot reach: Open MPI 4.1.8
+    By default, both try every interface of a pod, including those that its peer cannot reach: Open MPI 4.1.8
     then hangs, 5.0.11 gives up.
     """
     names = _interfaces(job)
     if job.image.mpi is None or job.image.mpi.family != "OpenMPI" or not names:
         return
-    # PRRTE 3 has that of daemons under its own name (prte_if_include, Open MPI 5.0.11).
+    # PRRTE 3 has its own name for that of the daemons (prte_if_include, Open MPI 5.0.11).
     daemons = "OMPI_MCA_oob_tcp_if" if job.image.mpi.major < 5 else "PRTE_MCA_prte_if"
     why = ValueOrigin("", because="daemons stay on the network that the launcher is on, too")
     of_daemons = (why, ValueOrigin("rails", ("interface",)).aside())
@@ -106,31 +107,31 @@ def _open_mpi(job: Job) -> Iterator[EnvVar]:
 
 
 def _excludes(job: Job, name: str) -> bool:
-    """Whether the user says which interfaces not to use: Open MPI ends a run that is told both."""
+    """Return whether the user excludes interfaces; Open MPI ends a run in which both lists are set."""
     option = f"{name.partition('_MCA_')[2]}_exclude"
     words = (*job.mpi_flags, *job.command, *(variable.name for variable in job.env))
     return any(option in word for word in words)
 
 
 def _hydra(job: Job) -> Iterator[EnvVar]:
-    """The interface for libfabric's TCP, of which it takes one (fi_tcp(7)).
+    """Yield the interface for libfabric's TCP provider, which takes one (fi_tcp(7)).
 
-    Left alone, ranks of Intel MPI 2021.18 without a fabric hang where a pod has an interface that leads nowhere.
-    Daemons are told theirs in any case (HYDRA_IFACE, I_MPI_HYDRA_IFACE).
+    By default, ranks of Intel MPI 2021.18 without a fabric hang if a pod has an interface that leads nowhere.
+    Daemons always get theirs (HYDRA_IFACE, I_MPI_HYDRA_IFACE).
     """
     if job.image.mpi is not None and job.image.mpi.family != "OpenMPI" and (names := _interfaces(job)):
         yield _said("FI_TCP_IFACE", names.partition(",")[0], _of_sockets(job))
 
 
 def _interfaces(job: Job) -> str:
-    """The interfaces for sockets: those of the fabric, else the pod's where it has others beside it."""
+    """Return the interfaces for sockets: the fabric's; otherwise the pod's own, if it has more than one."""
     if job.fabric.interfaces:
         return ",".join(job.fabric.interfaces)
     return POD_INTERFACE if job.fabric.networks else ""
 
 
 def _shown(field: str) -> Origins:
-    """A field of the RDMA devices of the workers' pool."""
+    """Return the origin of a field of the RDMA devices of the workers' pool."""
     return (ValueOrigin("rails", (field,)),)
 
 
@@ -142,7 +143,7 @@ def _of_sockets(job: Job) -> Origins:
 
 
 def _said(name: str, value: str, origins: Origins) -> EnvVar:
-    """A variable of the fabric, with what decides whether it is there."""
+    """Return a variable of the fabric, with the origins that decide whether it is set."""
     around = (
         ValueOrigin("rails", ("network",)),
         ValueOrigin("spec", ("env", name), f"env in the spec could set {name}"),

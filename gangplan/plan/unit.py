@@ -1,4 +1,4 @@
-"""A unit: one run of a job on one cluster, ready for the generators."""
+"""A planned run: one run of a job on one cluster, ready for the generators."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gangplan.workspace import Spec
 class Launch:
     """How the ranks start: the final argument vector and the environments of both roles.
 
-    `places` tells for each word the field of the spec that it stands in; empty for gangplan's own.
+    `places` names the spec field that each word comes from; it is empty for gangplan's own.
     """
 
     argv: tuple[str, ...]
@@ -36,9 +36,9 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One run on one cluster. `run_name` ends in a placeholder until the content's hash is known.
+    """One planned run on one cluster. `run_name` ends in a placeholder until the content's hash is known.
 
-    `sources` are the files behind it; None for a unit from another process.
+    `sources` are the files it comes from; None if it comes from another process.
     """
 
     job: Job
@@ -55,10 +55,11 @@ class Unit:
 def plan_unit(
     job: Job, spec: Spec, waivers: Waivers = (), sources: Sources | None = None
 ) -> tuple[Unit | None, list[Finding]]:
-    """The unit of a job, or why it cannot be: name too long, a command that would not start
-    the planned ranks. Warnings come with the unit, and so do errors that a waiver excuses.
+    """Plan the run of a job; return None and the errors if its name is too long or its command would not
+    start the planned ranks.
 
-    `sources` are kept for tracing what is rendered.
+    The findings include warnings and errors that a waiver excuses. `sources` are kept for tracing what is
+    rendered.
     """
     layout = layout_of(job)
     final = final_command(job)
@@ -83,7 +84,7 @@ def _check_name(job: Job, layout: Layout, spec: Spec) -> list[Finding]:
         return []
     where = spec.document.where(("name",)) if spec.spec.name else Location(spec.source.file, 1, 1)
     what, name = "job", job.name
-    if job.trial is not None:  # its own part of the name is given
+    if job.trial is not None:  # the trial's part of the name is fixed
         what, name, budget = "sweep", job.trial.sweep, budget - len(job.trial.name) - 1
     message = f"{what} name '{name}' has {len(name)} characters; with {layout.workers} workers at most {budget} fit, because Kubernetes limits pod names to 63"
     short = _shorter(name, budget)
@@ -95,7 +96,7 @@ def _check_name(job: Job, layout: Layout, spec: Spec) -> list[Finding]:
 
 
 def _shorter(name: str, budget: int) -> str:
-    """As many whole words of a name as there is room for; of one word its beginning."""
+    """Return as many whole words of a name as fit, or the beginning of its first word."""
     cut = name[:budget]
     if name[budget : budget + 1] not in ("-", "") and "-" in cut:
         cut = cut.rpartition("-")[0]
@@ -103,12 +104,12 @@ def _shorter(name: str, budget: int) -> str:
 
 
 def _problems(final: Final, job: Job, spec: Spec) -> list[Finding]:
-    """What is wrong with the command and the MPI options, at the words of the spec."""
+    """Return the problems of the command and the MPI options as findings at the words of the spec."""
     return [one.found(_where(spec, one.path, job)) for one in final.problems]
 
 
 def _of_others(job: Job, spec: Spec) -> list[Finding]:
-    """What is wrong with commands and variables of roles, steps and containers beside the program."""
+    """Return findings about commands and variables of roles, steps and other containers."""
     if not (job.others or job.containers):
         return []
     from gangplan.plan.others import other_problems  # few runs have any
@@ -118,8 +119,10 @@ def _of_others(job: Job, spec: Spec) -> list[Finding]:
 
 
 def _where(spec: Spec, path: Path, job: Job | None = None) -> Location:
-    """The place of a word; a command on one line has one place for all. A variable of the job may stand in the
-    team's or the cluster's file."""
+    """Return the location of a word; all words of a command on one line share one.
+
+    A variable of the job may come from the team's or the cluster's file.
+    """
     if job is not None and path[:1] == ("env",) and path[1] not in spec.spec.env:
         origin = job.origins.get(origin_of(str(path[1])))
         return (origin.where if origin else None) or spec.document.where(path)

@@ -1,4 +1,4 @@
-"""Words of a command that cannot mean what they say: nobody expands, splits or fills them in."""
+"""Find words of a command that nothing expands, splits or fills in."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from gangplan.rules.commands import (
     COMMAND_VARIABLE,
 )
 
-# Linux refuses one argument above 128 KiB with its ending zero (MAX_ARG_STRLEN, include/uapi/linux/binfmts.h,
-# v2.6.23 to v6.x), and all arguments and variables together above a quarter of the stack limit of 8 MiB.
+# Linux refuses one argument above 128 KiB including its final zero byte (MAX_ARG_STRLEN,
+# include/uapi/linux/binfmts.h, v2.6.23 to v6.x), and all arguments and variables together above a quarter of
+# the stack limit of 8 MiB.
 LONGEST_WORD = 131071
 LONGEST_COMMAND = 2 * 1024 * 1024
 _POINTER = 8
 
-# What a shell would put a value for. Lower-case names are left alone: configurations use ${model.size}.
+# What a shell would expand. Lower-case names are left alone: configurations use ${model.size}.
 VARIABLE = re.compile(
     r"\$(?:([A-Z_][A-Z0-9_]*)(?![A-Za-z0-9_])|\{([A-Z_][A-Z0-9_]*)[}:]|\(([^)]*)\))|(?<![^=:/,])`[^`\s][^`]*`"
 )
 _BACKTICKS = re.compile(r"`([^`]*)`")
-# Names between braces that mean a number of the run, and the one that gangplan fills in for each.
+# Names in braces that mean a number of the run, each with the one that gangplan fills in.
 _NEAR = {
     **dict.fromkeys(("rank", "np", "nproc", "world_size", "num_proc", "num_processes", "size"), "{ranks}"),
     **dict.fromkeys(
@@ -44,7 +45,7 @@ _NEAR = {
 _BRACES = re.compile(r"\{(\w+)\}")
 TEMPLATE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _ANGLES = re.compile(r"(?:^|=)<([A-Za-z][A-Za-z0-9 _.-]{2,40})>$")
-# Tokens of tokenizers and filters that look like a placeholder.
+# Tokens of tokenizers and filters that look like placeholders.
 _TOKENS = frozenset(
     {"pad", "unk", "mask", "eos", "bos", "sep", "cls", "image", "video", "audio", "stdin", "think"}
 )
@@ -67,7 +68,7 @@ _BUILTINS = frozenset(
         "umask",
     }
 )
-# Programs whose own text has dollar signs, and options of others whose word is a program.
+# Programs whose text contains dollar signs, and options of others whose value is code.
 _TEXT_PROGRAMS = frozenset(
     {"awk", "gawk", "mawk", "sed", "grep", "egrep", "jq", "perl", "ruby", "envsubst", "find"}
 )
@@ -75,14 +76,14 @@ _CODE_OPTIONS = frozenset({"-c", "-e", "-E", "-r", "--eval"})
 
 
 def word_problems(job: Job, is_sound: Sound | None = None) -> Iterator[Problem]:
-    """Problems of single words, in the order of the words. `is_sound` tells whether a command may be proposed."""
+    """Yield problems of single words, in order. `is_sound` decides whether a command may be proposed."""
     code = _code(job.command)
     operators = list(operator_problems(job, code, is_sound))
     yield from _first_word(job, is_sound, bool(operators))
     yield from rights_problems(job, is_sound)
     yield from operators
     if operators:
-        return  # the shell that they need also reads what else is meant for one
+        return  # the shell that they need also expands the other words
     for index, word in enumerate(job.command):
         if index in code:
             continue
@@ -93,7 +94,7 @@ def word_problems(job: Job, is_sound: Sound | None = None) -> Iterator[Problem]:
 def length_problems(
     job: Job, argv: tuple[str, ...], places: tuple[tuple[str | int, ...], ...]
 ) -> Iterator[Problem]:
-    """Words, or all of them together, that Linux does not hand to a program."""
+    """Yield problems of words, or of all words together, that are too long for Linux."""
     total = sum(len(f"{one.name}={one.value}".encode()) + 1 + _POINTER for one in job.env)
     for word, place in zip(argv, places, strict=True):
         size = len(word.encode())
@@ -133,14 +134,14 @@ def _first_word(job: Job, is_sound: Sound | None, has_operators: bool) -> Iterat
 
 
 def _program_words(job: Job) -> Iterator[int]:
-    """The first word, and the first behind prefixes."""
+    """Yield the index of the first word, and of the first after prefixes."""
     yield 0
     if 0 < (behind := peel(job.command).at) < len(job.command):
         yield behind
 
 
 def split_word(word: str) -> list[str]:
-    """The words in a word that was meant as a whole command; empty for one word, as a path with spaces is."""
+    """Return the words in a word meant as a whole command; empty for one word, as a path with spaces."""
     if not re.search(r"\S[ \t\n]+\S", word) or (word.startswith("/") and "/" in word.rpartition(" ")[2]):
         return []
     try:
@@ -159,14 +160,14 @@ def _in_shell(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def unexpanded(words: tuple[str, ...]) -> list[str]:
-    """The names of variables in words that no shell reads, each once."""
+    """Return the names of variables in words that no shell reads, each once."""
     code = _code(words)
     found = (one for at, word in enumerate(words) if at not in code for one in VARIABLE.finditer(word))
     return list(dict.fromkeys(name for one in found if (name := one[1] or one[2])))
 
 
 def _code(words: tuple[str, ...]) -> set[int]:
-    """Indexes of words that another program reads as its own language."""
+    """Return the indexes of words that another program reads as its own language."""
     at = peel(words).at
     script = script_at(words, at)
     if script >= 0:

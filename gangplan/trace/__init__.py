@@ -1,8 +1,9 @@
-"""From any field of any rendered object back to what caused it: a file, a patch, or gangplan itself.
+"""Trace any field of any rendered object back to its causes: a file, a patch, or gangplan itself.
 
 A rendered field has one or more causes. Tables per kind (run.py, pod.py, tenant.py, platform.py) name them by
-field; patched.py tells what an overlay changed. tests/trace/ holds the tables to the truth: a changed field
-of a file changes the rendered fields that name it, and no others. What stands on a cluster is in standing.py.
+field; patched.py finds what an overlay changed. tests/trace/ checks the tables: changing a field of a file
+must change the rendered fields that name it, and no others. standing.py traces the objects of a cluster that
+exist before any run.
 """
 
 from gangplan.trace.cause import Cause, Trace

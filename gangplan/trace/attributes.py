@@ -1,4 +1,4 @@
-"""Where the attributes of the model come from, for values that have no origins of their own beside them."""
+"""Causes of the model's attributes, for values without recorded origins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gangplan.trace.origins import ATTRIBUTES
 from gangplan.trace.table import Table
 
 _BESIDE = "~spec.placement.near | ~spec.placement.apart | ~cluster.topology | ~spec.launcher.runsRanks"
-# Those that are not of the field of the spec with their name, or not of it alone.
+# Attributes that do not come from the spec field of their name, or not from it alone.
 MODEL = Table(
     ("Job is_stopped", "spec.state | ~spec.schedule"),
     ("Job launcher_runs_ranks", "spec.launcher.runsRanks | ~job.framework"),
@@ -29,7 +29,7 @@ MODEL = Table(
 
 
 def causes_of_attribute(context: TraceContext, holder: object, name: str) -> list[Cause]:
-    """The causes of an attribute of the model; none for one of an object that is no job and has no row."""
+    """Return the causes of an attribute of the model; none if its object is not a job and it has no row."""
     if found := MODEL.find((type(holder).__name__, name)):
         return list(found[0](context, found[1]))
     if not isinstance(holder, Job):

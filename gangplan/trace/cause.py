@@ -1,4 +1,4 @@
-"""What decided a rendered field: a place in a file that somebody wrote, or gangplan itself."""
+"""Causes of a rendered field: places in files that people write, or gangplan itself."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Path = tuple[str | int, ...]
 class Cause:
     """One thing that a rendered field comes from.
 
-    `where` is None for what gangplan decides itself. `file` and `field` name the field of a spec, team,
-    cluster or catalog file, or of a kustomization. `is_written` tells whether it stands there; where it does
-    not, a default holds, and `where` is the place to write it. `is_direct` tells a field whose value shows in
-    the rendered one from one that only decides whether, or which.
+    `where` is None if gangplan decides by itself. `file` and `field` name the field of a spec, team, cluster
+    or catalog file, or of a kustomization. `is_written` says whether the file contains it; if not, a default
+    applies, and `where` is the place to write it. `is_direct` distinguishes a field whose value appears in
+    the rendered one from one that only decides whether or which value appears.
     """
 
     where: Location | None
@@ -30,16 +30,16 @@ class Cause:
     is_direct: bool = True
 
     def aside(self) -> Cause:
-        """The same as a cause whose value does not show."""
+        """Return the same cause as an indirect one, whose value does not appear in the field."""
         return replace(self, is_direct=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Where a rendered field comes from: the place to change it, in words why, and the field of that file.
+    """Where a rendered field comes from: the place to change it, the reason, and the field of that file.
 
-    `field` is written with dots; empty where no field of a file decides. `causes` are all of them, the
-    deciding one first.
+    `field` is written with dots; empty if no field of a file decides. `causes` are all causes, the deciding
+    one first.
     """
 
     where: Location
@@ -54,14 +54,15 @@ class Trace:
 
 
 def asides(causes: Iterable[Cause]) -> list[Cause]:
-    """The causes as such that do not show."""
+    """Return the causes as indirect ones."""
     return [cause.aside() for cause in causes]
 
 
 def trace_of(causes: Iterable[Cause], home: Location) -> Trace:
-    """The trace that some causes make; `home` is the place where none of them is in a file.
+    """Return the trace for some causes; `home` is its place if none of them is in a file.
 
-    What is written and shows comes first, then what is written, then what could be.
+    Written direct causes come first, then direct ones that could be written, then what gangplan decides, then
+    indirect ones.
     """
     unique: dict[tuple[str, Path, str], Cause] = {}
     for cause in causes:
@@ -71,7 +72,7 @@ def trace_of(causes: Iterable[Cause], home: Location) -> Trace:
             unique[key] = cause
     ranked = sorted(unique.values(), key=_rank)
     first = ranked[0]
-    # Where gangplan decides by itself, what somebody wrote and it looked at is the place to change it.
+    # If gangplan decides by itself, the place to change it is a written field that it considered.
     placed = first if first.where else next((one for one in ranked if one.where and one.is_written), first)
     return Trace(placed.where or home, first.because, dotted(placed.field), tuple(ranked))
 

@@ -1,4 +1,4 @@
-"""What a trace of a run works on: the unit and the files that it was resolved from."""
+"""The context in which a run is traced: the planned run and the files that it was resolved from."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gangplan.records import dataclass
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.files import Files, own
 
-# Where a resolved value is written in a spec, when not at the top under its own name (resolve/).
+# The spec fields of resolved values that are not at the top level under their own name (resolve/).
 IN_SPEC: dict[str, Path] = {
     "posture": ("network", "posture"),
     "egress": ("network", "egress"),
@@ -18,7 +18,7 @@ IN_SPEC: dict[str, Path] = {
     "nodePool": ("placement", "nodePool"),
     "rdma": ("network", "rdma"),
 }
-# What decides which node pool is the first where a worker fits (resolve/placement.py,
+# Fields that decide which node pool is the first that fits a worker (resolve/placement.py,
 # resolve/misfit.py).
 FIT: tuple[Path, ...] = (
     *(("gpu", "model"), ("gpu", "mig"), ("placement", "capacity")),
@@ -28,40 +28,43 @@ FIT: tuple[Path, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class TraceContext:
-    """A unit and its files."""
+    """A planned run and its files."""
 
     unit: Unit
     files: Files
 
     @property
     def job(self) -> Job:
-        """The unit's job."""
+        """The job of the run."""
         return self.unit.job
 
     def spec(self, *path: str | int, because: str = "", key: bool = False) -> Cause:
-        """A field of the spec."""
+        """Return a field of the spec as a cause."""
         return self.files.cause("spec", *path, because=because, key=key)
 
     def team(self, *path: str | int, because: str = "", key: bool = False) -> Cause:
-        """A field of the team's file."""
+        """Return a field of the team's file as a cause."""
         return self.files.cause("team", *path, because=because, key=key)
 
     def cluster(self, *path: str | int, because: str = "", key: bool = False) -> Cause:
-        """A field of the cluster's file."""
+        """Return a field of the cluster's file as a cause."""
         return self.files.cause("cluster", *path, because=because, key=key)
 
     def image(self, *path: str | int, because: str = "", name: str = "") -> Cause:
-        """A field of an image's entry in the catalog; of the job's where no other is named."""
+        """Return a field of an image's entry in the catalog as a cause; by default, of the job's image."""
         return self.files.cause("catalog", "images", name or self.job.image.name, *path, because=because)
 
     def threads(self) -> list[Cause]:
-        """The cores of a rank; where one field decides both numbers, their quotient may stay as it is."""
+        """Return the causes of a rank's cores.
+
+        If one field decides both CPU and slots, it is indirect, since their quotient may stay the same.
+        """
         above, below = self.chosen("cpu"), self.slots()
         both = {one.field for one in above if one.is_direct} & {one.field for one in below if one.is_direct}
         return [one.aside() if one.field in both else one for one in (*above, *below)]
 
     def word(self, word: str) -> Any:
-        """What a word of a table stands for."""
+        """Return the value of a placeholder in a table."""
         if word == "client":
             return str(self.value("cluster", "schedules", "client"))
         job = self.job
@@ -69,7 +72,8 @@ class TraceContext:
         return {**words, "cluster": job.platform.cluster, "source": job.source}[word]
 
     def chosen(self, name: str) -> list[Cause]:
-        """The value of a field by the chain spec, profile, team, cluster, built-in (resolve/context.py)."""
+        """Return the causes of a field chosen from spec, profile, team, cluster or built-in default
+        (resolve/context.py)."""
         place = IN_SPEC.get(name, (name,))
         layer = self.job.origins[name].layer if name in self.job.origins else "built-in"
         says = f"{name} in the spec"
@@ -95,30 +99,30 @@ class TraceContext:
         return [self.files.cause(role, "defaults", name, because=says) for role in ("team", "cluster")]
 
     def workers(self) -> list[Cause]:
-        """The number of workers; for an elastic run the most that it may have."""
+        """Return the causes of the number of workers; for an elastic run, of its maximum."""
         if self.files.has("spec", "elastic"):
             return [self.spec("elastic", "max"), self.spec("workers").aside()]
         return self.chosen("workers")
 
     def slots(self) -> list[Cause]:
-        """Ranks per worker: stated, else one per GPU."""
+        """Return the causes of the ranks per worker: as stated, otherwise one per GPU."""
         if self.files.has("spec", "slots"):
             return [self.spec("slots")]
         return [*self.chosen("gpus"), self.spec("slots", because="slots is not in the spec").aside()]
 
     def ranks(self) -> list[Cause]:
-        """Workers times slots."""
+        """Return the causes of workers times slots."""
         return [*self.workers(), *self.slots()]
 
     def framework(self) -> list[Cause]:
-        """How a plain command is started: by the spec, else as the image's entry says."""
+        """Return the causes of how a plain command is started: the spec, otherwise the image's entry."""
         by_image = [self.image("framework"), *self.chosen("image")]
         if self.files.has("spec", "framework"):
             return [self.spec("framework"), *asides(by_image)]
         return [*by_image, self.spec("framework", because="framework is not in the spec").aside()]
 
     def mpi(self) -> list[Cause]:
-        """Which MPI the image holds."""
+        """Return the causes of the image's MPI."""
         return [
             self.image("mpi", "implementation"),
             self.image("mpi", "version"),
@@ -126,31 +130,32 @@ class TraceContext:
         ]
 
     def of_image(self, *path: str) -> list[Cause]:
-        """A fact of the image, and the choice of the image."""
+        """Return the causes of a fact about the image, including the choice of the image."""
         return [self.image(*path), *asides(self.chosen("image"))]
 
     def named(self) -> list[Cause]:
-        """The job's name: stated, else that of its file."""
+        """Return the causes of the job's name: as stated, otherwise the name of its file."""
         if self.files.has("spec", "name"):
             return [self.spec("name")]
         return [self.spec("name", because=f"the job is named after its file {self.job.source}")]
 
     def run_name(self) -> list[Cause]:
-        """A run's name: the job's, and a hash of everything that must not change while it runs."""
+        """Return the causes of a run's name: the job's, and a hash of everything that may not change."""
         hashed = "the last eight letters are a hash of all that must not change while the run runs"
         return [*self.named(), self.spec("run", because="another number is another run").aside(), own(hashed)]
 
     def namespace(self) -> list[Cause]:
-        """The team's namespace."""
+        """Return the causes of the team's namespace."""
         return namespace_causes(self.files, self.job.team)
 
     def team_name(self) -> list[Cause]:
-        """The team: the folder that the spec stands in."""
+        """Return the causes of the team: the folder that contains the spec."""
         words = f"the spec is in specs/{self.job.team}/"
         return [self.spec("team", because=words)]
 
     def queue(self) -> list[Cause]:
-        """The LocalQueue that the spec names, else the team's own (or Volcano's queue); a sweep's."""
+        """Return the causes of the queue: the LocalQueue that the spec names, otherwise the team's own (or
+        Volcano's queue); for a trial, the sweep's."""
         if self.job.trial is not None:
             words = "trials wait in the queue of their sweep"
             return [self.spec("maxConcurrent", because=words), self.gang().aside()]
@@ -160,14 +165,14 @@ class TraceContext:
         return [chosen.aside(), self.cluster("teams", self.job.team, "queue"), self.gang().aside()]
 
     def identity(self, *field: str) -> list[Cause]:
-        """Whom pods are in the cluster's cloud: the cluster's file goes first."""
+        """Return the causes of the identity of pods in the cluster's cloud; the cluster's file goes first."""
         provider = self.job.identity.provider if self.job.identity else ""
         here = self.cluster("teams", self.job.team, "identity", provider, *field)
         own, answers = (
             self.files.cause("team", "identity", provider, *field),
             self.cluster("workloadIdentity", "provider").aside(),
         )
-        account = self.spec("serviceAccount").aside()  # another than gangplan's has no identity
+        account = self.spec("serviceAccount").aside()  # an account other than gangplan's has no identity
         return (
             [here, own.aside(), answers, account]
             if here.is_written
@@ -175,7 +180,7 @@ class TraceContext:
         )
 
     def account(self, is_token: bool) -> list[Cause]:
-        """The service account of pods; whether they mount its token is the platform's to say."""
+        """Return the causes of the pods' service account; the platform decides about its token."""
         named, listed = self.spec("serviceAccount"), ("teams", self.job.team, "serviceAccounts")
         if not named.is_written:
             return [own("pods use the team's account training, without a token"), named.aside()]
@@ -183,11 +188,11 @@ class TraceContext:
         return [named, token] if is_token else [named, token.aside()]
 
     def gang(self) -> Cause:
-        """What starts the pods of a run together."""
+        """Return the setting that makes the pods of a run start together."""
         return self.cluster("gang")
 
     def pool(self, name: str) -> list[Cause]:
-        """Why pods go to a pool, as causes that do not show."""
+        """Return the reasons why pods go to a pool, as indirect causes."""
         role = "nodePool"
         origin = self.job.origins.get(role)
         causes = [self.cluster("nodePools", name, because=f"node pool {name}", key=True)]
@@ -201,24 +206,24 @@ class TraceContext:
         return asides(causes)
 
     def scratch(self, field: str) -> tuple[str, ...]:
-        """Where a field of scratch stands: a size alone is the whole field."""
+        """Return the path of a field of scratch: if only a size is given, it is the whole field."""
         is_block = isinstance(self.value("spec", "scratch"), dict)
         return ("scratch", field) if is_block or field != "size" else ("scratch",)
 
     def value(self, role: str, *path: str | int) -> Any:
-        """What a file says."""
+        """Return the value in a file."""
         return self.files.value(role, *path)
 
 
 @dataclass(frozen=True, slots=True)
 class RunContext(TraceContext):
-    """A unit, its files, and one of its objects as generated."""
+    """A planned run, its files, and one of its objects as generated."""
 
     body: Any
 
 
 def namespace_causes(files: Files, team: str) -> list[Cause]:
-    """The namespace of a team: given by the cluster's file, else chosen by its own, else the team's name."""
+    """Return the causes of a team's namespace: the cluster's file, its own file, or its name."""
     given = files.cause("cluster", "teams", team, "namespace", because="the platform gives the namespace")
     if given.is_written:
         return [given]
@@ -227,5 +232,5 @@ def namespace_causes(files: Files, team: str) -> list[Cause]:
 
 
 def constant(template: str, what: str = "every run") -> list[Cause]:
-    """What a template says, whatever the files say."""
+    """Return the cause of a value that a template always writes."""
     return [own(f"gangplan writes it for {what} (templates/{template})")]

@@ -1,4 +1,4 @@
-"""What a pod gets by the fabric of its pool: where each part stands, in the cluster's file or in a preset."""
+"""Causes of what a pod gets from the fabric of its pool: fields of the cluster's file or of a preset."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ PREFIX = "fabric-"
 
 
 def access(context: TraceContext, role: str) -> FabricAccess:
-    """What pods of a role get; nothing where their pool has no fabric."""
+    """Return what pods of a role get from the fabric; nothing if their pool has none."""
     return context.job.access_of(role) or NO_ACCESS
 
 
 def stated(context: TraceContext, *path: str | int) -> list[Cause]:
-    """A field of the fabric: where it is written, else the preset; and what decides whether a run gets it."""
+    """Return the causes of a field of the fabric: the field itself if written, otherwise the preset, and what
+    decides whether a run gets it."""
     name = context.job.fabric.access.name
     pool = context.job.worker_pool.name
     around = [
@@ -40,39 +41,39 @@ def stated(context: TraceContext, *path: str | int) -> list[Cause]:
 
 
 def whole_preset(name: str) -> Any:
-    """The values of a preset, as a file would have them; None where there is no preset of this name."""
+    """Return the values of a preset as a file would contain them; None if no preset has this name."""
     from gangplan.resolve.fabric_presets import PRESETS  # few clusters have one
 
     return dict(PRESETS[name].values) if name in PRESETS else None
 
 
 def network(context: TraceContext, stars: Path) -> list[Cause]:
-    """hostNetwork and dnsPolicy."""
+    """Return the causes of hostNetwork and dnsPolicy."""
     return stated(context, "hostNetwork")
 
 
 def capability(context: TraceContext, stars: Path) -> list[Cause]:
-    """A capability that workers get."""
+    """Return the causes of a capability that workers get."""
     return [*stated(context, "capabilities"), *asides(stated(context, "memlock"))]
 
 
 def privilege(context: TraceContext) -> list[Cause]:
-    """privileged, or allowPrivilegeEscalation, of workers."""
+    """Return the causes of the workers' privileged or allowPrivilegeEscalation."""
     return stated(context, "privileged")
 
 
 def annotation(context: TraceContext, key: str) -> list[Cause]:
-    """An annotation of the fabric."""
+    """Return the causes of an annotation of the fabric."""
     return stated(context, "annotations", key)
 
 
 def variable(context: TraceContext, name: str) -> list[Cause]:
-    """A variable of the fabric."""
+    """Return the causes of a variable of the fabric."""
     return stated(context, "env", name)
 
 
 def volume(context: TraceContext, volume: str, field: str) -> list[Cause]:
-    """A volume of the fabric, or a worker's mount of it, by its name in the pod."""
+    """Return the causes of a volume of the fabric, or of a worker's mount of it, by its name in the pod."""
     name = volume.removeprefix(PREFIX)
     if any(one.name == volume and not one.path for one in context.job.fabric.access.volumes):
         found = stated(context, "shared", name)
@@ -82,7 +83,7 @@ def volume(context: TraceContext, volume: str, field: str) -> list[Cause]:
 
 
 def container(context: TraceContext, role: str, stars: Path) -> list[Cause]:
-    """A field of a container of the fabric: of which, and of what in it, the path tells."""
+    """Return the causes of a field of one of the fabric's containers, selected by the path."""
     index, rest = int(stars[0]), stars[1:]
     containers = access(context, role).containers
     if index >= len(containers):

@@ -1,4 +1,4 @@
-"""Words of the final command and variables of the environment: where each comes from."""
+"""Causes of the words of the final command and of environment variables."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from gangplan.trace.context import TraceContext
 from gangplan.trace.files import own
 from gangplan.trace.origins import causes_of
 
-# Options of torchrun, and the fields of `elastic` that are in them.
+# Options of torchrun, and the fields of `elastic` that they contain.
 _ELASTIC = {"--nnodes": ("min", "max"), "--max-restarts": ("restarts",)}
 PLACEHOLDERS = ("{ranks}", "{workers}", "{slots}")
 
 
 def word(context: TraceContext, index: int) -> list[Cause]:
-    """One word of the final command (plan/command.py)."""
+    """Return the causes of a word of the final command (plan/command.py)."""
     launch = context.unit.launch
     place = launch.places[index]
     if place[:1] == ("command",):
@@ -39,7 +39,7 @@ def _first(context: TraceContext) -> Cause:
 
 
 def _command(context: TraceContext, index: int) -> list[Cause]:
-    """A word as the spec has it; counts are filled in."""
+    """Return the causes of a word from the spec, including the counts that are filled in."""
     written = context.value("spec", "command")
     path = ("command", index) if isinstance(written, list) else ("command",)
     causes = [context.spec(*path)]
@@ -50,7 +50,7 @@ def _command(context: TraceContext, index: int) -> list[Cause]:
 
 
 def _option(context: TraceContext, before: str, here: str, index: int) -> list[Cause]:
-    """A word that gangplan adds to an MPI launcher."""
+    """Return the causes of a word that gangplan adds to an MPI launcher."""
     around = [*asides(context.framework()), *asides(context.mpi()), _first(context)]
     if before in ("-np", "-n"):
         return [*context.ranks(), *around]
@@ -80,7 +80,7 @@ def _forwarded(context: TraceContext, name: str) -> list[Cause]:
 
 
 def variable(context: TraceContext, name: str) -> list[Cause]:
-    """A variable of the launcher, by name; a missing one could be set in the spec."""
+    """Return the causes of a variable of the launcher, by name; a missing one could be set in the spec."""
     found = next((one for one in context.unit.launch.launcher_env if one.name == name), None)
     if found is not None:
         return causes_of(context, found.origins)
@@ -88,7 +88,7 @@ def variable(context: TraceContext, name: str) -> list[Cause]:
 
 
 def argument(context: TraceContext, role: str, index: int) -> list[Cause]:
-    """One word of a container's args: the final command, or for workers of MPI the SSH server's."""
+    """Return the causes of a word of a container's args: the command, or an MPI worker's SSH server."""
     if role == "launcher" or not context.job.uses_mpi:
         return word(context, index)
     if index == 0:
@@ -104,7 +104,7 @@ def argument(context: TraceContext, role: str, index: int) -> list[Cause]:
 
 
 def program(context: TraceContext, role: str, index: int) -> list[Cause]:
-    """One word of a container's command."""
+    """Return the causes of a word of a container's command."""
     if role == "worker":
         starts = "its SSH server" if context.job.uses_mpi else "the command"
         why = own(f"a worker starts {starts}, and passes SIGTERM on to its ranks")
@@ -125,18 +125,19 @@ def program(context: TraceContext, role: str, index: int) -> list[Cause]:
 
 
 def _own_values(context: TraceContext) -> list[Cause]:
-    """Variables whose values each pod has for itself, and those of an identity in a cloud."""
+    """Return the causes of variables with a value per pod, and those of an identity in a cloud."""
     found = [cause for one in context.job.env if one.is_own for cause in causes_of(context, one.origins)]
     return asides([*found, context.spec("serviceAccount"), context.cluster("workloadIdentity")])
 
 
 def _held(context: TraceContext) -> list[Cause]:
-    """Whether a pod that has failed waits, so that a try that the platform ended is told from it."""
+    """Return the causes of whether a failed pod waits, so that an attempt that the platform ended is
+    distinguishable."""
     return asides([*context.chosen("retries"), context.cluster("versions", "trainer"), context.spec("debug")])
 
 
 def looked(context: TraceContext, names: list[Cause]) -> list[Cause]:
-    """What the preflight is, and what of the plan it is told (plan/preflight.py)."""
+    """Return the causes of the preflight and of the planned values that it checks (plan/preflight.py)."""
     asked = context.spec("preflight")
     if not context.job.image.preflight:
         return [asked.aside()]

@@ -1,4 +1,4 @@
-"""Names, labels and annotations of a run's objects and pods: where each comes from."""
+"""Causes of names, labels and annotations of a run's objects and pods."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _LABELS = _table(
 
 
 def label(context: TraceContext, stars: Path) -> list[Cause]:
-    """One label of an object, a JobSet, a Job or a pod."""
+    """Return the causes of one label of an object, a JobSet, a Job or a pod."""
     key = str(stars[-1])
     if context.files.has("spec", "labels", key):
         return [context.spec("labels", key)]
@@ -69,7 +69,7 @@ def label(context: TraceContext, stars: Path) -> list[Cause]:
 
 
 def waived(waivers: Waivers, policy: str, subject: Subject) -> list[Cause]:
-    """The mark of an object that policies leave alone: the waiver, and whom it is for."""
+    """Return the causes of the mark that exempts an object from a policy: the waiver and its scope."""
     rule = next((one for waiver in waivers for one in waiver.policies if one == policy), None)
     found = covering(waivers, rule, subject) if rule is not None else None
     if found is None:
@@ -84,7 +84,10 @@ def waived(waivers: Waivers, policy: str, subject: Subject) -> list[Cause]:
 
 
 def _compliance(context: TraceContext, key: str) -> list[Cause]:
-    """A compliance regime (`gangplan.dev/hipaa: "true"`): listed in the spec or the team's file."""
+    """Return the causes of a compliance regime (`gangplan.dev/hipaa: "true"`).
+
+    It is listed in the spec, the team's file or the cluster's file.
+    """
     for role in ("spec", "team"):
         listed = context.value(role, "compliance")
         if isinstance(listed, list) and key in listed:
@@ -117,7 +120,7 @@ _MAY_BE_OVER = stated(
 
 
 def annotation(context: TraceContext, stars: Path) -> list[Cause]:
-    """One annotation of a run's object."""
+    """Return the causes of one annotation of a run's object."""
     key = str(stars[-1])
     if key in _ANNOTATIONS:
         return list(_ANNOTATIONS[key](context, stars))
@@ -134,21 +137,21 @@ def annotation(context: TraceContext, stars: Path) -> list[Cause]:
 
 
 def over(context: TraceContext, stars: Path) -> list[Cause]:
-    """What makes a run that is over a record: the state of its spec, or the list of earlier runs."""
+    """Return what turns a finished run into a record: the state of its spec, or the list of earlier runs."""
     return [context.spec("retired" if not context.job.is_stopped else "state")]
 
 
 def _datasets(context: TraceContext) -> list[Cause]:
-    """The data sets of a run that a regime asks for: what it reads, and where its checkpoints go."""
+    """Return the causes of the data sets that a regime records: what the run reads, and its checkpoints."""
     names = context.value("spec", "data") or {}
     regimes = [context.spec("compliance"), context.team("compliance"), context.spec("residency")]
-    # By their names alone: where they are mounted makes no difference.
+    # Only by their names: where they are mounted makes no difference.
     asked = asides([context.spec("data", name, key=True) for name in names])
     return [context.spec("data"), context.spec("checkpoint", "to"), *asked, *asides(regimes)]
 
 
 def pod_annotation(context: TraceContext, stars: Path) -> list[Cause]:
-    """One annotation of a pod."""
+    """Return the causes of one annotation of a pod."""
     key = str(stars[-1])
     if key in dict(context.job.fabric.access.annotations):
         return fabric.annotation(context, key)

@@ -1,4 +1,4 @@
-"""Rules of a run's NetworkPolicies: where each part comes from (generators/network.py)."""
+"""Causes of the rules of a run's NetworkPolicies (generators/network.py)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEDULER = "gangplan-scheduler"
 
 
 def rule(run: RunContext, stars: Path) -> list[Cause]:
-    """A part of a rule: for the run itself, the cluster's DNS, or an endpoint."""
+    """Return the causes of a part of a rule: for the run itself, the cluster's DNS, or an endpoint."""
     direction, number, *rest = stars
     around = asides([*run.chosen("posture"), *run.framework()])
     names = [policy.name for policy in policies_of(run.unit)]
@@ -38,25 +38,25 @@ def rule(run: RunContext, stars: Path) -> list[Cause]:
 
 
 def _hosted(run: RunContext) -> bool:
-    """Whether workers are in their node's network and the launcher is not."""
+    """Return whether workers use their node's network and the launcher does not."""
     return any(one.cidr for one in (policies_of(run.unit)[0].ingress or ())[-1].peers)
 
 
 def _nodes(run: RunContext, is_main: bool, rest: list[str | int]) -> list[Cause]:
-    """An address range of the nodes, which workers have in their node's network."""
+    """Return the causes of an address range of the nodes, whose network the workers use."""
     number = int(rest[rest.index("ipBlock") - 1]) - (0 if is_main else 1)
     return fabric.stated(run, "nodeAddresses", number)
 
 
 def _is_by_ssh(run: RunContext, is_main: bool, rest: list[str | int]) -> bool:
-    """Whether a port of a rule inside the run is, or is next to, that of SSH."""
+    """Return whether a port of a rule inside the run is the SSH port or next to it."""
     return not is_main or (rest[-2], rest[-1]) in ((0, "endPort"), (1, "port"))
 
 
 def dns_causes(context: Any, rest: list[str | int], is_address: bool = False) -> list[Cause]:
-    """A part of a rule that opens DNS: the cluster's own, else that of Kubernetes or OpenShift.
+    """Return the causes of a part of a rule that opens DNS: the stated one, Kubernetes' or OpenShift's.
 
-    `is_address`: of the rule for addresses that answer without being pods.
+    `is_address`: the rule is for addresses of resolvers that are not pods.
     """
     if getattr(context, "body", None) and context.body["metadata"]["name"] == SCHEDULER:
         from gangplan.trace.schedule import way_out  # few clusters start runs by a schedule
@@ -82,7 +82,7 @@ def dns_causes(context: Any, rest: list[str | int], is_address: bool = False) ->
 
 
 def _endpoint(run: RunContext, number: int, rest: list[str | int]) -> list[Cause]:
-    """A part of the rule that opens a declared endpoint, and who asked for it."""
+    """Return the causes of a part of the rule that opens a declared endpoint, including what asked for it."""
     name = run.job.egress[number].name
     if name == METADATA_SERVER:
         return [
@@ -104,7 +104,7 @@ def _endpoint(run: RunContext, number: int, rest: list[str | int]) -> list[Cause
 
 
 def _proxy(run: RunContext, rest: list[str | int]) -> list[Cause]:
-    """A part of the rule that opens the proxy: its addresses, and the ports of its URLs."""
+    """Return the causes of a part of the rule that opens the proxy: its addresses, and its URLs' ports."""
     urls = [run.cluster("proxy", "http"), run.cluster("proxy", "https")]
     listed = run.value("cluster", "proxy", "addresses") or ()
     if rest[-1:] == ["cidr"] and listed:
@@ -113,7 +113,7 @@ def _proxy(run: RunContext, rest: list[str | int]) -> list[Cause]:
 
 
 def _by_steps(run: RunContext, name: str) -> list[Cause]:
-    """The steps that fetch through an endpoint."""
+    """Return the fields of the steps that fetch through an endpoint."""
     found = []
     for step in run.job.steps:
         asked = str(run.value("spec", *step.place, "fetch") or "")
@@ -130,7 +130,7 @@ def _by_steps(run: RunContext, name: str) -> list[Cause]:
 
 
 def _asked(run: RunContext, name: str) -> list[Cause]:
-    """Who wants an endpoint: the spec, a default, or a connection."""
+    """Return what asks for an endpoint: the spec, a default, or a connection."""
     listed = run.value("spec", "network", "egress") or []
     found = [run.spec("network", "egress", listed.index(name))] if name in listed else []
     if not listed:
@@ -150,5 +150,5 @@ def _asked(run: RunContext, name: str) -> list[Cause]:
     if name in needed:
         found.append(run.cluster("workloadIdentity", "egress", needed.index(name)))
         found += asides(run.identity())
-    # With an identity come endpoints, and what is behind them in the list moves up.
+    # An identity adds endpoints, which shifts the later entries of the list.
     return [*found, run.spec("network", "egress"), run.spec("serviceAccount").aside()]

@@ -1,4 +1,4 @@
-"""The origins that resolve/ and plan/ keep beside values, as causes with their places in files."""
+"""Turn the origins that resolve/ and plan/ record with values into causes with their places in files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gangplan.trace.cause import Cause
 from gangplan.trace.context import TraceContext
 from gangplan.trace.files import own
 
-# An attribute of the job to what it comes from, where it is not a field of the spec with defaults in layers.
+# The causes of job attributes that are not spec fields with layered defaults, by name.
 ATTRIBUTES: dict[str, Callable[[TraceContext], list[Cause]]] = {
     "framework": TraceContext.framework,
     "launcher_pool": lambda context: context.pool(context.job.launcher_pool.name),
@@ -28,7 +28,7 @@ ATTRIBUTES: dict[str, Callable[[TraceContext], list[Cause]]] = {
 
 
 def causes_of(context: TraceContext, origins: Iterable[ValueOrigin]) -> list[Cause]:
-    """What origins stand for, in their order."""
+    """Return the causes of origins, in their order."""
     return [
         cause if origin.is_direct else cause.aside()
         for origin in origins

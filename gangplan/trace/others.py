@@ -1,4 +1,4 @@
-"""Pods of the roles beside the workers and of the steps before them: where each part stands."""
+"""Causes of the fields of pods of other roles, of steps, and of setup containers and sidecars."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from gangplan.trace.origins import causes_of
 
 
 def of_job(context: TraceContext) -> list[Cause]:
-    """The job's image."""
+    """Return the causes of the job's image."""
     return [*context.chosen("image"), *pulled(context, context.job.image.name)]
 
 
 def pulled(context: TraceContext, name: str) -> list[Cause]:
-    """How the cluster pulls an image."""
+    """Return the causes of how the cluster pulls an image."""
     return causes_of(context, context.job.pulled.get(name, ()))
 
 
 def around(context: TraceContext, index: int) -> list[Cause]:
-    """The entry of the spec that asks for a container, as a cause that does not show."""
+    """Return the spec entry that asks for a container, as an indirect cause."""
     return asides([context.spec(*context.job.containers[index].place)])
 
 
 def container(context: TraceContext, one: PodContainer, path: Path) -> list[Cause]:
-    """A field of a container of the job."""
+    """Return the causes of a field of one of the job's containers."""
     asked = [context.spec(*one.place).aside()]
     field = path[0]
     if field == "name":
@@ -53,7 +53,10 @@ def _image(context: TraceContext, one: PodContainer) -> list[Cause]:
 
 
 def _word(context: TraceContext, one: PodContainer, field: str, index: int) -> list[Cause]:
-    """A word of the command; with the job's image a shell starts it, and names itself after the container."""
+    """Return the causes of a word of the command.
+
+    In the job's image, a shell named after the container starts the command.
+    """
     written = context.value("spec", *one.place, "command")
     if one.is_own and field == "command":
         named = [context.spec(*one.place, "name")] if index == 3 else []
@@ -71,12 +74,12 @@ def _amount(context: TraceContext, one: PodContainer, resource: str) -> list[Cau
 
 
 def asked(context: TraceContext, role: Role, *path: str | int) -> Cause:
-    """A field of the role, or of the step, in the spec."""
+    """Return a field of the role or step in the spec."""
     return context.spec(*role.place, *path)
 
 
 def named(context: TraceContext, role: Role) -> list[Cause]:
-    """Its name: the key of a role; of a step what it says, else its number."""
+    """Return the causes of its name: the key of a role; for a step, its stated name or its number."""
     if role.step is None:
         return [asked(context, role)]
     stated = asked(context, role, "name")
@@ -88,7 +91,7 @@ def named(context: TraceContext, role: Role) -> list[Cause]:
 
 
 def image(context: TraceContext, role: Role) -> list[Cause]:
-    """The image of a role: its own, else the job's."""
+    """Return the causes of a role's image: its own, otherwise the job's."""
     named = asked(context, role, "image")
     if not named.is_written:
         return [*of_job(context), named.aside()]
@@ -96,7 +99,10 @@ def image(context: TraceContext, role: Role) -> list[Cause]:
 
 
 def argument(context: TraceContext, role: Role, index: int) -> list[Cause]:
-    """A word of its command: its own, else the job's; of a step that fetches, what it fetches to where."""
+    """Return the causes of a word of its command: its own, otherwise the job's.
+
+    For a step that fetches, they are the source and the folder to fetch to.
+    """
     command = asked(context, role, "command")
     if role.step is not None and role.step.source:
         return _fetched(context, role, index)
@@ -107,7 +113,7 @@ def argument(context: TraceContext, role: Role, index: int) -> list[Cause]:
 
 
 def amount(context: TraceContext, role: Role, resource: str) -> list[Cause]:
-    """CPU, memory or GPUs of its pods."""
+    """Return the causes of CPU, memory or GPUs of its pods."""
     field = resource if resource in ("cpu", "memory") else "gpus"
     stated = asked(context, role, field)
     if stated.is_written or field == "gpus":
@@ -123,7 +129,7 @@ def amount(context: TraceContext, role: Role, resource: str) -> list[Cause]:
 
 
 def step_deadline(context: TraceContext, step: Role) -> list[Cause]:
-    """How long a step may take: its own timeout, else a share of what there is until pods must be ready."""
+    """Return the causes of a step's deadline: its timeout, or a share of the time for pods to be ready."""
     stated = asked(context, step, "timeout")
     if stated.is_written:
         return [stated]
@@ -133,7 +139,7 @@ def step_deadline(context: TraceContext, step: Role) -> list[Cause]:
 
 
 def _fetched(context: TraceContext, step: Role, index: int) -> list[Cause]:
-    """A word of the program that fetches: python3, -c, the program, the source, the folder."""
+    """Return the causes of a word of the fetching program: python3, -c, program, source, folder."""
     source = asked(context, step, "fetch")
     if index == 4:
         return [asked(context, step, "to")]
@@ -146,7 +152,7 @@ def _fetched(context: TraceContext, step: Role, index: int) -> list[Cause]:
 
 
 def count(context: TraceContext, role: Role) -> list[Cause]:
-    """How many pods it has."""
+    """Return the causes of the number of its pods."""
     if role.step is not None:
         return [own("a step is done once"), asked(context, role).aside()]
     return [asked(context, role, "workers"), asked(context, role).aside()]

@@ -1,4 +1,4 @@
-"""Built objects against generated ones: which part of an object a patch of the overlay brought."""
+"""Compare built objects with generated ones to find the parts that a patch of the overlay wrote."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from gangplan.component import Component
 from gangplan.objects import Body
 from gangplan.trace.cause import Cause, Path
 
-# What tells the entries of a list apart, in the order of preference.
+# Fields that identify entries of a list, in order of preference.
 NAMES = ("name", "mountPath", "key", "nodeLabel", "group")
 
 
 def generated_path(before: Any, built: Any, path: Path) -> Path | None:
-    """The path that a part of the built object has in the generated one; None when a patch decided it.
+    """Return the path in the generated object of a part of the built one; None if a patch decided it.
 
-    A part that is in neither stays where it is. List entries are found by their place, else by what they are.
+    A part that is in neither keeps its path. List entries are matched by position, otherwise by content.
     """
     way: list[str | int] = []
     for step in path:
@@ -63,19 +63,19 @@ def _counterpart(before: list[Any], built: list[Any], index: int) -> int | None:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether two entries are one: equal, or mappings of the same name."""
+    """Return whether two entries are the same one: equal, or mappings with the same name."""
     if isinstance(one, dict) and isinstance(other, dict):
         return all(one.get(name) == other.get(name) for name in NAMES)
     return bool(one == other)
 
 
 def patch_causes(component: Component, body: Body, path: Path) -> list[Cause]:
-    """The patch that made a part of an object what it is."""
+    """Return the patch that wrote a part of an object."""
     where = component.place_of(path, body)
     pointer = "/".join(("", *map(str, path)))
     return [Cause(where, f"a patch of the overlay writes {pointer}", where.file, ())]
 
 
 def is_touched(component: Component, body: Body) -> bool:
-    """Whether any patch is aimed at the object."""
+    """Return whether any patch targets the object."""
     return any(patch.target.matches(body) for patch in component.patches)

@@ -1,4 +1,4 @@
-"""PersistentVolumes of a team and their claims: where each field comes from."""
+"""Causes of the fields of a team's PersistentVolumes and their claims."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OPTIONS = {"region": "region", "prefix": "prefix", "--subdirectory=": "prefix",
 
 
 def of_volume(rule: Rule, *path: str) -> Rule:
-    """For a claim: what decides about its volume, where gangplan makes that too; else the rule given."""
+    """Return a rule for a claim: the causes of its volume if gangplan creates that, else the rule given."""
 
     def either(place: StandingPlace, stars: Path) -> Sequence[Cause]:
         if "volumeName" not in place.body["spec"]:
@@ -36,7 +36,7 @@ def of_volume(rule: Rule, *path: str) -> Rule:
 
 
 def volume(place: StandingPlace, stars: Path) -> list[Cause]:
-    """What decides about a field below `spec`, or about the names of both objects."""
+    """Return the causes of a field below `spec`, or of the names of both objects."""
     team, key = _owner(place)
     entry = ("teams", team, "persistentVolumes", key)
     around = asides([place.cluster(*entry, key=True)])
@@ -76,7 +76,7 @@ def volume(place: StandingPlace, stars: Path) -> list[Cause]:
 
 
 def _owner(place: StandingPlace) -> tuple[str, str]:
-    """Team and key of the volume that an object is, or is the claim of."""
+    """Return team and key of the volume that an object is or claims."""
     assert place.tenant is not None
     name = place.body["spec"].get("volumeName") or place.body["metadata"]["name"]
     return place.tenant.team, next(one.key for one in place.tenant.volumes if one.name == name)

@@ -1,4 +1,4 @@
-"""What a trace of a standing object works on: the object, the cluster, its team where it has one."""
+"""The context in which an object of a cluster is traced: the object, the cluster, and any team."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gangplan.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class StandingPlace:
-    """One object that stands on a cluster, as generated, and the files that it is made from.
+    """A generated object of a cluster's platform or of a tenant, and the files that it comes from.
 
     `tenant` is None for an object of the platform.
     """
@@ -26,30 +26,30 @@ class StandingPlace:
     body: Any
 
     def cluster(self, *path: str | int, because: str = "", key: bool = False) -> Cause:
-        """A field of the cluster's file."""
+        """Return a field of the cluster's file as a cause."""
         return self.files.cause("cluster", *path, because=because, key=key)
 
     def team(self, *path: str | int, because: str = "", key: bool = False) -> Cause:
-        """A field of the tenant's own file."""
+        """Return a field of the tenant's own file as a cause."""
         return self.files.cause("team", *path, because=because, key=key)
 
     def team_of(self, team: str, *path: str | int, because: str = "") -> Cause:
-        """A field of the file of any team."""
+        """Return a field of any team's file as a cause."""
         files = Files(team=self.workspace.teams[team].document)
         return files.cause("team", *path, because=because)
 
     def value(self, role: str, *path: str | int) -> Any:
-        """What a file says."""
+        """Return the value in a file."""
         return self.files.value(role, *path)
 
     def word(self, word: str) -> Any:
-        """What a word of a table stands for."""
+        """Return the value of a placeholder in a table."""
         name = self.body["metadata"]["name"]
-        if word == "pool":  # behind a flavor, or that grows
+        if word == "pool":  # the flavor's pool, or one that grows
             return next(
                 (one.pool for one in self.site.flavors if one.name == name), name.removeprefix("provision-")
             )
-        if word == "holder":  # the team or cohort behind a queue or a Cohort
+        if word == "holder":  # the team of a queue, or the cohort of a Cohort
             queue = next((one.team for one in self.site.queues if one.name == name), name)
             return ("cohorts", name) if self.body["kind"] == "Cohort" else ("teams", queue)
         words = {"name": name, "kind": self.body["kind"], "cluster": self.name, "source": self.site.source}
@@ -58,7 +58,7 @@ class StandingPlace:
         return words[word]
 
     def gang(self) -> Cause:
-        """What starts the pods of a run together, as a cause that does not show."""
+        """Return the setting that makes the pods of a run start together, as an indirect cause."""
         return self.cluster("gang").aside()
 
 
@@ -72,7 +72,7 @@ def topology_name(place: StandingPlace, stars: Path) -> list[Cause]:
 
 
 def placed(place: StandingPlace) -> list[Cause]:
-    """The pools that are placed by topology; without any there is none."""
+    """Return the pools that are placed by topology; without any, no Topology exists."""
     pools = place.value("cluster", "nodePools") or {}
     return asides([place.cluster("nodePools", pool, "topology") for pool in pools] + [place.gang()])
 
@@ -82,7 +82,7 @@ def level(place: StandingPlace, stars: Path) -> list[Cause]:
 
 
 def pool_of(place: StandingPlace, flavor: str) -> str:
-    """The node pool behind a flavor."""
+    """Return the node pool of a flavor."""
     return next((one.pool for one in place.site.flavors if one.name == flavor), flavor)
 
 

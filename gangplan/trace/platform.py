@@ -1,4 +1,4 @@
-"""Fields of a cluster's own objects: where each comes from (generators of PLATFORM_GENERATORS)."""
+"""Causes of the fields of a cluster's own objects (generators in PLATFORM_GENERATORS)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from gangplan.trace.table import Row, Table
 
 
 def holder_of(place: StandingPlace) -> Path:
-    """The team or cohort behind a queue or a Cohort."""
+    """Return the path of the team of a queue, or of the cohort of a Cohort."""
     return tuple(place.word("holder"))
 
 
 def concurrent(place: StandingPlace, stars: Path) -> list[Cause]:
-    """spec.concurrentAdmissionPolicy of a ClusterQueue."""
+    """Return the causes of spec.concurrentAdmissionPolicy of a ClusterQueue."""
     holder = (*holder_of(place), "concurrentAdmission")
     if stars[0] == "mode":
         return [place.cluster(*holder, "migration")]
@@ -37,7 +37,7 @@ def concurrent(place: StandingPlace, stars: Path) -> list[Cause]:
 
 
 def checks(place: StandingPlace, stars: Path) -> list[Cause]:
-    """spec.admissionChecksStrategy of a ClusterQueue."""
+    """Return the causes of spec.admissionChecksStrategy of a ClusterQueue."""
     strategy = place.body["spec"]["admissionChecksStrategy"]["admissionChecks"]
     name = strategy[stars[0]]["name"] if stars else ""
     if place.files.has("cluster", "admissionChecks", name):
@@ -69,7 +69,7 @@ def _autoscale(place: StandingPlace, *path: str | int) -> Cause:
 
 
 def check(place: StandingPlace, stars: Path) -> list[Cause]:
-    """Name and spec of an AdmissionCheck, the name of its parameters."""
+    """Return the causes of name and spec of an AdmissionCheck, and of the name of its parameters."""
     name = place.body["metadata"]["name"]
     if place.files.has("cluster", "admissionChecks", name):
         if stars:
@@ -81,7 +81,7 @@ def check(place: StandingPlace, stars: Path) -> list[Cause]:
 
 
 def rules(place: StandingPlace, stars: Path) -> list[Cause]:
-    """Alerts and records: a few numbers and the teams come from files, everything else is gangplan's."""
+    """Return the causes of alerts and recording rules: files give the teams and a few numbers."""
     queues = [place.gang(), place.cluster("monitoring").aside()]
     if place.body["spec"]["groups"][stars[0]].get("name") == "gangplan.teams":
         return [*_team_rule(place, stars), *queues]
@@ -139,7 +139,7 @@ def _preempt(place: StandingPlace, stars: Path) -> list[Cause]:
     return [place.cluster("preemption", field), place.cluster(*holder, "preemption").aside()]
 
 
-# Fields of a pool that name resources of their own.
+# Fields of a pool that add resources of their own.
 OTHERS = ("disk", "hugePages", "devices")
 
 
@@ -152,7 +152,7 @@ def _covered(place: StandingPlace, stars: Path) -> list[Cause]:
 
 
 def _flavors_of(place: StandingPlace, stars: Path) -> tuple[str, str]:
-    """Flavor and resource of a quota's path."""
+    """Return flavor and resource of a quota's path."""
     flavor = place.body["spec"]["resourceGroups"][0]["flavors"][stars[0]]
     resource = flavor["resources"][stars[1]]["name"] if len(stars) > 1 else ""
     return flavor["name"], resource
@@ -165,7 +165,7 @@ def _quota_flavor(place: StandingPlace, stars: Path) -> list[Cause]:
 
 
 def _amount(place: StandingPlace, stars: Path, field: str, causes: Callable[..., list[Cause]]) -> list[Cause]:
-    """An amount of a quota, or what is counted for one by a transformation of Kueue's manager."""
+    """Return the causes of an amount of a quota, including resources that Kueue transforms into it."""
     name, resource = _flavors_of(place, stars)
     holder, pool, rules = holder_of(place), pool_of(place, name), place.site.manager.transformations
     made = [one.resource for one in rules if resource in dict(one.outputs)]
@@ -205,7 +205,7 @@ def _rest(place: StandingPlace, stars: Path) -> list[Cause]:
 
 
 def _made(place: StandingPlace) -> list[Cause]:
-    """What makes an object of this kind be there at all."""
+    """Return what decides whether an object of this kind exists at all."""
     kind = place.body["kind"]
     if kind in ("PrometheusRule", "ConfigMap"):
         return [place.cluster("monitoring").aside()]

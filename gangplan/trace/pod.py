@@ -1,4 +1,4 @@
-"""Fields of a run's pods: where each comes from."""
+"""Causes of the fields of a run's pods."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PodContext:
     """A pod of a run: the run's context, the role, and the pod's own body."""
 
     def __init__(self, context: TraceContext, name: str, body: Any) -> None:
-        """Take the name of the replicated job for the role."""
+        """Derive the role from the name of the replicated job."""
         self.context = context
         self.other = next((one for one in context.job.others if one.name == name), None)
         self.role = self.other.name if self.other else "launcher" if name == "launcher" else "worker"
@@ -35,11 +35,11 @@ class PodContext:
         return job.launcher_pool if self.role == "launcher" else job.worker_pool
 
     def word(self, word: str) -> Any:
-        """What a word of a table stands for."""
+        """Return the value of a placeholder in a table."""
         return self.pool.name if word == "pool" else self.context.word(word)
 
     def at(self, *path: str | int) -> Any:
-        """What stands in the pod's spec."""
+        """Return the value at a path in the pod's spec."""
         return at(self.body, ("spec", *path))
 
 
@@ -72,7 +72,7 @@ def _toleration(pod: PodContext, stars: Path) -> list[Cause]:
 
 
 def _pool(pod: PodContext) -> list[Cause]:
-    """Why pods of this role go to their pool."""
+    """Return the reasons why pods of this role go to their pool."""
     ranks = [pod.context.spec("launcher", "runsRanks").aside()] if pod.role == "launcher" else []
     gpus = [others.asked(pod.context, pod.other, "gpus").aside()] if pod.other else []
     return [*pod.context.pool(pod.pool.name), *ranks, *gpus]
@@ -99,7 +99,7 @@ def _argument(pod: PodContext, stars: Path) -> list[Cause]:
 
 
 def _amount(pod: PodContext, stars: Path) -> list[Cause]:
-    """CPU, memory or devices of a role (resolve/job.py, resolve/placement.py)."""
+    """Return the causes of CPU, memory or devices of a role (resolve/job.py, resolve/placement.py)."""
     context, resource = pod.context, str(stars[-1])
     if pod.other:
         return others.amount(context, pod.other, resource)
@@ -124,7 +124,10 @@ def _amount(pod: PodContext, stars: Path) -> list[Cause]:
 
 
 def _other(context: TraceContext, resource: str) -> list[Cause]:
-    """Disk, huge pages and other devices; scratch on disk is a part of the worker's ephemeral storage."""
+    """Return the causes of disk, huge pages and other devices.
+
+    Scratch on disk is a part of the worker's ephemeral storage.
+    """
     asked = context.spec(*field_of(resource))
     if resource != "ephemeral-storage":
         pages = field_of(resource)[0] == "hugePages" and not asked.is_written
@@ -164,7 +167,10 @@ def _volume(pod: PodContext, stars: Path) -> list[Cause]:
 
 
 def _mounted(pod: PodContext, mount: Mount, field: str) -> list[Cause]:
-    """What is kept beside a mount; what only pods with ranks mount, a launcher has where it runs some."""
+    """Return the causes recorded with a mount.
+
+    A launcher has the mounts of pods with ranks only if it runs some.
+    """
     is_asked = mount.single and pod.role == "launcher"
     ranks = [pod.context.spec("launcher", "runsRanks").aside()] if is_asked else []
     return [*causes_of(pod.context, mount.origins.get(field) or mount.origins[""]), *ranks]
@@ -189,7 +195,7 @@ def _beside(pod: PodContext, stars: Path) -> list[Cause]:
 
 
 def _privileges(pod: PodContext, stars: Path) -> list[Cause]:
-    """What the program's container may do: little, unless the fabric of its pool says otherwise."""
+    """Return the causes of what the program's container may do: little, unless its fabric allows more."""
     if stars[:2] == ("capabilities", "add"):
         return fabric.capability(pod.context, stars)
     if stars[0] in ("privileged", "allowPrivilegeEscalation"):
@@ -228,7 +234,7 @@ POD = Table(
 
 
 def spread(context: TraceContext, stars: Path) -> list[Cause]:
-    """How the workers of the run are spread over nodes."""
+    """Return the causes of how the run's workers are spread over nodes."""
     asked = context.spec("placement", "spread")
     if stars and stars[-1] == "jobset.sigs.k8s.io/jobset-name":
         return [*context.run_name(), asked.aside()]
@@ -236,13 +242,13 @@ def spread(context: TraceContext, stars: Path) -> list[Cause]:
 
 
 def near(context: TraceContext, role: str, stars: Path) -> list[Cause]:
-    """The run's own pods (spread: pack) come first in the list, then those of other jobs."""
+    """Return the causes of a preferred neighbour: first the run's own pods (spread: pack), then others."""
     index = int(stars[1]) - (context.job.spread == "pack" and role == "worker")
     if index < 0:
         return spread(context, stars)
     asked = context.spec("placement", "near").aside()
     ranks = context.spec("launcher", "runsRanks").aside()
-    levels_of = context.cluster("topology").aside()  # for each job there is a term for each level
+    levels_of = context.cluster("topology").aside()  # each job has a term per level
     found = context.job.near[index] if index < len(context.job.near) else None
     if found is not None and stars[-1] == "gangplan.dev/job":
         written = list(context.value("spec", "placement", "near") or ())
@@ -261,7 +267,7 @@ def near(context: TraceContext, role: str, stars: Path) -> list[Cause]:
 
 
 def apart(context: TraceContext, stars: Path) -> list[Cause]:
-    """Jobs that share no node with the workers."""
+    """Return the causes of the jobs that share no node with the workers."""
     asked = context.spec("placement", "apart")
     ranks = context.spec("launcher", "runsRanks").aside()
     if stars[-1] == "gangplan.dev/job":

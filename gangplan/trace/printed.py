@@ -1,8 +1,8 @@
-"""The source map of rendered objects: which value of the model each field was printed from.
+"""The source map of rendered objects: the model value that each field was printed from.
 
-Templates are run once more, on stand-ins (stand_ins.py) that print markers with the way to each value; what
-is rendered is never touched. So a field leads to the values that it was made of, and these to where they
-were decided (`origins`, kept beside them by resolve/ and plan/).
+Templates run once more on stand-ins (stand_ins.py) that print markers with the path to each value; the
+rendered objects themselves are not touched. A field thus leads to the values that it was printed from, and
+those to their origins, which resolve/ and plan/ record with them.
 """
 
 from __future__ import annotations
@@ -28,20 +28,21 @@ from gangplan.trace.origins import causes_of
 
 
 class Way(NamedTuple):
-    """The steps from a name that a template is given to a value that it prints, and the values on the way."""
+    """The steps from a name passed to a template to a value that it prints, and the values on that path."""
 
     steps: Path
     values: tuple[Any, ...]
 
 
-# The fields of one object, each with the ways to what was printed in it; a constant of the template has none.
+# The fields of one object, each with the paths to the values printed in it; a constant of the template has
+# none.
 Printed = dict[Path, tuple[Way, ...]]
 
 
 def printed_in(unit: Unit) -> list[Printed]:
-    """The source maps of the objects of a run, in their order; empty where no template writes it."""
+    """Return the source maps of a run's objects, in order; empty for an object that no template writes."""
     known: dict[int, Printed] = {}
-    made: list[Body] = []  # keeps the objects, so that no other one gets the identity of one of them
+    made: list[Body] = []  # keeps the objects alive, so that their ids stay unique
 
     def write(template: str, values: dict[str, Any]) -> list[Body]:
         bodies = rendered(template, values)
@@ -53,7 +54,7 @@ def printed_in(unit: Unit) -> list[Printed]:
 
 
 def ways_of(template: str, values: dict[str, Any]) -> list[Printed]:
-    """The source maps of the objects that a template writes for some values."""
+    """Return the source maps of the objects that a template writes for some values."""
     opened: list[Notes] = []
     notes = Notes(Study(), opened)
     opened.append(notes)
@@ -72,7 +73,7 @@ def _environment() -> Environment:
 
 
 class _Ways:
-    """The ways to the values of a study, by their numbers."""
+    """The paths to the values of a study, by their numbers."""
 
     def __init__(self, study: Study, values: dict[str, Any]) -> None:
         self._words: dict[int, Any] = {number: key for key, number in study._numbers.items()}
@@ -81,12 +82,12 @@ class _Ways:
         for step in study.steps[2:]:
             try:
                 known.append(step.find(known[step.start]))
-            except AttributeError:  # jinja asks every callable for attributes that few have
+            except AttributeError:  # jinja looks up attributes that few callables have
                 known.append(None)
         self._known = known
 
     def in_text(self, text: object) -> Iterator[Way]:
-        """The ways to what stands in a text by its marker."""
+        """Yield the paths to the values whose markers are in a text."""
         for match in re.finditer(MARKER, text) if isinstance(text, str) else ():
             yield from self._to(int(match[2]))
 
@@ -104,7 +105,7 @@ class _Ways:
             ]
         if kind == "call":
             ways = self._to(parts[0])
-            if len(ways[0].steps) > 1:  # a method, of which the template goes on with what it gives
+            if len(ways[0].steps) > 1:  # a method: the template continues with its result
                 return [Way(one.steps, (*one.values[:-1], self._known[number])) for one in ways]
             given = given[1:]
         return [way for one in given for way in self._to(one)]
@@ -116,9 +117,9 @@ class _Ways:
 
 
 def kept_with(context: TraceContext, printed: Printed, path: Path) -> list[Cause]:
-    """The causes that are kept beside the value that a field was printed from; none where there are none.
+    """Return the causes recorded with the value that a field was printed from; empty if it has none.
 
-    An attribute of the model has those that `MODEL` states, or of the field that it is named after.
+    An attribute of the model has those in `MODEL`, or those of the field that it is named after.
     """
     for way in printed.get(path, ()):
         for value in reversed(way.values):

@@ -1,4 +1,5 @@
-"""Quotas, limits and bounds: the fields of a cluster file that each is reckoned from (resolve/quota.py)."""
+"""Causes of quotas, limits and bounds: the fields of a cluster file that they are calculated from
+(resolve/quota.py)."""
 
 from __future__ import annotations
 
@@ -10,13 +11,13 @@ from gangplan.trace.place import StandingPlace
 
 
 def pool_facts(place: StandingPlace, pool: str, resource: str) -> list[Cause]:
-    """What decides how much of a resource a pool has: its nodes, and what one of them has."""
+    """Return what decides how much of a resource a pool has: its number of nodes and the amount per node."""
     at: Path = ("nodePools", pool)
     autoscaled = place.files.has("cluster", *at, "autoscale")
     nodes = place.cluster(*at, *(("autoscale", "most") if autoscaled else ("count",)))
     counted = place.cluster(
         "kueue", "resources"
-    ).aside()  # what Kueue leaves out, or counts as something else
+    ).aside()  # what Kueue ignores, or counts as something else
     found = [nodes, place.cluster(*at, "gpu", "count").aside(), counted]
     if resource in ("cpu", "memory"):
         daemons = place.cluster(*at, "daemons", resource, because="what DaemonSets take of each node")
@@ -35,14 +36,14 @@ def pool_facts(place: StandingPlace, pool: str, resource: str) -> list[Cause]:
 
 
 def share_causes(place: StandingPlace, share: Path, pool: str, resource: str) -> list[Cause]:
-    """An amount that a share of a pool comes to; `share` is the path of the share in the cluster's file."""
+    """Return the causes of the amount of a share of a pool; `share` is its path in the cluster's file."""
     written = place.value("cluster", *share) or {}
     is_gpu = bool(place.value("cluster", "nodePools", pool, "gpu"))
     measure = "gpus" if is_gpu else "cpu"
     found = pool_facts(place, pool, resource)
     if found[0].where is None:
-        return found  # none of it is there
-    # In proportion: what the pool has of the measure counts too.
+        return found  # the pool has none of it
+    # Shares are proportional, so the pool's amount of the measure counts too.
     facts = asides([*found, *pool_facts(place, pool, "cpu")])
     gpu = place.value("cluster", "nodePools", pool, "gpu", "resource") or "nvidia.com/gpu"
     own_field = resource if resource in ("cpu", "memory") else "gpus" if resource == gpu else ""
@@ -59,7 +60,7 @@ def share_causes(place: StandingPlace, share: Path, pool: str, resource: str) ->
 
 
 def nominal_causes(place: StandingPlace, holder: Path, pool: str, resource: str) -> list[Cause]:
-    """The nominal quota of a team (`teams`, name) or a cohort (`cohorts`, name) in a pool."""
+    """Return the causes of the nominal quota of a holder (`teams` or `cohorts`, name) in a pool."""
     stated = place.cluster(*holder, "quota")
     if stated.is_written or holder[0] == "cohorts":
         return share_causes(place, (*holder, "quota", pool), pool, resource)
@@ -69,7 +70,7 @@ def nominal_causes(place: StandingPlace, holder: Path, pool: str, resource: str)
 
 
 def _sharing(place: StandingPlace, pool: str) -> list[Cause]:
-    """All who take a part of a pool, as causes that do not show."""
+    """Return the quotas and weights of all that share a pool, as indirect causes."""
     found = []
     for kind in ("teams", "cohorts"):
         for name in place.value("cluster", kind) or {}:
@@ -79,13 +80,13 @@ def _sharing(place: StandingPlace, pool: str) -> list[Cause]:
 
 
 def limit_causes(place: StandingPlace, holder: Path, kind: str, pool: str, resource: str) -> list[Cause]:
-    """A limit on borrowing or lending."""
+    """Return the causes of a limit on borrowing or lending."""
     share: Path = (*holder, kind, pool)
     return [*share_causes(place, share, pool, resource), place.cluster(*holder, kind).aside()]
 
 
 def quota_facts(place: StandingPlace, team: str, resource: str) -> list[Cause]:
-    """The most that a team's queue can ever give: all that is shared in its tree of cohorts."""
+    """Return the causes of the most that a team's queue can ever give: all that its cohorts share."""
     most = own(
         f"the most {resource} that the queue of team {team} can ever give, with all that it may borrow"
     )
@@ -99,7 +100,7 @@ def quota_facts(place: StandingPlace, team: str, resource: str) -> list[Cause]:
 
 
 def bound_causes(place: StandingPlace, kind: str, resource: str) -> list[Cause]:
-    """A bound of the namespace's LimitRange: the largest node, and for a default no more than that."""
+    """Return the causes of a bound in a LimitRange: the largest node, which also caps a default."""
     pools = place.value("cluster", "nodePools") or {}
     facts = asides(
         [

@@ -1,4 +1,4 @@
-"""RDMA devices of a node pool in the cluster's file, one entry or a list: where their fields stand."""
+"""Causes of the RDMA devices of a node pool: one entry or a list in the cluster's file."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from gangplan.trace.files import Files, own
 
 
 def rails(files: Files, pool: str) -> list[Path]:
-    """The paths of the entries; where there are none, of the one that could be."""
+    """Return the paths of the entries; if there are none, that of the entry that could be written."""
     base: Path = ("nodePools", pool, "rdma")
     written = files.value("cluster", *base)
     return [(*base, number) for number in range(len(written))] if isinstance(written, list) else [base]
 
 
 def rail_of(files: Files, pool: str, resource: str) -> Path | None:
-    """The path of the entry with this resource; None where there is none."""
+    """Return the path of the entry with this resource, or None."""
     return next(
         (one for one in rails(files, pool) if files.value("cluster", *one, "resource") == resource), None
     )
 
 
 def resources(files: Files, pool: str) -> list[Cause]:
-    """The names of a pool's devices, as causes that do not show."""
+    """Return the names of a pool's devices, as indirect causes."""
     found = [files.cause("cluster", "nodePools", pool, "gpu", "resource")]
     return asides([*found, *(files.cause("cluster", *one, "resource") for one in rails(files, pool))])
 
 
 def amount(context: TraceContext, at: Path) -> list[Cause]:
-    """How many devices of an entry a worker gets (resolve/rdma.py)."""
+    """Return the causes of the number of an entry's devices that a worker gets (resolve/rdma.py)."""
     asked, count = context.spec("network", "rdma"), context.cluster(*at, "count")
     shared = context.cluster(*at, "shared")
     if isinstance(context.value("spec", "network", "rdma"), int):
@@ -43,7 +43,7 @@ def amount(context: TraceContext, at: Path) -> list[Cause]:
 
 
 def stated(context: TraceContext, field: str) -> list[Cause]:
-    """A field of every entry, each that is written, and what decides which entries a worker takes."""
+    """Return the causes of a field of all entries, and of the choice of entries for a worker."""
     found = [context.cluster(*one, field) for one in _entries(context)]
     written = [one for one in found if one.is_written]
     return [*written, *asides(found), context.spec("network", "rdma").aside(), *_taken(context)]
@@ -54,7 +54,7 @@ def _entries(context: TraceContext) -> list[Path]:
 
 
 def _taken(context: TraceContext) -> list[Cause]:
-    """What decides how the devices of a node are dealt out to its workers, as causes that do not show."""
+    """Return what decides how the devices of a node are shared out among its workers, as indirect causes."""
     pool = context.job.worker_pool.name
     facts = [
         context.cluster(*one, field) for one in _entries(context) for field in ("resource", "count", "shared")

@@ -1,4 +1,4 @@
-"""Fields of a run's objects (NetworkPolicies, TrainingRuntime, TrainJob, MPIJob): where each comes from."""
+"""Causes of the fields of a run's objects (NetworkPolicies, TrainingRuntime, TrainJob, MPIJob)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _pod(run: RunContext, stars: Path) -> list[Cause]:
 
 
 def _replica_pod(run: RunContext, stars: Path) -> list[Cause]:
-    """A field of the pods of an MPIJob, which are the same as those of a TrainJob."""
+    """Return the causes of a field of an MPIJob's pods, which are the same as those of a TrainJob."""
     name, rest = stars[0], stars[1:]
     template = at(run.body, ("spec", "mpiReplicaSpecs", name, "template"))
     found = POD.find(rest)

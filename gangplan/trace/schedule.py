@@ -1,4 +1,4 @@
-"""What creates runs later, a CronJob or the Job of a run after others: where each field comes from."""
+"""Causes of the fields of objects that create runs later: a CronJob, or a Job that waits for runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gangplan.trace.place import StandingPlace
 from gangplan.trace.table import Row, Table
 
 _SCHEDULE, _AFTER = "schedule/cronjob.yaml.j2", "pipeline/after.yaml.j2"
-# Words of the script before the schedules or runs that are waited for.
+# The number of the script's words before the schedules or runs that it waits for.
 _FIRST = 4
 _FIELDS = {
     "concurrencyPolicy": "concurrency",
@@ -21,7 +21,7 @@ _FIELDS = {
 
 
 def _asked(run: RunContext, *path: str) -> Cause:
-    """A field of the schedule, or what leads to the schedule of another job."""
+    """Return a field of the schedule, or what leads to the schedule of another job."""
     follows = run.job.schedule is not None and run.job.schedule.follows
     return run.spec("after") if follows else run.spec("schedule", *path)
 
@@ -57,7 +57,7 @@ _USER = "catalog.images.{{client}}.user.{} | ~cluster.schedules.client"
 
 
 def _rows(name: str, pod: str, what: str) -> tuple[Row, ...]:
-    """Rows of an object that makes a pod with kubectl."""
+    """Return the rows of an object that creates a pod with kubectl."""
     return (
         ("metadata name", name),
         ("metadata namespace", "job.namespace"),
@@ -102,7 +102,7 @@ JOB = Table(
 
 
 def way_out(place: StandingPlace, stars: Path) -> list[Cause]:
-    """The addresses of the API server."""
+    """Return the causes of the API server's addresses."""
     listed = place.value("cluster", "schedules", "egress") or []
     found = [place.cluster("egress", name) for name in listed]
     return [*found, place.cluster("schedules", "egress").aside()]

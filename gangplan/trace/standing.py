@@ -1,4 +1,4 @@
-"""The trace of what stands on a cluster before any run: its platform, and its tenants."""
+"""Trace the objects of a cluster that exist before any run: its platform and its tenants."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gangplan.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class StandingObjects:
-    """A file of a cluster's platform, or one of its tenants: what it is made from, its generated objects."""
+    """A file of a cluster's platform, or a tenant: its sources and its generated objects."""
 
     workspace: Workspace
     name: str
@@ -38,12 +38,12 @@ class StandingObjects:
 
     @property
     def home(self) -> Location:
-        """The file that it all comes from."""
+        """The file that all objects come from."""
         return Location(self.owner.source, 1, 1)
 
 
 def standing_of(workspace: Workspace, cluster: str, file: str, team: str = "") -> StandingObjects | None:
-    """A file of the platform of a cluster, or with `team` that tenant; None for a team that is not on it."""
+    """Return the objects of a cluster's platform file, or of tenant `team`; None if it is not there."""
     site = resolve_site(workspace, cluster)
     if not team:
         return StandingObjects(workspace, cluster, site, site, tuple(platform_objects(site, file)))
@@ -57,7 +57,7 @@ def standing_of(workspace: Workspace, cluster: str, file: str, team: str = "") -
 def trace_standing(
     standing: StandingObjects, bodies: Sequence[Body], index: int, path: Path, component: Component
 ) -> Trace:
-    """Where a field of a built object of the platform or a tenant comes from; as `trace` for runs."""
+    """Return where a field of a platform's or tenant's built object comes from, like `trace` for runs."""
     before, way = standing.before[index], path
     if component.patches and is_touched(component, before):
         found = generated_path(before, bodies[index], path)
@@ -68,12 +68,12 @@ def trace_standing(
 
 
 def standing_tracer(standing: StandingObjects, bodies: Sequence[Body], component: Component) -> Tracer:
-    """`trace_standing` for many fields."""
+    """Return `trace_standing` as a tracer for many fields."""
     return lambda index, path: trace_standing(standing, bodies, index, path, component)
 
 
 def joined(parts: Sequence[tuple[Tracer, int]]) -> Tracer:
-    """One tracer for the objects of several files, one after another; with each the number of its objects."""
+    """Return one tracer for the consecutive objects of several files, given the number of objects in each."""
 
     def tracer(index: int, path: Path) -> Trace:
         for one, count in parts:
@@ -103,7 +103,10 @@ def _causes(standing: StandingObjects, before: Body) -> Callable[[Path], list[Ca
 
 
 def _tables(is_tenant: bool) -> Mapping[str, Table]:
-    """The tables by kind, imported with the first finding: they cost a start more."""
+    """Return the tables by kind.
+
+    They are imported with the first finding, because they slow down the start.
+    """
     if is_tenant:
         from gangplan.trace.tenant import TENANT
 

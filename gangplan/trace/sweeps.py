@@ -1,4 +1,4 @@
-"""What is on a cluster for sweeps: their queues, the cohort of their team. Where each field comes from."""
+"""Causes of the fields of a sweep's objects on a cluster: its queues, and the cohort of its team."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from gangplan.trace.quotas import limit_causes
 
 
 def is_of_sweep(place: StandingPlace) -> bool:
-    """Whether an object that stands on a cluster is there because of a sweep."""
+    """Return whether an object of a cluster exists because of a sweep."""
     return _team(place) is not None or _sweep(place) is not None
 
 
 def standing(place: StandingPlace, path: Path) -> list[Cause]:
-    """Where a field of such an object comes from."""
+    """Return the causes of a field of such an object."""
     sweep, team = _sweep(place), _team(place)
     if sweep is not None:
         document = sweep.document
@@ -45,7 +45,7 @@ def standing(place: StandingPlace, path: Path) -> list[Cause]:
 
 
 def _limit(place: StandingPlace, holder: Path, path: Path) -> list[Cause]:
-    """A limit of the team, which is that of its cohort."""
+    """Return the causes of a limit of the team, which is that of its cohort."""
     flavor = place.body["spec"]["resourceGroups"][0]["flavors"][path[4]]
     resource = flavor["resources"][path[6]]["name"]
     pool = next((one.pool for one in place.site.flavors if one.name == flavor["name"]), flavor["name"])
@@ -54,7 +54,7 @@ def _limit(place: StandingPlace, holder: Path, path: Path) -> list[Cause]:
 
 
 def _team(place: StandingPlace) -> str | None:
-    """The team whose cohort it is."""
+    """Return the team whose cohort the object is, or None."""
     if place.body["kind"] != "Cohort":
         return None
     name = place.body["metadata"]["name"]
@@ -62,7 +62,7 @@ def _team(place: StandingPlace) -> str | None:
 
 
 def _sweep(place: StandingPlace) -> SweepFile | None:
-    """The sweep whose queue it is."""
+    """Return the sweep whose queue the object is, or None."""
     kind, name = place.body["kind"], place.body["metadata"]["name"]
     for sweep in place.workspace.sweeps.values():
         if kind == "LocalQueue" and place.tenant is not None and place.tenant.team == sweep.team:

@@ -1,4 +1,4 @@
-"""A path of a rendered object in, the first row of a table that fits out."""
+"""Tables from paths in rendered objects to rules; the first row that matches decides."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from gangplan.trace.cause import Cause, Path
 from gangplan.trace.files import at, own
 from gangplan.trace.origins import causes_of
 
-# What a row does: the context of the trace, and the steps that its stars stand for, to causes.
+# A rule of a row: from the context of the trace and the steps that match its stars to causes.
 Rule = Callable[[Any, Path], Sequence[Cause]]
 Row = tuple[str, Rule | str]
 
 
 class Table:
-    """Rows of a pattern and a rule. A pattern is a path with blanks: `*` any step, a last `**` any rest.
+    """Rows of a pattern and a rule. A pattern is a path with blanks: `*` is any step, a final `**` any rest.
 
     A rule may be a text of origins, as `stated` reads it.
     """
@@ -30,7 +30,7 @@ class Table:
         ]
 
     def find(self, path: Path) -> tuple[Rule, Path] | None:
-        """The rule of the first row that fits, and what its stars stand for."""
+        """Return the rule of the first row that matches, and the steps that its stars match."""
         for pattern, rule in self._rows:
             stars = _fit(pattern, path)
             if stars is not None:
@@ -39,17 +39,17 @@ class Table:
 
 
 def stated(text: str) -> Callable[[Any, Path], list[Cause]]:
-    """The rule of a text: origins with `|` between them.
+    """Return the rule for a text of origins, separated by `|`.
 
-    `spec.workdir` is a field, of the file or of what else an origin may name; `{pool}` and `{0}` stand for a
-    word of the context and for a step that a star stands for. `~` is before what does not show, `#` behind
-    what points to a name. `: why` says more, and `= why` what gangplan decides.
+    `spec.workdir` is a field, of the file or of another role that an origin may name; `{pool}` and `{0}`
+    stand for a word of the context and for a step that a star matches. `~` marks an indirect origin, a
+    trailing `#` one that points to a name. `: why` adds a reason, and `= why` is what gangplan decides.
     """
     parts = [_part(one.strip()) for one in text.split(" | ")]
 
     def rule(context: Any, stars: Path) -> list[Cause]:
         filled = _Filling(context, stars)
-        run = getattr(context, "context", context)  # of a pod
+        run = getattr(context, "context", context)  # the run of a pod's context
         return causes_of(run, (filled.in_origin(one) for one in parts))
 
     return rule
@@ -65,7 +65,7 @@ def _part(text: str) -> ValueOrigin:
 
 
 class _Filling(dict[str, Any]):
-    """The words of a context, and the steps of its stars by their numbers."""
+    """The words of a context, and the steps that its stars match by number."""
 
     def __init__(self, context: Any, stars: Path) -> None:
         super().__init__((str(number), step) for number, step in enumerate(stars))
@@ -75,7 +75,7 @@ class _Filling(dict[str, Any]):
         return self._context.word(word)
 
     def in_origin(self, origin: ValueOrigin) -> ValueOrigin:
-        """An origin with all in the place of what stands for it."""
+        """Return an origin with all placeholders replaced."""
         path = tuple(
             step
             for token in origin.path
@@ -106,9 +106,9 @@ def _fit(pattern: tuple[str, ...], path: Path) -> Path | None:
 def looked_up(
     table: Table | None, context: Any, body: Body, kept: Callable[[Path], list[Cause]] | None = None
 ) -> Callable[[Path], list[Cause]]:
-    """The causes of a path: of the field itself, or of all fields of a mapping or list.
+    """Return a function from a path to its causes: the field's, or those of all fields in it.
 
-    `kept` are those that were kept beside the value, where it has some; else the table tells.
+    `kept` returns the causes recorded with the value; the table is used if there are none.
     """
 
     def one(path: Path) -> list[Cause]:

@@ -1,4 +1,4 @@
-"""Fields of a tenant's objects: where each comes from (generators of TENANT_GENERATORS)."""
+"""Causes of the fields of a tenant's objects (generators in TENANT_GENERATORS)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gangplan.waivers import Subject
 
 
 def queue_name(place: StandingPlace, stars: Path) -> list[Cause]:
-    """metadata.name of a LocalQueue."""
+    """Return the causes of metadata.name of a LocalQueue."""
     holder, name = ("teams", tenant_of(place).team), place.body["metadata"]["name"]
     own = place.cluster(*holder, "queue")
     if place.value("cluster", *holder, "queue") == name:
@@ -42,7 +42,7 @@ def namespace(place: StandingPlace, stars: Path) -> list[Cause]:
 
 
 def _grants(place: StandingPlace) -> list[tuple[int, str]]:
-    """The debug grants whose binding this is: by its name, which holds the last day and a hash."""
+    """Return the debug grants of a binding by its name, which contains the last day and a hash."""
     listed = place.value("team", "debuggers") or []
     found = []
     for index, one in enumerate(listed):
@@ -99,13 +99,13 @@ def _group(place: StandingPlace, stars: Path) -> list[Cause]:
 
 
 def subject(place: StandingPlace, stars: Path) -> list[Cause]:
-    """Who is bound: groups of the team's file, or on OpenShift the account of the pods."""
+    """Return the causes of a subject: groups of the team's file, or on OpenShift the account of the pods."""
     is_account = place.body["subjects"][stars[0]].get("kind") == "ServiceAccount"
     return role(place, stars) if is_account else _group(place, stars)
 
 
 def subject_kind(place: StandingPlace, stars: Path) -> list[Cause]:
-    """What kind of subject is bound: the same for every group, there as long as the group is."""
+    """Return the causes of a subject's kind: the same for every group, as long as it exists."""
     return [
         own("groups of the identity provider, or on OpenShift the pods' account"),
         *asides(subject(place, stars)),
@@ -145,7 +145,7 @@ def _label(place: StandingPlace, stars: Path) -> list[Cause]:
 
 
 def _pod_security(place: StandingPlace, stars: Path) -> list[Cause]:
-    """The level that a namespace enforces: restricted unless stated."""
+    """Return the causes of the level that a namespace enforces: restricted unless stated."""
     level = place.cluster("teams", tenant_of(place).team, "podSecurity", "level")
     return [level] if level.is_written else [own(_POD_SECURITY), level.aside()]
 
@@ -165,7 +165,7 @@ def _compliance(place: StandingPlace, key: str) -> list[Cause]:
 
 
 def _hard(place: StandingPlace, stars: Path) -> list[Cause]:
-    """A bound of the namespace's quota (resolve/backstop.py)."""
+    """Return the causes of a bound of the namespace's quota (resolve/backstop.py)."""
     key = str(stars[0])
     if "scopeSelector" in place.body["spec"]:
         return [own("no pod may have the priorities that are listed below")]
@@ -240,7 +240,7 @@ def _pull_template(place: StandingPlace, stars: Path) -> list[Cause]:
 
 
 def _claim_name(place: StandingPlace) -> str:
-    """The entry of `claims` that makes this object."""
+    """Return the key in `claims` of the entry that creates this object."""
     name = place.body["metadata"]["name"]
     for one, claim in (place.value("team", "claims") or {}).items():
         if (claim.get("claimName") or one) == name and claim.get("size") is not None:

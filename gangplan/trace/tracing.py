@@ -1,4 +1,4 @@
-"""The trace of a run's rendered fields: patches first, then the tables of generated objects."""
+"""Trace rendered fields of a run: first to patches, then by the tables of generated objects."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from gangplan.trace.patched import generated_path, is_touched, patch_causes
 from gangplan.trace.table import Table, looked_up
 from gangplan.validate.problems import dotted
 
-# The index of an object and a path in it, to where that field comes from.
+# From the index of an object and a path in it to the trace of that field.
 Tracer = Callable[[int, Path], Trace]
 
 
 def trace(unit: Unit, bodies: Sequence[Body], index: int, path: Path, component: Component) -> Trace:
-    """Where a field of a run's built object comes from.
+    """Return where a field of a run's built object comes from.
 
-    `bodies` are the built objects of the run, `index` the one in question; `path` leads to a field of it,
-    or to where a missing one belongs. `component` is the cluster's overlay.
+    `bodies` are the built objects of the run, `index` the one in question; `path` leads to a field of it, or
+    to where a missing one belongs. `component` is the cluster's overlay.
     """
     return tracer_of(unit, bodies, component)(index, path)
 
@@ -35,7 +35,7 @@ def trace(unit: Unit, bodies: Sequence[Body], index: int, path: Path, component:
 def tracer_of(
     unit: Unit, bodies: Sequence[Body], component: Component, before: Sequence[Body] | None = None
 ) -> Tracer:
-    """`trace` for many fields of one run. `before` are the generated objects, where they are at hand."""
+    """Return `trace` for many fields of one run. `before` are the generated objects, if already available."""
     generated = run_objects(unit) if before is None else before
     files = files_of(unit)
     home = Location(unit.job.source, 1, 1)
@@ -52,7 +52,7 @@ def tracer_of(
     def tracer(index: int, path: Path) -> Trace:
         body = generated[index]
         if STATE in (bodies[index]["metadata"].get("annotations") or {}):
-            # A run that is over becomes a record after all patches (pipeline/runs.py).
+            # A finished run becomes a record after all patches (pipeline/runs.py).
             (body,) = record_of([body])
         context = RunContext(unit, files, body)
         found = looked_up(_table(body["kind"]), context, body, partial(kept, context, index))
@@ -66,21 +66,21 @@ def _table(kind: str) -> Table | None:
         from gangplan.trace.schedule import CRON_JOB, JOB  # few runs have one
 
         return JOB if kind == "Job" else CRON_JOB
-    from gangplan.trace.run import TABLES  # the tables cost a start more than the first finding
+    from gangplan.trace.run import TABLES  # loading the tables would slow down every start
 
     return TABLES.get(kind)
 
 
 def trace_field(unit: Unit, name: str) -> Trace | None:
-    """Where a resolved field of a job (as in `Job.origins`) comes from; None for a name that is none.
+    """Return where a resolved field of a job (as in `Job.origins`) comes from; None for an unknown name.
 
-    For what is no field of a rendered object by itself, such as the size of the launcher as a whole.
+    This serves fields that are not a rendered field themselves, such as the size of the launcher as a whole.
     """
     context = RunContext(unit, files_of(unit), {})
     home = Location(unit.job.source, 1, 1)
     if name == "queue":
         return trace_of(context.queue(), home)
-    if name == "maxConcurrent":  # of a sweep
+    if name == "maxConcurrent":  # a field of a sweep
         return trace_of([context.spec(name)], home)
     part = name.removeprefix("launcher.")
     if part != name and context.files.has("spec", "launcher", part):
@@ -96,7 +96,7 @@ def trace_field(unit: Unit, name: str) -> Trace | None:
 
 
 def files_of(unit: Unit) -> Files:
-    """The documents of a unit; none for one that comes from another process."""
+    """Return the documents of a run; none if it comes from another process."""
     sources = unit.sources
     if sources is None:
         return Files()
@@ -113,7 +113,7 @@ def traced(
     causes_at: Callable[[Path], list[Cause]],
     home: Location,
 ) -> Trace:
-    """The trace of one field: the patch that wrote it, else what the tables say."""
+    """Return the trace of one field: the patch that wrote it, otherwise the causes in the tables."""
     way: Path | None = path
     if component.patches and is_touched(component, before):
         way = generated_path(before, built, path)

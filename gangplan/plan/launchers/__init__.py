@@ -1,7 +1,7 @@
-"""The launchers of the field: what each starts, which options it has, and how a command is read for them.
+"""Tables of the field's launchers and their options, and the reader of commands that use them.
 
-`find` gives every launcher that a command starts, with its options read as that launcher reads them. What
-follows from it (wrap, keep, refuse) is decided in gangplan.plan.command.
+`find` returns every launcher that a command starts, with its options read as that launcher reads them.
+gangplan.plan.command decides what follows (wrap, keep, refuse).
 """
 
 from gangplan.plan.launchers.find import (

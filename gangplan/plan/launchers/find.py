@@ -1,4 +1,4 @@
-"""Every launcher that a command starts: by itself, behind prefixes, or in a shell's script."""
+"""Find every launcher that a command starts: directly, after prefixes, or in a shell script."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from gangplan.plan.launchers.shell import Command, UnreadableError, Word, comman
 from gangplan.records import dataclass
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash"})
-# Programs that take a script behind this option.
+# Programs that take a script after this option.
 _TEXT_TAKERS = {"su": ("c", "--command"), "script": ("c", "--command"), "runuser": ("c", "--command")}
-# Words of a shell that go before a program as prefixes do.
+# Shell words that precede a program, as prefixes do.
 _SHELL_PREFIXES = frozenset({"exec", "command", "builtin", "noglob"})
 _DEFAULT = re.compile(r"\$\{(\w+):?-([^${}`\s]+)\}")  # ${MPIRUN:-mpirun}
-# Variables of a name by which people keep a launcher.
+# Names of variables in which people keep a launcher.
 _MPI_VARIABLE = re.compile(r"(?:\w*_)?(?:MPI(?:RUN|EXEC)?|MPI_?(?:LAUNCHER|CMD|RUN|EXEC))(?:_CMD)?")
 _DEPTH = 4  # scripts in scripts that are still read
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script and the word of the command that holds it; `words` are those of one of its commands.
+    """A script and the index of the word that contains it; `words` are those of one of its commands.
 
-    `sets` are the variables that it gives values before and in that command, the value None where it is only
-    known when it runs.
+    `sets` are the variables assigned before and in that command; a value is None if it is only known at run
+    time.
     """
 
     at: int
@@ -42,10 +42,10 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class FoundLauncher:
-    """One launcher: how it begins, what it is told, what goes before it, and the script that it stands in.
+    """A launcher in a command: its start, its options, the prefixes before it and the script around it.
 
-    `through` are the programs that it is started by, the outermost first; `guessed` is the one of them that
-    gangplan does not know.
+    `through` are the programs that start it, outermost first. `guessed` is the one of them that gangplan does
+    not know.
     """
 
     start: Start
@@ -57,7 +57,10 @@ class FoundLauncher:
 
 
 def find(words: Sequence[str], family: Mpi | None, depth: int = 0) -> list[FoundLauncher]:
-    """The launchers that a command starts. Raises UnreadableError for a script that no shell would read."""
+    """Return the launchers that a command starts.
+
+    Raises UnreadableError for a script that no shell could read.
+    """
     peeled = peel(words)
     through = tuple(base(words[one]) for one in peeled.via)
     start = start_at(words, peeled.at, family)
@@ -83,7 +86,7 @@ def _behind(found: FoundLauncher, through: tuple[str, ...]) -> FoundLauncher:
 
 
 def _text_at(words: Sequence[str], at: int) -> int:
-    """The index of a script in one word that a program which is no shell hands to one; -1 without one."""
+    """Return the index of a script that a program other than a shell passes to one; -1 without one."""
     if not may_start(words, at):
         return -1
     name = base(words[at])
@@ -98,7 +101,7 @@ def _text_at(words: Sequence[str], at: int) -> int:
 
 
 def script_at(words: Sequence[str], at: int) -> int:
-    """The index of the script that a shell at index `at` is given with -c; -1 without one."""
+    """Return the index of the script that a shell at index `at` gets with -c; -1 without one."""
     if at >= len(words) or base(words[at]) not in SHELLS:
         return -1
     index, has_script = at + 1, False
@@ -117,8 +120,10 @@ def script_at(words: Sequence[str], at: int) -> int:
 
 
 def script_in(words: Sequence[str]) -> tuple[int, list[Command]]:
-    """The index of the script that a command hands to a shell, and its simple commands; -1 and none without one that
-    can be read, which `find` tells."""
+    """Return the index of the script that a command passes to a shell, and its simple commands.
+
+    Returns -1 and an empty list without a script or if it is unreadable, which `find` reports.
+    """
     at = script_at(words, peel(words).at)
     try:
         return (at, commands(words[at])) if at >= 0 else (-1, [])
@@ -151,7 +156,7 @@ def _launched(
     family: Mpi | None,
     depth: int,
 ) -> Iterator[FoundLauncher]:
-    """What one command of a script starts."""
+    """Yield the launchers that one command of a script starts."""
     texts, offset = _resolved(command, sets), 0
     while offset < len(texts) and texts[offset] in _SHELL_PREFIXES:
         offset += 1 + (texts[offset + 1 : offset + 2] == ("-a",)) * 2
@@ -180,11 +185,11 @@ def _launched(
 
 
 def _resolved(command: Command, sets: dict[str, str | None]) -> tuple[str, ...]:
-    """The words of a command; a first word that is one variable of the script (`$MPIRUN`) is its value."""
+    """Return the words of a command, with the value of a variable (`$MPIRUN`) as its first word."""
     first = command.words[0]
     value = sets.get(first.names[0]) if len(first.names) == 1 else None
     if value is None and len(first.names) == 1 and _MPI_VARIABLE.fullmatch(first.names[0]):
-        value = "mpirun"  # what such a variable holds; that it is not known is said of the launcher
+        value = "mpirun"  # the usual value; a finding at the launcher reports that it is unknown
     default = _DEFAULT.fullmatch(first.text)
     if default is not None:
         return (value if default[1] in sets and value else default[2], *command.texts[1:])
@@ -193,7 +198,10 @@ def _resolved(command: Command, sets: dict[str, str | None]) -> tuple[str, ...]:
 
 
 def _remember(words: Sequence[Word], sets: dict[str, str | None]) -> None:
-    """Variables given a value by these words; a name alone (`export A`, `read A`) has one from elsewhere."""
+    """Record the variables that these words assign.
+
+    A bare name (`export A`, `read A`) gets its value elsewhere.
+    """
     for word in words:
         assigned = ASSIGNMENT.fullmatch(word.text)
         if assigned is not None:

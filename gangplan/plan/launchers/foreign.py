@@ -1,4 +1,4 @@
-"""Programs that start ranks through another scheduler or by means of their own: none of them can work here."""
+"""Programs that start ranks through another scheduler or by their own means; none of them can work here."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from gangplan.plan.launchers.table import LauncherProgram, Option, options
 
 # Options that take a word, as the manuals list them: Slurm 25.05, and the common ones of jsrun (IBM Job Step
 # Manager 10.3), aprun (Cray ALPS 6), lrun (LLNL) and flux (flux-core 0.75). They only serve to find the
-# program behind them; nothing of these launchers is ever started.
+# program after them; gangplan never starts these launchers.
 _SLURM = options(
     ("count", 1, "n ntasks"),
     ("workers", 1, "N nodes"),
@@ -36,7 +36,7 @@ _SCHEDULERS = {
     **dict.fromkeys(("srun", "sbatch", "salloc"), _SLURM),
     **dict.fromkeys(("jsrun", "aprun", "lrun", "flux", "qsub", "bsub", "ibrun", "ccc_mprun"), _OTHERS),
 }
-# MPI launchers of families that gangplan does not start, and local ones.
+# MPI launchers of families that gangplan does not support, and local ones.
 _OTHER_MPI = (
     "mpirun_rsh",
     "mpiexec.gforker",
@@ -70,14 +70,14 @@ FOREIGN = {
     **{name: _foreign(name, table) for name, table in _SCHEDULERS.items()},
     **{name: _foreign(name, _OTHERS) for name in (*_OTHER_MPI, *_OTHER_TRAINING)},
 }
-# Those whose words tell no program that could be started alone: they read a configuration or a platform.
+# Launchers whose words name no program that could be started alone: they read a configuration or a platform.
 OPAQUE = frozenset(
     {"ray", "torchx", "axolotl", "fabric", "lightning", "modal", "sky", "prte", "tune", "trl", "oumi"}
 ) | {"llamafactory-cli"}
-# Those that start torch's ranks by torchrun or by themselves.
+# Launchers that start torch's ranks, with torchrun or by themselves.
 OF_TORCH = frozenset({"fabric", "lightning", "tune", "trl", "llamafactory-cli", "oumi", "axolotl"})
-# Words between these programs and their own options (`flux run`, `ray job submit`); the others only of these
-# launch anything, `ray status` or `composer --version` do not train but do not start ranks either.
+# Subcommands of these programs (`flux run`, `ray job submit`). Only these launch anything; `ray status` or
+# `composer --version` do not train, but do not start ranks either.
 SUBCOMMANDS = {
     "flux": ("run", "submit", "alloc", "batch", "mini"),
     "colossalai": ("run",),

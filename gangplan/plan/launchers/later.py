@@ -1,7 +1,7 @@
-"""A launcher that stands as a later word: behind a program whose own options gangplan does not know.
+"""Find a launcher that is a later word, after a program whose own options gangplan does not know.
 
-Most programs that are given a whole launch start it (`./entrypoint.sh mpirun -np 8 ./a`, `singularity exec i.sif
-mpirun ...`). Some only talk about it: `echo`, `grep`, an option's value, a script's own arguments.
+Most programs that are given a whole launch start it (`./entrypoint.sh mpirun -np 8 ./a`, `singularity exec
+i.sif mpirun ...`). Others only mention it: `echo`, `grep`, an option's value, a script's own arguments.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _TALKERS = frozenset(
         "tar",
     ]
 )
-# Interpreters: what follows their script is the script's own.
+# Interpreters: words after their script are the script's own arguments.
 _INTERPRETERS = frozenset(["perl", "ruby", "Rscript", "julia", "java", "node", "octave", "matlab", "lua"])
 # Parts of an option's name that make a launcher its value: --launcher mpirun, --mpiexec /usr/bin/mpiexec.
 _NAMING = ("mpi", "launch", "run", "exec", "cmd", "command", "backend", "prog", "pattern", "name")
@@ -82,7 +82,7 @@ _TELLING: tuple[Role, ...] = ("count", "hosts", "hostfile", "per-host", "workers
 
 
 def later(words: Sequence[str], at: int, family: Mpi | None) -> Start | None:
-    """The launcher that the program at index `at` would start."""
+    """Return the launcher that the program at index `at` would start."""
     if not may_start(words, at):
         return None
     for index in range(at + 1, len(words)):
@@ -94,14 +94,14 @@ def later(words: Sequence[str], at: int, family: Mpi | None) -> Start | None:
     return None
 
 
-# Programs that start what stands behind their options, whatever it is.
+# Programs that start any program that follows their options.
 _STARTERS = BECOMES | CONTAINERS | ELSEWHERE
 # Python's own tools that run a module as `python -m` does.
 _RUNNERS = frozenset({"coverage", "memray", "scalene", "mprof", "kernprof", "viztracer", "debugpy"})
 
 
 def may_start(words: Sequence[str], at: int) -> bool:
-    """Whether the program at `at` may start what stands behind it."""
+    """Return whether the program at `at` may start a program named after it."""
     if at >= len(words):
         return False
     name = base(words[at])
@@ -109,7 +109,7 @@ def may_start(words: Sequence[str], at: int) -> bool:
 
 
 def _is_launch(words: Sequence[str], at: int, index: int, start: Start) -> bool:
-    """Whether the launcher there has what a launch has: numbers or hosts, and a program."""
+    """Return whether the launcher at `index` looks like a launch, with numbers or hosts and a program."""
     before = words[index - 1]
     is_option = before.startswith("--") and before != "--" and "=" not in before
     if is_option and any(part in before for part in _NAMING):

@@ -1,11 +1,11 @@
-"""The MPI launchers, family by family, as their own programs list and accept them."""
+"""Options of the MPI launchers by family, as the programs list and accept them."""
 
 from __future__ import annotations
 
 from gangplan.plan.launchers.table import LauncherProgram, Row, options
 
-# `mpirun --help all` of Open MPI 4.1.8 (orte/orted/orted_submit.c). One dash and two are the same to it, but
-# for what `short` holds; no option takes its value behind an equals sign.
+# `mpirun --help all` of Open MPI 4.1.8 (orte/orted/orted_submit.c). It treats one dash like two, except for
+# names in `short`; no option takes its value after an equals sign.
 OPEN_MPI_4 = LauncherProgram(
     "mpirun",
     "mpi",
@@ -47,8 +47,8 @@ OPEN_MPI_4 = LauncherProgram(
     once=(frozenset({"map-by", "bynode", "bycore", "byslot"}),),
 )
 
-# schizo_ompi.c of PRRTE 3.0.9, the table of Open MPI 5's mpirun. Long names also take one dash and their value
-# behind an equals sign; names of `double_only` lost the single dash between 5.0.8 and 5.0.11.
+# schizo_ompi.c of PRRTE 3.0.9, the table of Open MPI 5's mpirun. Long names also take one dash, and their
+# value after an equals sign; names in `double_only` lost the single dash between 5.0.8 and 5.0.11.
 OPEN_MPI_5 = LauncherProgram(
     "mpirun",
     "mpi",
@@ -128,7 +128,7 @@ _HYDRA: tuple[Row, ...] = (
     ("", 1, "prepend-pattern usize wdir"),
 )
 
-# Names of one setting, which Hydra of MPICH takes once ("duplicate setting").
+# Names of one setting, which MPICH's Hydra accepts only once ("duplicate setting").
 _SYNONYMS = (
     "n np",
     "f hostfile machinefile",

@@ -1,4 +1,4 @@
-"""Programs that only prepare the start of another one: env, time, timeout, nice, numactl and their like.
+"""Programs that only prepare the start of another one, such as env, time, timeout, nice and numactl.
 
 Options and the words they take are those of GNU coreutils 9.4, util-linux 2.39, numactl 2.0.16, and of the
 manuals of the others in 2026.
@@ -18,7 +18,7 @@ ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=(.*)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """Options that take a word, how many words of its own follow, and words between name and options."""
+    """A prefix's options that take a word, the number of words of its own after them, and its subcommands."""
 
     takes: frozenset[str] = frozenset()
     words: int = 0
@@ -106,8 +106,9 @@ PREFIXES: Mapping[str, Prefix] = {
 }
 
 
-# What becomes of the program behind these. A container may not gain rights (no_new_privs), so nothing becomes
-# another user or enters another root; a profiler sees the launcher and the ranks beside it, not other hosts.
+# Programs that change what happens to the program after them. A container may not gain rights (no_new_privs),
+# so nothing in it can change its user or root; a profiler sees the launcher and the ranks on its own host,
+# not other hosts.
 BECOMES = frozenset({"sudo", "su", "doas", "runuser", "gosu", "su-exec", "pkexec", "chroot", "nsenter"})
 CONTAINERS = frozenset(
     [
@@ -143,10 +144,10 @@ SEES_ONE_HOST = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Peeled:
-    """Where the program behind all prefixes begins, the variables set on the way, and what they break.
+    """The index of the program after all prefixes, the variables set before it, and what the prefixes break.
 
-    `unset` are variables taken away; `clears` is the word that empties the environment, `forks` one that
-    ends before its program does. `via` are the places of the prefixes themselves.
+    `unset` are variables that are removed; `clears` is the index of the word that empties the environment,
+    `forks` that of a prefix that ends before its program does. `via` are the indexes of the prefixes.
     """
 
     at: int
@@ -158,7 +159,7 @@ class Peeled:
 
 
 def peel(words: Sequence[str], at: int = 0) -> Peeled:
-    """Look through the prefixes from index `at` on."""
+    """Strip the prefixes from index `at` on."""
     found = Peeled(at)
     while found.at < len(words):
         name = base(words[found.at])
@@ -173,7 +174,7 @@ def peel(words: Sequence[str], at: int = 0) -> Peeled:
 
 
 def _option_end(words: Sequence[str], index: int, takes: frozenset[str]) -> int:
-    """The index behind the option at `index`, with the word that it takes."""
+    """Return the index after the option at `index` and the word that it takes."""
     return index + 1 + (words[index] in takes)
 
 

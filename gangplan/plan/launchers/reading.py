@@ -1,4 +1,4 @@
-"""The words of a launcher, read as the launcher reads them: its options, then the program and its arguments."""
+"""Read the words of a launcher as the launcher does: its options, then the program and its arguments."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterator, Sequence
 from gangplan.plan.launchers.table import LauncherProgram, Option, Role
 from gangplan.records import dataclass
 
-# What argparse takes for the name of an option that follows another one is never its value.
+# An option that the launcher's table does not contain.
 _UNKNOWN = Option("", 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """An option as it stands in the command.
+    """An option as written in the command.
 
-    `at` is the index of its word, `spelled` what stands there without a value, `values` its values and
-    `value_at` the index of the word that holds the first of them. `part` counts the programs of a command
-    with several, from 0. An unknown option has no name; one that lacks words is `short`.
+    `at` is the index of its word, `spelled` the word without a value, `values` its values and `value_at` the
+    index of the word that contains the first of them. `part` counts the programs of a command with several,
+    from 0. An unknown option has no name; `is_short` marks one that lacks words.
     """
 
     option: Option
@@ -35,16 +35,16 @@ class Use:
 
     @property
     def end(self) -> int:
-        """The index behind its last word."""
+        """The index after its last word."""
         return max(self.at + 1, self.value_at + len(self.values) if self.value_at > self.at else 0)
 
 
 @dataclass(frozen=True, slots=True)
 class LauncherReading:
-    """A launcher's words: what it is told, and where each program that it starts begins and ends.
+    """A launcher's words: its options, and where each program that it starts begins and ends.
 
-    Indexes count words of the command that was read; the launcher itself is at `at`. `parts` is how many
-    programs the colons make room for.
+    Indexes count words of the command that was read; the launcher itself is at `at`. `parts` is the number of
+    programs that the colons separate.
     """
 
     launcher: LauncherProgram
@@ -55,7 +55,7 @@ class LauncherReading:
     parts: int = 1
 
     def of(self, *roles: Role) -> Iterator[Use]:
-        """The options that decide one of these things."""
+        """Yield the options with one of these roles."""
         return (use for use in self.uses if use.option.role in roles)
 
     @property
@@ -70,7 +70,7 @@ class LauncherReading:
 
 
 def read(launcher: LauncherProgram, words: Sequence[str], at: int) -> LauncherReading:
-    """Read `words` from the launcher at index `at`. Never raises, whatever the words are."""
+    """Read `words` from the launcher at index `at`. Never raises, for any words."""
     has_parts = launcher.kind == "mpi"
     uses: list[Use] = []
     programs: list[tuple[int, int]] = []
@@ -86,12 +86,12 @@ def read(launcher: LauncherProgram, words: Sequence[str], at: int) -> LauncherRe
 
 
 def _part_end(words: Sequence[str], index: int) -> int:
-    """Where the next program of the same run begins: MPI launchers separate them by a colon."""
+    """Return the index where the current program ends: MPI launchers separate programs with a colon."""
     return next((place for place in range(index, len(words)) if words[place] == ":"), len(words))
 
 
 def _options(launcher: LauncherProgram, words: Sequence[str], index: int, part: int, uses: list[Use]) -> int:
-    """Take options from `index` on; the index of the first word that is none."""
+    """Read options from `index` on; return the index of the first word that is not one."""
     while index < len(words):
         word = words[index]
         if word == "--" and launcher.style != "hydra":
@@ -101,7 +101,7 @@ def _options(launcher: LauncherProgram, words: Sequence[str], index: int, part: 
         use = _use(launcher, words, index, part)
         uses.append(use)
         if not use.option.name:
-            return len(words)  # how many words it takes is not known, so neither is the program
+            return len(words)  # the number of words it takes is unknown, and so is the program
         index = use.end
     return index
 
@@ -131,7 +131,7 @@ def _split(word: str) -> tuple[str, str | None]:
 
 
 def _open_mpi(launcher: LauncherProgram, word: str) -> tuple[str, str | None, Option | None]:
-    """Open MPI 4 knows no equals sign. Open MPI 5 takes two dashes for one where the name is long."""
+    """Parse an option of Open MPI: 4 has no equals sign, 5 takes one dash or two before long names."""
     spelled, value = _split(word)
     if launcher.style == "openmpi":
         spelled, value = word, None
@@ -150,7 +150,10 @@ def _hydra(launcher: LauncherProgram, word: str) -> tuple[str, str | None, Optio
 
 
 def _argparse(launcher: LauncherProgram, word: str) -> tuple[str, str | None, Option | None]:
-    """Long names with two dashes, short ones with one; horovodrun's -np and -hostfile are long with one."""
+    """Parse an option: two dashes before a long name, one before a short one.
+
+    horovodrun's -np and -hostfile are long names with one dash.
+    """
     spelled, value = _split(word)
     name = spelled.lstrip("-")
     if word.startswith("--") and len(name) > 1:

@@ -1,8 +1,8 @@
-"""The simple commands of a shell script, each with its words and where they stand.
+"""Read the simple commands of a shell script, each with its words and their positions.
 
-A careful reader, not a shell: it knows quotes, comments, here-documents, lists, pipes, compound commands,
-functions, assignments and redirections as POSIX.1-2024 (2.2 to 2.10) and bash 5.2 write them. What a word
-would become at run time stays open: such a word keeps its text and is marked.
+This is a careful reader, not a shell: it knows quotes, comments, here-documents, lists, pipes, compound
+commands, functions, assignments and redirections as POSIX.1-2024 (2.2 to 2.10) and bash 5.2 write them. It
+does not expand words: one that a shell would expand keeps its text and is marked.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _BREAKS = frozenset(" \t\n;&|()<>")
 
 
 class UnreadableError(Exception):
-    """A script that no shell would read: what is open at its end."""
+    """A script that no shell could read; the message names what is left open at its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word: its text without quotes, where it begins and ends in the script, and what it leaves open.
+    """A word: its text without quotes, its begin and end in the script, and the variables in it.
 
-    `names` are the variables in it; `is_open` tells that its value is only known when it runs.
+    `is_open` marks a word whose value is only known when the script runs.
     """
 
     text: str
@@ -41,7 +41,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A simple command: its assignments, its words, and whether it runs in the background."""
+    """A simple command: its assignments, its words, and the operator after it (such as `&`)."""
 
     words: tuple[Word, ...]
     sets: tuple[Word, ...] = ()
@@ -49,13 +49,13 @@ class Command:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The words as texts."""
+        """The texts of the words."""
         return tuple(word.text for word in self.words)
 
 
 @dataclass(slots=True)
 class _Open:
-    """A command while it is read."""
+    """A command that is still being read."""
 
     words: list[Word] = field(default_factory=list)
     sets: list[Word] = field(default_factory=list)
@@ -65,15 +65,15 @@ _ASSIGN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?\+?=")
 
 
 def commands(script: str) -> list[Command]:
-    """The simple commands in the order in which they stand, those of functions and branches included.
+    """Return the simple commands in written order, including those of functions and branches.
 
-    Raises UnreadableError where a quote, a substitution or a here-document stays open.
+    Raises UnreadableError if a quote, a substitution or a here-document is left open.
     """
     return list(Reader(script).read())
 
 
 class Reader:
-    """The reader behind `commands`, also for those who need more of a script than its simple commands."""
+    """The reader used by `commands`, also for callers that need more of a script than its simple commands."""
 
     def __init__(self, script: str) -> None:
         self.text = script
@@ -81,7 +81,7 @@ class Reader:
         self.documents: list[tuple[str, bool]] = []
 
     def read(self) -> Iterator[Command]:
-        """Command by command."""
+        """Yield the commands one by one."""
         now, skips = _Open(), ""
         while self.at < len(self.text):
             self.blank()
@@ -106,7 +106,7 @@ class Reader:
             yield Command(tuple(now.words), tuple(now.sets))
 
     def _take(self, word: Word, now: _Open, skips: str) -> str:
-        """Add a word to the command; the word whose header goes on: `for x in a b`, `case x in`."""
+        """Add a word to the command; return the keyword of an unfinished header, such as `for x in a b`."""
         is_plain = self.text[word.begin : word.end] == word.text
         if skips:
             return "" if skips == "function" or (skips == "case" and word.text == "in") else skips
@@ -123,7 +123,7 @@ class Reader:
         return ""
 
     def blank(self) -> None:
-        """Go past blanks, continued lines and comments."""
+        """Skip blanks, continued lines and comments."""
         while self.at < len(self.text):
             if self.text[self.at] in " \t\r":
                 self.at += 1
@@ -140,7 +140,7 @@ class Reader:
         if found is None:
             return False
         self.at = found.end()
-        if self.text.startswith("(", self.at):  # <(command): a name of a file
+        if self.text.startswith("(", self.at):  # <(command): a file name
             self.at = self.balanced(self.at + 1, "(", ")")
             return True
         self.blank()
@@ -150,7 +150,7 @@ class Reader:
         return True
 
     def skip_documents(self) -> None:
-        """Go past the here-documents that began on the line before."""
+        """Skip the here-documents that began on the line before."""
         for mark, strips in self.documents:
             while True:
                 if self.at >= len(self.text):
@@ -163,7 +163,7 @@ class Reader:
         self.documents.clear()
 
     def word(self) -> Word:
-        """The word at the reader's place."""
+        """Read the word at the current position."""
         begin, parts, names, is_open = self.at, [], list[str](), False
         while self.at < len(self.text) and self.text[self.at] not in _BREAKS:
             mark = self.text[self.at]
@@ -182,7 +182,7 @@ class Reader:
             else:
                 parts.append(mark)
                 self.at += 1
-        if self.at == begin:  # a stray mark that begins no word
+        if self.at == begin:  # a stray character that begins no word
             parts.append(self.text[self.at])
             self.at += 1
         return Word("".join(parts), begin, min(self.at, len(self.text)), tuple(names), is_open)
@@ -212,7 +212,7 @@ class Reader:
         raise UnreadableError('a " quote')
 
     def _dollar(self, parts: list[str], names: list[str]) -> bool:
-        """A variable or a substitution; its text stays."""
+        """Read a variable or a substitution and keep its text; return whether its value is open."""
         begin = self.at
         if self.text[begin] == "`":
             self._until("`", begin + 1)
@@ -234,7 +234,7 @@ class Reader:
         return True
 
     def balanced(self, at: int, opening: str, closing: str) -> int:
-        """The place behind the mark that closes what is open before `at`."""
+        """Return the index after the mark that closes what was opened before `at`."""
         depth, quote = 1, ""
         while at < len(self.text):
             mark = self.text[at]

@@ -1,7 +1,7 @@
-"""What a launcher's option is: how it is spelled, how many words it takes, and what it decides.
+"""What an option of a launcher is: its spelling, the number of words it takes, and what it decides.
 
-A table is data: one line per role, names by the number of words they take. Beside each table stand the program
-and version it was read from; tests/launchers hold the tables to the real programs.
+A table is data: one line per role, with names grouped by the number of words they take. Each table names the
+program and version that it was read from; tests/launchers compare the tables with the real programs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal
 
 from gangplan.records import dataclass
 
-# What an option decides about a run; "" is one that gangplan leaves alone.
+# What an option decides about a run; gangplan ignores options with "".
 Role = Literal[
     "",
     "count",  # ranks in all
@@ -22,33 +22,33 @@ Role = Literal[
     "workers",  # hosts in all
     "bind",  # what a rank is bound to
     "map",  # how ranks are laid out, host by host
-    "map-hint",  # what Open MPI 5 adds to the layout that is there
+    "map-hint",  # what Open MPI 5 adds to the existing layout
     "env",  # a variable for the ranks
     "parameter",  # a parameter of the MPI library by name
-    "root",  # leave to run as root
+    "root",  # permission to run as root
     "agent",  # how the launcher reaches other hosts
     "away",  # no ranks on the launcher's own host
     "file",  # a file that holds the rest of the command
     "nothing",  # prints something and starts nothing
-    "rendezvous",  # where and as which of them the hosts meet
-    "standalone",  # one host alone
-    "elastic",  # a number of ranks that changes
+    "rendezvous",  # where the hosts meet, and the number of each
+    "standalone",  # a single host
+    "elastic",  # a number of ranks that may change
     "port",  # the port of the SSH servers
     "module",  # the program is a Python module
-    "no-python",  # the program is no Python script
+    "no-python",  # the program is not a Python script
     "extra",  # options for mpirun, in one word
 ]
-# How words become options: Open MPI 4's own reader, getopt_long with a single dash allowed (PRRTE), Hydra's
-# reader, Python's argparse.
+# The parser of options: Open MPI 4's own reader, getopt_long with a single dash allowed (PRRTE), Hydra's
+# reader, or Python's argparse.
 Style = Literal["openmpi", "prrte", "hydra", "argparse"]
-# What kind of thing starts: an MPI launcher, horovodrun or deepspeed over it, torchrun on every worker, or
-# a program of another scheduler.
+# What a launcher is: an MPI launcher, horovodrun or deepspeed over it, torchrun on every worker, or a program
+# of another scheduler.
 Kind = Literal["mpi", "horovod", "deepspeed", "torch", "accelerate", "foreign"]
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option: its name without dashes, how many words follow it, what it decides."""
+    """One option: its name without dashes, the number of words after it, and what it decides."""
 
     name: str
     words: int
@@ -59,10 +59,10 @@ class Option:
 class LauncherProgram:
     """A program that starts ranks, with its options by name without dashes.
 
-    `source` names the program and version that the table was read from, `label` what people call it.
-    Of each set in `once` it takes one option, once. `short` are names that take one dash
-    only; `double_only` are long names that do not work with one. `joined` are short names whose value may
-    stick to them (`-n4`).
+    `source` names the program and version that the table was read from, `label` its common name. Of each set
+    in `once` the program accepts one option, once. `short` are names that take only one dash; `double_only`
+    are long names that do not work with one. `joined` are short names whose value may follow directly
+    (`-n4`).
     """
 
     name: str
@@ -77,7 +77,7 @@ class LauncherProgram:
     once: tuple[frozenset[str], ...] = ()
 
     def option(self, name: str) -> Option | None:
-        """The option of this name; argparse takes any beginning that only one has."""
+        """Return the option of this name; argparse also accepts any unambiguous prefix."""
         found = self.options.get(name)
         if found is not None or self.style != "argparse" or len(name) < 2:
             return found
@@ -89,5 +89,5 @@ Row = tuple[Role, int, str]
 
 
 def options(*rows: Row) -> dict[str, Option]:
-    """A table from rows of role, number of words, and names separated by spaces."""
+    """Build a table from rows of role, number of words, and names separated by spaces."""
     return {name: Option(name, words, role) for role, words, names in rows for name in names.split()}

@@ -1,4 +1,4 @@
-"""The launchers of training frameworks, as their own argument parsers list them."""
+"""Options of the launchers of training frameworks, as their own argument parsers list them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ DEEPSPEED = LauncherProgram(
 
 
 def _both(table: dict[str, Option]) -> dict[str, Option]:
-    """Names with dashes also with underscores, which these parsers take too."""
+    """Add the names with underscores instead of dashes, which these parsers accept too."""
     return {**table, **{name.replace("-", "_"): option for name, option in table.items()}}
 
 
@@ -84,8 +84,8 @@ _TORCH: tuple[Row, ...] = (
     ("", 1, "virtual-local-rank"),
 )
 
-# torch/distributed/run.py and launch.py of PyTorch 2.x. Every option but the last two is also read from the
-# environment as PET_<NAME>, which is how Trainer hands over hosts and counts (torch.go, v2.3.0).
+# torch/distributed/run.py and launch.py of PyTorch 2.x. Every option but the last two can also come from the
+# environment as PET_<NAME>, which is how Trainer passes on hosts and counts (torch.go, v2.3.0).
 TORCHRUN = LauncherProgram(
     "torchrun",
     "torch",
@@ -118,7 +118,7 @@ ACCELERATE = LauncherProgram(
             ("rendezvous", 1, "machine-rank main-process-ip rdzv-backend"),
             ("hosts", 1, "deepspeed-hostfile deepspeed-exclusion-filter deepspeed-inclusion-filter"),
             ("hosts", 1, "mpirun-hostfile"),
-            ("", 1, "config-file"),  # options on the command line win over it
+            ("", 1, "config-file"),  # options on the command line override it
             ("module", 0, "m module"),
             ("no-python", 0, "no-python"),
             ("nothing", 0, "h help"),
