@@ -14,7 +14,7 @@ from tests.lab.lab import Lab
 
 @pytest.fixture(scope="session")
 def chapter(lab: Lab) -> story.Chapter:  # noqa: F811
-    """The story of the sample cluster with the lab's versions."""
+    """Tell the story of the sample cluster with the lab's versions."""
     profile = fixtures.chosen()
     if profile.name == "broken":
         pytest.skip("runs cannot start in this profile")
@@ -25,7 +25,7 @@ def chapter(lab: Lab) -> story.Chapter:  # noqa: F811
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The personas first: the story of the sample leaves policies in the lab that refuse their namespaces."""
+    """Run the personas first: the sample's story leaves policies in the lab that refuse their namespaces."""
     here = Path(__file__).parent
     first = next((at for at, item in enumerate(items) if item.path.parent == here), 0)
     of_personas = [item for item in items if item.path == here / "test_personas.py"]

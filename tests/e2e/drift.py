@@ -1,4 +1,4 @@
-"""What a live object has that the emitted one does not, beyond what belongs to controllers."""
+"""Find what a live object has that the emitted one does not, except for what controllers own."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 Object = dict[str, Any]
 
-# Fields that a controller or the server owns. Git never holds them, so no GitOps engine compares them.
-# The same list stands in docs/gitops.md.
+# Fields that a controller or the server owns. Git never has them, so no GitOps engine compares them.
+# The same list is in docs/gitops.md.
 CONTROLLED: dict[str, set[str]] = {
     "*": {
         "status",
@@ -28,7 +28,7 @@ CONTROLLED: dict[str, set[str]] = {
         "spec.labels",
         "spec.annotations",
     },
-    # A Job chooses its pods by its uid, which it gets when it is created.
+    # A Job selects its pods by its uid, which it gets when it is created.
     "Job": {
         "spec.selector",
         "spec.template.metadata.labels.controller-uid",
@@ -36,7 +36,7 @@ CONTROLLED: dict[str, set[str]] = {
         "spec.template.metadata.labels.batch.kubernetes.io/controller-uid",
         "spec.template.metadata.labels.batch.kubernetes.io/job-name",
     },
-    # What Kueue decides stands in the pods' templates.
+    # Kueue writes its decisions into the pod templates.
     "MPIJob": {
         "spec.runPolicy.suspend",
         "spec.runPolicy.managedBy",
@@ -63,7 +63,7 @@ CONTROLLED: dict[str, set[str]] = {
 
 
 def drift(emitted: Object, live: Object) -> list[str]:
-    """One line per field that differs or was added."""
+    """Return one line per field that differs or was added."""
     allowed = CONTROLLED["*"] | CONTROLLED.get(emitted["kind"], set())
     return [line for path, line in _compare(emitted, live, "") if path not in allowed]
 

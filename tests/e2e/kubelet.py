@@ -1,10 +1,10 @@
 """A real node for the lab: the kubelet of its Kubernetes, Debian's containerd and runc, in namespaces.
 
-The kubelet registers one node; KWOK is halted, because it would play the pods of any node. Images come from
-the CNCF distribution registry on loopback, or are imported. Pods share the machine's network: the lab has
-no CNI plugin, and one that is named and not there shows what the kubelet says then. Folders of the machine
+The kubelet registers one node. KWOK is halted, because it would simulate the pods of any node. Images come
+from the CNCF distribution registry on loopback, or are imported. Pods share the machine's network: the lab
+has no CNI plugin, and a configured but missing one shows what the kubelet says then. Folders of the machine
 that a kubelet writes to (/run, /var/lib, /var/log) are empty ones of the namespace, and so are the three
-settings of the kernel that it would change. Needs root and cgroups.
+kernel settings that it would change. Needs root and cgroups.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ exec {kubelet} --kubeconfig={kubeconfig} --config={folder}/kubelet.json --hostna
 
 
 def busybox() -> bytes:
-    """A layer with Debian's static busybox as /bin/sh and more."""
+    """Return a layer with Debian's static busybox as /bin/sh and more."""
     content = (debian.unpacked("busybox-static") / "usr/bin/busybox").read_bytes()
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
@@ -92,7 +92,7 @@ def busybox() -> bytes:
 
 
 def image(store: Store, architecture: str = "amd64") -> dict[str, object]:
-    """The image of a store, whose command waits: the pause container, too."""
+    """Return the manifest of an image whose command waits; it is the pause container, too."""
     data = busybox()
     layer = store.blob(data) | {"mediaType": made.LAYER}
     body = {
@@ -106,7 +106,7 @@ def image(store: Store, architecture: str = "amd64") -> dict[str, object]:
 
 
 def settings(lab: Lab, folder: Path) -> dict[str, object]:
-    """The kubelet's configuration."""
+    """Return the kubelet's configuration."""
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -131,7 +131,7 @@ def settings(lab: Lab, folder: Path) -> dict[str, object]:
 
 @contextmanager
 def joined(lab: Lab, folder: Path) -> Iterator[str]:
-    """A node of the lab while the block runs; a skip by reason where there can be none."""
+    """Run a node of the lab during the block; skip the test, with the reason, where it cannot run."""
     try:
         hosts.check()
         tree = debian.unpacked("containerd", "runc")
@@ -174,7 +174,7 @@ def joined(lab: Lab, folder: Path) -> Iterator[str]:
 
 
 def _remove(group: Path) -> None:
-    """The cgroups that containerd leaves when it is killed; they are empty by now."""
+    """Remove the cgroups that containerd leaves when it is killed; they are empty by now."""
     if group.is_dir():
         for child in [*group.iterdir(), group]:
             if child.is_dir():

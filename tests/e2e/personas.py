@@ -1,7 +1,7 @@
-"""Who may do what, asked of a real API server and of the rendered roles: the answers must be the same.
+"""Compare who may do what, by a real API server and by the rendered roles: the answers must be equal.
 
-Every group of every binding is asked about every verb on every resource of the roles, and on resources that
-no role names, in each namespace and for the cluster as a whole.
+For every group of every binding, all verbs are tried on every resource of the roles, and on resources that no
+role names, in each namespace and for the cluster as a whole.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.rbac import Question, granted, rights_of
 
 Object = dict[str, Any]
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
-# What nobody of a team may touch, whatever verb.
+# Resources that no member of a team may touch, whatever the verb.
 SENSITIVE = (
     ("", "secrets"),
     ("", "serviceaccounts/token"),
@@ -45,7 +45,7 @@ THREADS = 8
 
 
 def groups_of(bodies: Iterable[Object]) -> list[str]:
-    """Every group that some binding names."""
+    """Return every group that some binding names."""
     return sorted(
         {
             subject["name"]
@@ -58,7 +58,7 @@ def groups_of(bodies: Iterable[Object]) -> list[str]:
 
 
 def questions(bodies: Sequence[Object], namespaces: Sequence[str]) -> list[Question]:
-    """Everything to ask. No namespace is the cluster as a whole."""
+    """Return all questions. An empty namespace means the cluster as a whole."""
     named = {
         (group, resource)
         for body in bodies
@@ -75,7 +75,7 @@ def questions(bodies: Sequence[Object], namespaces: Sequence[str]) -> list[Quest
 
 
 def server_allows(client: Client, question: Question) -> bool:
-    """What the API server's authorizer says of it."""
+    """Return what the API server's authorizer answers."""
     resource, _, part = question.resource.partition("/")
     attributes = {
         "verb": question.verb,
@@ -94,7 +94,7 @@ def server_allows(client: Client, question: Question) -> bool:
 
 
 def disagreements(client: Client, bodies: Sequence[Object], namespaces: Sequence[str]) -> list[str]:
-    """One line per question that the server answers otherwise than the rendered roles do."""
+    """Return one line per question that the server answers differently from the rendered roles."""
     rights, asked = rights_of(bodies), questions(bodies, namespaces)
     with ThreadPoolExecutor(THREADS) as pool:
         answers = list(pool.map(lambda question: server_allows(client, question), asked))

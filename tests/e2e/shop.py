@@ -1,4 +1,4 @@
-"""A workspace whose commits an engine brings to the lab, and what must hold whichever engine it is."""
+"""A workspace whose commits an engine brings to the lab, and what must hold for every engine."""
 
 from __future__ import annotations
 
@@ -47,19 +47,20 @@ class Shop(ABC):
 
     @abstractmethod
     def synced(self, revision: str) -> None:
-        """Everything is as a revision has it."""
+        """Wait until everything is as a revision has it."""
 
     @abstractmethod
     def synced_of(self, team: str, revision: str) -> None:
-        """The runs of a team are as a revision has them."""
+        """Wait until the runs of a team are as a revision has them."""
 
     @abstractmethod
     def fails_of(self, team: str) -> None:
-        """The engine says that it cannot apply the runs of a team."""
+        """Wait until the engine reports that it cannot apply the runs of a team."""
 
     @abstractmethod
     def still(self, team: str, name: str) -> None:
-        """The engine looks at the runs of a team, and finds nothing to do about one of them."""
+        """Let the engine look at the runs of a team, and check that it finds nothing to do about one of
+        them."""
 
     @property
     def root(self) -> Path:
@@ -68,7 +69,7 @@ class Shop(ABC):
 
     @property
     def spec(self) -> Cluster:
-        """The file of the cluster."""
+        """The cluster file."""
         return load_workspace(self.root).clusters[self.cluster].spec
 
     @property
@@ -79,7 +80,7 @@ class Shop(ABC):
         return {team: namespace_of(spec, team, workspace.teams[team].spec) for team in sorted(spec.teams)}
 
     def change(self, files: dict[str, str | None]) -> str:
-        """What a person does: edit files, render, commit. Returns the revision that the engine then sees."""
+        """Edit files, render and commit, as a user does; return the revision that the engine then sees."""
         for name, text in files.items():
             if text is None:
                 (self.root / name).unlink()
@@ -90,24 +91,25 @@ class Shop(ABC):
         return self.commit({}, "change specs")
 
     def commit(self, files: dict[str, str | None], message: str) -> str:
-        """Commit without rendering; the engine looks at it."""
+        """Commit without rendering, and let the engine look at it."""
         revision = self.repository.commit(files, message=message)
         self.follow()
         return revision
 
     def runs(self) -> dict[str, str]:
-        """The uid of every TrainJob, by name: another uid would be another run."""
+        """Return the uid of every TrainJob by name: another uid would be another run."""
         return {
             item["metadata"]["name"]: item["metadata"]["uid"] for item in self.lab.client.list("TrainJob")
         }
 
     def version(self, name: str) -> tuple[str, int]:
-        """The uid of a TrainJob, and the generation of its spec: controllers go on to write its status."""
+        """Return the uid of a TrainJob and the generation of its spec: controllers go on to write its
+        status."""
         (found,) = (item for item in self.lab.client.list("TrainJob") if item["metadata"]["name"] == name)
         return found["metadata"]["uid"], found["metadata"]["generation"]
 
     def complete(self) -> None:
-        """Every run has completed."""
+        """Wait until every run has completed."""
         for item in self.lab.client.list("TrainJob"):
             meta = item["metadata"]
             self.lab.client.wait(
@@ -120,7 +122,8 @@ class Shop(ABC):
 
 
 def sample(folder: Path, programs: Sequence[Program]) -> tuple[Path, str]:
-    """A copy of the sample workspace, and its cluster of the lab's versions; skips where there is no lab."""
+    """Copy the sample workspace; return the copy and its cluster of the lab's versions. Skip without a
+    lab."""
     profile = fixtures.chosen()
     fixtures.require(profile)
     if build.missing(programs) and (trouble := build.problem()):
@@ -134,13 +137,13 @@ def sample(folder: Path, programs: Sequence[Program]) -> tuple[Path, str]:
 
 
 def furnished(lab: Lab, root: Path, cluster: str) -> None:
-    """Put into the lab what people and others own: nodes, namespaces of monitoring, claims."""
+    """Put into the lab what people and other programs own: nodes, the namespaces of monitoring, claims."""
     workspace = load_workspace(root)
     spec = workspace.clusters[cluster].spec
     lab.add_nodes(world.nodes(spec))
     lab.client.apply_all(world.monitoring(spec))
     teams = [(name, workspace.teams[name].spec) for name in spec.teams]
-    for team, found in teams:  # claims are there before any run: their owners made them
+    for team, found in teams:  # claims exist before any run: their owners created them
         name = namespace_of(spec, team, found)
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         lab.client.apply(body, manager="people")
@@ -149,7 +152,7 @@ def furnished(lab: Lab, root: Path, cluster: str) -> None:
 
 @contextmanager
 def held(lab: Lab) -> Iterator[None]:
-    """Runs train as long as the context lasts."""
+    """Keep runs training as long as the context lasts."""
     hold = Story(Plot.RUN, namespace=None, run=None)
     lab.tell(hold)
     try:
@@ -159,7 +162,7 @@ def held(lab: Lab) -> Iterator[None]:
 
 
 def spec_here(shop: Shop) -> str:
-    """A small spec that runs on this cluster only, so that one change is one run."""
+    """Return a small spec that runs on this cluster only, so that one change is one run."""
     found = sorted(
         (shop.root / "rendered" / shop.cluster / "runs").rglob("*.yaml"),
         key=lambda path: (path.stat().st_size, path.name),
@@ -173,7 +176,7 @@ def spec_here(shop: Shop) -> str:
 
 
 def foreign(api: str, kind: str, namespace: str = "", **more: Any) -> Object:
-    """An object that gangplan did not render."""
+    """Return an object that gangplan did not render."""
     meta = {"name": "mallory", **({"namespace": namespace} if namespace else {})}
     return {"apiVersion": api, "kind": kind, "metadata": meta, **more}
 
@@ -187,13 +190,13 @@ class Started:
     uid: str
 
     def pods(self, shop: Shop) -> set[str]:
-        """The uids of its pods."""
+        """Return the uids of its pods."""
         selector = f"jobset.sigs.k8s.io/jobset-name={self.name}"
         found = shop.lab.client.list("Pod", self.namespace, labels=selector)
         return {pod["metadata"]["uid"] for pod in found}
 
     def objects(self, shop: Shop) -> set[str]:
-        """The kinds of objects that there are of it, and `quota` if it holds some."""
+        """Return the kinds of its objects that exist, and `quota` if it holds some."""
         found = set()
         for kind in ("TrainJob", "TrainingRuntime", "NetworkPolicy", "JobSet", "Job", "Pod"):
             items = shop.lab.client.list(kind, self.namespace)
@@ -205,7 +208,7 @@ class Started:
         return found
 
     def ended(self, shop: Shop) -> None:
-        """It has no pod and no quota; its record is there, and suspended."""
+        """Wait until it has no pod and no quota, and a suspended record in its place."""
         shop.lab.client.wait(
             "TrainJob",
             self.name,
@@ -216,11 +219,11 @@ class Started:
         self._left(shop, {"Pod", "quota"})
 
     def gone(self, shop: Shop) -> None:
-        """Nothing of it is left."""
+        """Wait until none of its objects is left."""
         self._left(shop, None)
 
     def _left(self, shop: Shop, kinds: set[str] | None, timeout_s: float = 60) -> None:
-        """Wait until nothing of some kinds, or of any, is left."""
+        """Wait until no objects of some kinds, or of any, are left."""
         end = time.monotonic() + timeout_s
         while left := (found := self.objects(shop)) & (kinds or found):
             assert time.monotonic() < end, f"{self.name} still has {sorted(left)}"
@@ -228,7 +231,7 @@ class Started:
 
 
 def started(shop: Shop, files: dict[str, str | None]) -> Started:
-    """The one run that a change starts, once its pods are ready."""
+    """Return the one run that a change starts, once its pods are ready."""
     before = set(shop.runs())
     shop.synced(shop.change(files))
     (found,) = (item for item in shop.lab.client.list("TrainJob") if item["metadata"]["name"] not in before)
@@ -244,7 +247,8 @@ def started(shop: Shop, files: dict[str, str | None]) -> Started:
 
 
 def _retire(shop: Shop) -> set[tuple[str, str]]:
-    """What `gangplan retire` does of runs that are superseded and, by statuses, not complete."""
+    """Run `gangplan retire` for runs that are superseded and, by their statuses, not complete; return its
+    steps."""
     items = [
         {**item, "kind": "TrainJob"}
         for item in shop.lab.client.list("TrainJob")
@@ -259,9 +263,10 @@ def _retire(shop: Shop) -> set[tuple[str, str]]:
 
 
 class Delivered:
-    """What docs/gitops.md says of a run and its team, asked of the real engine of the fixture `shop`."""
+    """Tests of what docs/gitops.md says about a run and its team, with the real engine of the fixture
+    `shop`."""
 
-    def test_guardrails_heal_themselves(self, shop: Shop) -> None:
+    def test_deleted_guardrails_are_restored(self, shop: Shop) -> None:
         queue = next(item for item in shop.lab.client.list("LocalQueue"))
         meta = queue["metadata"]
 
@@ -288,13 +293,13 @@ class Delivered:
         assert before.items() <= after.items()
         assert len(after) == len(before) + 1
 
-    def test_the_life_of_a_run_from_git(self, shop: Shop) -> None:
-        """Superseded, retired, removed; stopped, removed: what docs/gitops.md says of each."""
+    def test_a_run_is_superseded_retired_and_stopped_from_git(self, shop: Shop) -> None:
+        """Check superseding, retiring, stopping and removing, as docs/gitops.md describes them."""
         spec = spec_here(shop)
         team = Path(spec).parts[1]
         text = (shop.root / spec).read_text().replace("run: 2\n", "")
         with held(shop.lab):
-            # A newer run takes the place of one that trains: both train.
+            # A newer run supersedes one that trains: both train.
             first = started(shop, {spec: f"{text}run: 7\n"})
             second = started(shop, {spec: f"{text}run: 8\n"})
             assert first.pods(shop)
@@ -306,20 +311,20 @@ class Delivered:
                 "quota",
             }
 
-            # Retired, the old one ends; its record starts nothing, whatever is reconciled.
+            # Retired, the old run ends; its record starts nothing, however often it is reconciled.
             assert _retire(shop) == {("record", first.name)}
             shop.synced(shop.change({}))
             assert f"retired: [{first.name}]" in (shop.root / spec).read_text()
             first.ended(shop)
             assert second.pods(shop)
 
-            # Retired again, it goes from the cluster, and the other one never noticed.
+            # Retired again, it leaves the cluster, and the other run is unaffected.
             assert _retire(shop) == {("remove", first.name)}
             shop.synced(shop.change({}))
             first.gone(shop)
             assert shop.runs()[second.name] == second.uid
 
-            # Stopped, a run ends under its name, and stays so.
+            # A stopped run ends under its name, and stays stopped.
             shop.synced(shop.change({spec: f"{text}run: 8\nstate: stopped\n"}))
             second.ended(shop)
             record = shop.runs()[second.name]
@@ -327,11 +332,11 @@ class Delivered:
                 shop.still(team, second.name)
             assert (shop.runs()[second.name], second.pods(shop)) == (record, set())
 
-        # And its record goes with the next change.
+        # Its record is removed with the next change.
         shop.synced(shop.change({spec: f"{text}run: 2\n"}))
         second.gone(shop)
 
-    def test_removing_the_file_of_a_running_run_does_not_kill_it(self, shop: Shop) -> None:
+    def test_removing_the_file_of_a_running_run_does_not_stop_it(self, shop: Shop) -> None:
         spec = spec_here(shop)
         with held(shop.lab):
             run = started(shop, {spec: (shop.root / spec).read_text().replace("run: 2", "run: 3")})
@@ -345,9 +350,9 @@ class Delivered:
 
 
 class Isolated(Delivered):
-    """The same of an engine that applies each team by itself."""
+    """The same tests, for an engine that applies each team separately."""
 
-    def test_a_broken_object_of_one_team_stops_no_other(self, shop: Shop) -> None:
+    def test_a_broken_object_of_one_team_does_not_stop_other_teams(self, shop: Shop) -> None:
         """The server refuses an object of one team; a run of another team starts all the same."""
         spec = spec_here(shop)
         team = Path(spec).parts[1]

@@ -1,4 +1,4 @@
-"""The sample workspace of one cluster, applied to the lab run by run, with what was seen on the way."""
+"""Apply the sample workspace of one cluster to the lab run by run, and keep what is observed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Seen:
 
 @dataclass(slots=True)
 class Chapter:
-    """Everything of one cluster: what was rendered, what the server said, what was seen."""
+    """Everything about one cluster: what was rendered, the server's answers, and what was observed."""
 
     lab: Lab
     name: str
@@ -53,7 +53,7 @@ class Chapter:
     """Each emitted object and what the server held once the last run had finished."""
 
     def apply(self, body: Object) -> None:
-        """Ask first (dry run), then do; both strict, both answers kept."""
+        """Apply an object, first by dry run; both are strict, and both answers are kept."""
         client = self.lab.client
         # A run is refused until Trainer's own cache has its runtime.
         apply = client.apply_patiently if body["kind"] == "TrainJob" else client.apply
@@ -62,7 +62,7 @@ class Chapter:
 
 
 def cluster_of(profile_trainer: str, profile_kueue: str) -> str | None:
-    """The sample cluster with these versions, or None."""
+    """Return the sample cluster with these versions, or None."""
     workspace = load_workspace(ROOT)
     for name, cluster in workspace.clusters.items():
         versions = cluster.spec.versions
@@ -72,7 +72,7 @@ def cluster_of(profile_trainer: str, profile_kueue: str) -> str | None:
 
 
 def tell(lab: Lab, name: str) -> Chapter:
-    """Set the cluster up as declared, then let each run start, look at it, and let it finish."""
+    """Set up the cluster as declared, then let each run start, observe it, and let it finish."""
     workspace = load_workspace(ROOT)
     findings = workspace.findings
     assert not findings
@@ -97,11 +97,11 @@ def tell(lab: Lab, name: str) -> Chapter:
 
 
 def _prepare(chapter: Chapter, workspace: Workspace) -> None:
-    """Nodes, platform, tenants and claims."""
+    """Create nodes, platform, tenants and claims."""
     client = chapter.lab.client
     chapter.lab.add_nodes(world.nodes(chapter.cluster))
     client.apply_all(world.monitoring(chapter.cluster))
-    # Claims that are there already: their owners made them before any policy of the cluster judged new ones.
+    # Claims that exist already: their owners created them before any policy of the cluster judged new ones.
     for body in chapter.standing:
         if body["kind"] == "Namespace":
             chapter.apply(body)
@@ -125,7 +125,7 @@ def _prepare(chapter: Chapter, workspace: Workspace) -> None:
 
 
 def _play(chapter: Chapter, run: PlannedRun, bodies: list[Object]) -> None:
-    """Start one run, look while all pods run, then let it complete."""
+    """Start one run, observe it while all pods run, then let it complete."""
     lab, namespace = chapter.lab, run.unit.job.namespace
     hold = Story(Plot.RUN, namespace=namespace, run=run.name)
     lab.tell(hold)
@@ -141,7 +141,7 @@ def _play(chapter: Chapter, run: PlannedRun, bodies: list[Object]) -> None:
 
 
 def _let_finish(lab: Lab, run: PlannedRun, hold: Story) -> None:
-    """Take the hold away. A busy machine may miss the moment, so it is said again until the run completes."""
+    """Release the hold. A busy machine may miss it, so it is repeated until the run completes."""
     for _ in range(int(PATIENCE // NUDGE)):
         lab.forget(hold)
         try:
@@ -159,7 +159,7 @@ def _let_finish(lab: Lab, run: PlannedRun, hold: Story) -> None:
 
 
 def _running_pods(lab: Lab, run: PlannedRun) -> list[Object]:
-    """All pods of a run, once as many as planned are Ready."""
+    """Return all pods of a run, once as many as planned are Ready."""
     found: list[Object] = []
 
     def all_ready() -> bool:
@@ -203,7 +203,7 @@ def _live(lab: Lab, body: Object) -> Object:
 
 
 def emitted(chapter: Chapter) -> Iterator[Object]:
-    """Every object that gangplan rendered for the cluster."""
+    """Yield every object that gangplan rendered for the cluster."""
     yield from chapter.standing
     for _, bodies in chapter.runs:
         yield from bodies

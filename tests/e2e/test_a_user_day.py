@@ -1,8 +1,8 @@
-"""From an empty folder through every edit that users make: the pull request, the tree and the cluster agree.
+"""From an empty folder through every kind of edit: the pull request, the tree and the cluster agree.
 
-A real Git repository, the commands of the guides, a real Argo CD. Each step is reviewed as its pull request
-is (`plan --base`), then merged and synced; what starts, ends and goes in the cluster is what the review said,
-and every other run keeps its uid.
+A real Git repository, the commands of the guides, a real Argo CD. Each step is reviewed as in its pull
+request (`plan --base`), then merged and synced. What starts, ends and leaves the cluster is what the review
+said, and every other run keeps its uid.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Day:
         (self.root / SPEC).write_text((self.root / SPEC).read_text() + line + "\n")
 
     def review(self, *flags: str) -> dict[str, Any]:
-        """What the pull request says of the files as they are."""
+        """Return what the pull request would show for the current files."""
         outcome = gangplan("plan", "-C", self.root, "--base", "HEAD", "--format", "json", *flags)
         assert outcome.code in (Exit.CLEAN, Exit.FINDINGS), outcome.err
         found: dict[str, Any] = json.loads(outcome.out)
@@ -87,9 +87,9 @@ class Day:
                 raise AssertionError(f"{message}: {name}: {self.argocd.differing(name)}; {late}") from late
 
     def step(self, message: str, says: set[tuple[str, str]], rules: set[str] = frozenset()) -> None:  # type: ignore[assignment]
-        """Render, review, merge; the review says just this, and that is what happens in the cluster.
+        """Render, review and merge; check that the review says just this, and that it happens in the cluster.
 
-        `says` are edits and jobs, `rules` those of the findings that are new, notes aside.
+        `says` are edits and jobs, `rules` those of the new findings except for notes.
         """
         rendered = gangplan("render", "-C", self.root)
         assert rendered.code == Exit.CLEAN, rendered.err
@@ -101,19 +101,19 @@ class Day:
         self.agrees(message, edits)
 
     def agrees(self, message: str, edits: list[dict[str, Any]]) -> None:
-        """What changed in the cluster is what the review said; nothing is killed or repeated beside it."""
+        """Check that only what the review said changed in the cluster; nothing else is killed or repeated."""
         started = {one["after"]["name"] for one in edits if one["edit"] in STARTS}
         ended = {one.get("run") or one["after"]["name"] for one in edits if one["edit"] in ENDS}
         expected = started - {name for name in started if name in self.runs}
         poll(lambda: set(self.found()) >= expected, 60, lambda: f"{message}: {expected} of {self.found()}")
-        for name in ended & set(self.runs):  # a record takes the place of the run that ends
+        for name in ended & set(self.runs):  # a record replaces the run that ends
             poll(
                 lambda name=name: self.found().get(name) != self.runs[name],  # type: ignore[misc]
                 60,
                 lambda name=name: f"{message}: {name} still runs",  # type: ignore[misc]
             )
         now = self.found()
-        # A record starts nothing, so it may take the place of a record; and those that leave Git go.
+        # A record starts nothing, so it may replace a record; and those that leave Git are deleted.
         allowed = started | ended | self.leaving() | (self.records("HEAD") & self.records("HEAD~1"))
         assert {name for name in now if name not in self.runs} == expected, message
         changed = {name for name, uid in self.runs.items() if now.get(name) != uid}
@@ -123,14 +123,14 @@ class Day:
         self.runs = now
 
     def leaving(self) -> set[str]:
-        """Records that the last commit removed."""
+        """Return the records that the last commit removed."""
         gone = self.repository._git(
             "diff", "--name-only", "--diff-filter=D", "--no-renames", "HEAD~1", "--", "rendered"
         )
         return {Path(path).stem for path in gone.splitlines()} & self.records("HEAD~1")
 
     def records(self, revision: str) -> set[str]:
-        """Runs that Git has as records."""
+        """Return the runs that Git has as records."""
         git, folder = self.repository._git, f"rendered/{CLUSTER}/runs/{TEAM}/"
         paths = git("ls-tree", "--name-only", revision, "--", folder).splitlines()
         return {Path(one).stem for one in paths if "state: stopped" in git("show", f"{revision}:{one}")}
@@ -142,13 +142,13 @@ class Day:
 
 
 def new_rules(review: dict[str, Any]) -> set[str]:
-    """The rules of new findings, without notes."""
+    """Return the rules of new findings, without notes."""
     return {one["rule"] for one in review["newFindings"]["findings"] if one["severity"] != "note"}
 
 
 @pytest.fixture(scope="module")
 def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Day]:
-    """`gangplan init`, its sync manifests, and the first merge."""
+    """Run `gangplan init`, apply its sync manifests, and merge for the first time."""
     profile = fixtures.chosen()
     fixtures.require(profile)
     if build.missing([programs.ARGOCD]) and (trouble := build.problem()):
@@ -184,8 +184,9 @@ def _opened(lab: Lab, repository: GitRepository) -> Day:
     return day
 
 
-def test_a_day(day: Day) -> None:
-    """In the order in which it happens to a job. One test: each step begins where the one before ended."""
+def test_each_step_of_a_user_day_does_what_its_review_said(day: Day) -> None:
+    """The steps in the life of a job, in order. One test, because each step begins where the one before
+    ended."""
     root = day.root
 
     # A first job.
@@ -204,7 +205,7 @@ def test_a_day(day: Day) -> None:
     assert gangplan("new", "job", JOB, "-C", root, *new, "--memory", "4Gi").code == Exit.CLEAN
     day.step("first job", {("new", JOB)})
 
-    # What cannot change while a run trains makes another run, labels of pods too; what can change does not.
+    # What cannot change while a run trains starts another run, also labels of pods; what can change does not.
     day.edit(SPEC, "workers: 2", "workers: 3")
     day.step("immutable change", {("changed", JOB)})
     day.add("labels: {project: filings}")
@@ -214,7 +215,7 @@ def test_a_day(day: Day) -> None:
     day.add("run: 2")
     day.step("re-run", {("changed", JOB)})
 
-    # Stopped, the run ends and stays as a record; earlier runs are retired, and records go.
+    # A stopped run ends and stays as a record; earlier runs are retired, and records are removed.
     day.add("state: stopped")
     day.step("stop", {("stopped", JOB)})
     _retire(day)
@@ -225,7 +226,7 @@ def test_a_day(day: Day) -> None:
     _retire(day)
     day.step("records go", set())
 
-    # A quota that no run fits into is found, and nothing is merged.
+    # A quota that no run fits is found, and nothing is merged.
     day.edit(
         PLATFORM, f"{TEAM}: {{queue: training}}", f"{TEAM}: {{queue: training, quota: {{cpu: {{cpu: 4}}}}}}"
     )
@@ -235,7 +236,7 @@ def test_a_day(day: Day) -> None:
     day.repository._git("checkout", "--quiet", ".")
     assert day.found() == day.runs
 
-    # Another image trains everything again that uses it: said, priced, and kept where that is asked for.
+    # Another image retrains every job that uses it: reported, priced, and kept where that is requested.
     (old,) = re.findall(r"sha256:\w+332211ffee", (root / CATALOG).read_text())
     day.edit(CATALOG, old, f"{old[:-1]}d")
     review = day.review()
@@ -251,21 +252,21 @@ def test_a_day(day: Day) -> None:
         day.edit(file, "keep: true\n", "")
     day.step("image bump", {("retrained", JOB), ("retrained", "quickstart")})
 
-    # Another Trainer would train everything again: the review says so before anybody upgrades.
+    # Another Trainer would retrain everything: the review says so before anyone upgrades.
     trainer = load_workspace(root).clusters[CLUSTER].spec.versions.trainer
     day.edit(PLATFORM, f'trainer: "{trainer}"', 'trainer: "2.2.1"')
     review = day.review()
     assert {one["edit"] for one in review["runs"]} <= {"retrained"}
     day.repository._git("checkout", "--quiet", ".")
 
-    # Policies of the cluster: first they only tell, then they refuse. No run notices.
+    # Policies of the cluster: first they only warn, then they refuse. No run is affected.
     day.edit(PLATFORM, "packs: [", "enforcement: Audit\n  packs: [")
     day.step("audit", set())
     day.edit(PLATFORM, "enforcement: Audit\n", "enforcement: Deny\n")
     day.step("deny", set())
     _refuses(day)
 
-    # The whole tree is what is in Git, and Git is what is in the cluster.
+    # The whole tree is in Git, and what is in Git is in the cluster.
     assert gangplan("validate", "-C", root).code == Exit.CLEAN
     for name in day.applications:
         assert day.argocd.get(name)["status"]["sync"]["status"] == "Synced"
@@ -277,7 +278,7 @@ def _retire(day: Day) -> None:
 
 
 def _refuses(day: Day) -> None:
-    """A run that somebody applies by hand, without its labels, is refused by a policy of ours."""
+    """Check that a policy of ours refuses a run that is applied by hand without its labels."""
     path = next((day.root / "rendered" / CLUSTER / "runs").rglob("*.yaml"))
     (job,) = (one for one in load_objects(path.read_text()) if one["kind"] == "TrainJob")
     meta = {**job["metadata"], "name": "by-hand", "labels": {}, "annotations": {}}

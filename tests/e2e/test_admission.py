@@ -1,4 +1,4 @@
-"""gangplan and a real Kueue say the same of runs: in, out and why, with which flavors, on how many nodes."""
+"""gangplan and a real Kueue agree on runs: admitted or not and why, with which flavors, on how many nodes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.e2e.admission import ask, report
 from tests.lab import fixtures
 
 pytestmark = pytest.mark.e2e
-# Worlds in which Kueue never has a last word (circles of cohorts) take 30 s per run: seed 8 has none.
+# Worlds in which Kueue's state never settles (cycles of cohorts) take 30 s per run: seed 8 has none.
 SEED, COUNT, EACH = 8, 24, 3
 
 
@@ -24,8 +24,8 @@ def test_both_sides_agree_about_random_runs() -> None:
     text = "\n".join(report.lines(result, profile.versions(), troubles))
     assert not result.open, text
     assert not troubles, text
-    assert COUNT * 3 // 4 <= result.asked <= COUNT  # of a rendered workspace some specs give no run
+    assert COUNT * 3 // 4 <= result.asked <= COUNT  # some specs of a rendered workspace give no run
     assert len(result.worlds) == COUNT // EACH
-    # Questions that are all answered alike would show nothing.
+    # Equal answers to all questions would prove nothing.
     assert sum(answer.seen.outcome == "admitted" for answer in answers) >= COUNT // 6, text
     assert sum(answer.seen.outcome == "pending" for answer in answers) >= COUNT // 6, text

@@ -1,4 +1,4 @@
-"""Alert rules under the definition of the Prometheus Operator; tests/observability asks promtool."""
+"""Alert rules under the Prometheus Operator's definition; tests/observability uses promtool."""
 
 from __future__ import annotations
 

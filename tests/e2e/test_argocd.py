@@ -35,7 +35,7 @@ LOOKS = 8  # reconciliations that must not change anything
 
 @dataclass(slots=True)
 class Shop(shops.Shop):
-    """A lab with Argo CD, and the repository it follows."""
+    """A lab with Argo CD, and the repository that it follows."""
 
     argocd: ArgoCD
 
@@ -46,7 +46,7 @@ class Shop(shops.Shop):
         return [f"{self.cluster}-{part}" for part in parts]
 
     def of_team(self, team: str) -> str:
-        """The application of a team's runs."""
+        """Return the application of a team's runs."""
         return f"{self.cluster}-runs-{team}"
 
     def follow(self) -> None:
@@ -55,12 +55,12 @@ class Shop(shops.Shop):
             self.argocd.refresh(name)
 
     def synced(self, revision: str) -> None:
-        """All applications are Synced at a revision."""
+        """Wait until all applications are Synced at a revision."""
         for name in self.applications:
             self._synced(name, revision)
 
     def synced_of(self, team: str, revision: str) -> None:
-        """The application of a team is Synced at a revision."""
+        """Wait until the application of a team is Synced at a revision."""
         self._synced(self.of_team(team), revision)
 
     def _synced(self, name: str, revision: str) -> None:
@@ -70,7 +70,7 @@ class Shop(shops.Shop):
             raise AssertionError(f"{name}: {self.argocd.differing(name)}; {late}") from late
 
     def fails_of(self, team: str) -> None:
-        """The sync of a team's application fails, or is tried again."""
+        """Wait until the sync of a team's application fails or is retried."""
 
         def has_failed(found: Object) -> bool:
             state = found.get("status", {}).get("operationState") or {}
@@ -79,7 +79,7 @@ class Shop(shops.Shop):
         self.lab.client.wait("Application", self.of_team(team), NAMESPACE, until=has_failed, timeout=90)
 
     def look(self, name: str, *, hard: bool) -> None:
-        """Argo CD looks at an application, and has looked."""
+        """Let Argo CD look at an application, and wait until it has done so."""
         seen = self.argocd.reconciled(name)
         self.argocd.refresh(name, hard=hard)
         self.lab.client.wait(
@@ -91,7 +91,7 @@ class Shop(shops.Shop):
         assert self.argocd.get(name)["status"]["sync"]["status"] == "Synced"
 
     def still(self, team: str, name: str) -> None:
-        """A hard refresh finds no difference in a run."""
+        """Check that a hard refresh finds no difference in a run."""
         self.look(self.of_team(team), hard=True)
         assert not [one for one in self.argocd.differing(self.of_team(team)) if name in one]
 
@@ -105,9 +105,9 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
 
 
 def opened(lab: Lab, repository: GitRepository, cluster: str, *, has_plugin: bool = False) -> Shop:
-    """Start Argo CD, hand it the rendered and committed workspace, and wait until all runs are over.
+    """Start Argo CD, hand it the rendered and committed workspace, and wait until all runs have ended.
 
-    With the plugin, its server runs beside the repo server, with the gangplan and kustomize of these tests.
+    With the plugin, its server runs next to the repo server, with the gangplan and kustomize of these tests.
     """
     shops.furnished(lab, repository.folder, cluster)
     files = settings_of(NAMESPACE, ArgoOptions(), "registry.example.com/gangplan" if has_plugin else "")
@@ -153,15 +153,15 @@ def test_everything_stays_synced_over_many_reconciliations(shop: Shop) -> None:
 
 
 def _finished(shop: Shop, name: str) -> str:
-    """When the last sync ended; empty for a team without runs, which was never synced."""
+    """Return when the last sync ended; '' for a team without runs, which was never synced."""
     return str(shop.argocd.get(name)["status"].get("operationState", {}).get("finishedAt", ""))
 
 
 class TestArgoCD(Isolated):
-    """Argo CD delivers, and says how runs are."""
+    """Argo CD delivers, and reports how runs are."""
 
-    def test_the_application_of_a_team_says_how_its_runs_are(self, shop: Shop) -> None:
-        """A sync is over while runs train, and one that fails degrades the application of its team alone."""
+    def test_the_health_of_a_team_application_follows_its_runs(self, shop: Shop) -> None:
+        """A sync ends while runs train, and a run that fails degrades only the application of its team."""
         spec = spec_here(shop)
         before, name = (shop.root / spec).read_text(), shop.of_team(Path(spec).parts[1])
         text = re.sub(r"^run: .*\n", "", before, flags=re.MULTILINE)
@@ -179,7 +179,7 @@ class TestArgoCD(Isolated):
         found = shop.argocd.wait(name, health="Degraded", timeout=90)
         assert found["status"]["sync"]["status"] == "Synced"
         others = [one for one in shop.applications if one != name]
-        # Nobody fills in ExternalSecrets here, so that tenants may still be at it.
+        # Nothing fills in ExternalSecrets here, so tenants may still be progressing.
         assert {shop.argocd.get(one)["status"]["health"]["status"] for one in others} <= {
             "Healthy",
             "Progressing",
@@ -193,7 +193,7 @@ ADMIN = {
     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
     "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:authenticated"}],
 }
-# Files that gangplan did not write, as if the checks of CI had been passed over: part, object.
+# Files that gangplan did not write, as if the checks of CI had been bypassed: part, object.
 FOREIGN = {
     "a cluster role binding among runs": ("runs/research", foreign(RBAC, "ClusterRoleBinding", **ADMIN)),
     "a cluster role binding among tenants": ("tenants", foreign(RBAC, "ClusterRoleBinding", **ADMIN)),
@@ -213,7 +213,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_the_projects_refuse_what_is_no_part_of_them(shop: Shop, name: str) -> None:
+def test_projects_refuse_objects_that_do_not_belong_to_them(shop: Shop, name: str) -> None:
     """Last in this file: the applications stay out of sync for a while."""
     part, body = FOREIGN[name]
     application = f"{shop.cluster}-{part.replace('/', '-')}"

@@ -1,8 +1,8 @@
-"""Objects that attack, on a real API server with gangplan's namespaces, roles and policies: all refused.
+"""Attacking objects on a real API server with gangplan's namespaces, roles and policies: all are refused.
 
-A member of a team sends them under its own name (impersonation); then they are sent with all rights, as a
-GitOps engine does with what once stands in Git: there the policies and the pod security level are left. What
-the AppProjects refuse is asked of a real Argo CD in test_argocd.py.
+A member of a team sends them under its own name (impersonation). They are then sent with all rights, as a
+GitOps engine does with what is in Git: only the policies and the pod security level are left to refuse them.
+What the AppProjects refuse is tested with a real Argo CD in test_argocd.py.
 """
 
 from __future__ import annotations
@@ -49,14 +49,15 @@ GIVEN = (
 
 @dataclass(frozen=True)
 class Scene:
-    """Two teams on the lab, one of them hostile: its run as rendered, its pod as Kubernetes would make it."""
+    """Two teams on the lab, one of them hostile: its run as rendered, its pod as Kubernetes would create
+    it."""
 
     lab: Lab
     run: dict[str, Object]
     pod: Object
 
     def send(self, path: str, body: Object, group: str | None, method: str = "POST") -> str:
-        """Send an object as a member of a group, or with all rights: the empty text, or the refusal."""
+        """Send an object as a member of a group, or with all rights; return the refusal, or ''."""
         headers = {"Impersonate-User": "mallory", "Impersonate-Group": group} if group else {}
         try:
             query = {"dryRun": "All", "fieldValidation": "Strict"}
@@ -105,14 +106,14 @@ def scene(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]
 
 
 def pod_of(runtime: Object) -> Object:
-    """The last role's pod as a Pod of its own."""
+    """Return the last role's pod template as a Pod."""
     template = runtime["spec"]["template"]["spec"]["replicatedJobs"][-1]["template"]["spec"]["template"]
     meta = {**copy.deepcopy(template.get("metadata") or {}), "name": "mallory", "namespace": HOME}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": copy.deepcopy(template["spec"])}
 
 
 def put(value: Any, *path: str | int) -> Change:
-    """The object with a value at a path; `*` stands for every entry of a list."""
+    """Return a change that puts a value at a path; `*` stands for every entry of a list."""
 
     def change(body: Object) -> Object:
         body = copy.deepcopy(body)
@@ -134,7 +135,7 @@ def put(value: Any, *path: str | int) -> Change:
 
 CONTAINERS = ("spec", "containers", "*")
 SECURITY = (*CONTAINERS, "securityContext")
-# Pods that no admission of the namespace lets in, whoever sends them.
+# Pods that the namespace's admission refuses from every sender.
 PODS: dict[str, Change] = {
     "privileged": put(True, *SECURITY, "privileged"),
     "root": put(0, *SECURITY, "runAsUser"),
@@ -197,7 +198,7 @@ RUNS: dict[str, tuple[str, Change]] = {
 
 
 def binding(kind: str, role: str, subject: Object, namespace: str = "") -> Object:
-    """A binding of a role to somebody."""
+    """Return a binding of a role to a subject."""
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": kind,
@@ -296,8 +297,8 @@ RIGHTS: dict[str, tuple[str, str, Object]] = {
 GROUPS = ("red-scientists", "red-mlops", "red-leads", "red-viewers")
 
 
-def test_what_is_right_is_let_in(scene: Scene) -> None:
-    """Or every refusal below would prove nothing."""
+def test_valid_objects_are_admitted(scene: Scene) -> None:
+    """Otherwise, the refusals below would prove nothing."""
     assert scene.send(f"/api/v1/namespaces/{HOME}/pods", scene.pod, None) == ""
     for kind, body in scene.run.items():
         path = TRAINER.format(HOME) + f"{kind.lower()}s"
@@ -307,7 +308,7 @@ def test_what_is_right_is_let_in(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("name", PODS)
-def test_a_pod_that_is_refused(scene: Scene, name: str) -> None:
+def test_hostile_pods_are_refused(scene: Scene, name: str) -> None:
     refusal = scene.send(f"/api/v1/namespaces/{HOME}/pods", PODS[name](scene.pod), None)
     assert refusal[:3] in ("403", "422"), refusal or "it was let in"
     assert "denied" in refusal or "forbidden" in refusal or "Invalid" in refusal or "invalid" in refusal
@@ -315,7 +316,7 @@ def test_a_pod_that_is_refused(scene: Scene, name: str) -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 @pytest.mark.parametrize("group", [None, "red-scientists"])
-def test_a_run_that_is_refused(scene: Scene, name: str, group: str | None) -> None:
+def test_hostile_runs_are_refused(scene: Scene, name: str, group: str | None) -> None:
     kind, change = RUNS[name]
     path = TRAINER.format(HOME) + f"{kind.lower()}s"
     refusal = scene.send(path, change(scene.run[kind]), group)
@@ -324,7 +325,7 @@ def test_a_run_that_is_refused(scene: Scene, name: str, group: str | None) -> No
 
 
 @pytest.mark.parametrize("name", RIGHTS)
-def test_what_nobody_of_a_team_may(scene: Scene, name: str) -> None:
+def test_members_of_a_team_lack_dangerous_rights(scene: Scene, name: str) -> None:
     method, path, body = RIGHTS[name]
     if path.endswith("/pods"):
         body = scene.pod
@@ -333,8 +334,8 @@ def test_what_nobody_of_a_team_may(scene: Scene, name: str) -> None:
         assert refusal.startswith("403 "), (group, refusal or "it was allowed")
 
 
-def test_runs_of_a_neighbour(scene: Scene) -> None:
-    """A run moved into another team's namespace is nobody's of this team to send."""
+def test_a_team_cannot_send_runs_to_another_teams_namespace(scene: Scene) -> None:
+    """No group of this team may send a run that was moved into another team's namespace."""
     for kind, body in scene.run.items():
         moved = put(VICTIM, "metadata", "namespace")(body)
         for group in GROUPS:

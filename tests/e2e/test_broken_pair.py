@@ -1,4 +1,4 @@
-"""Why gangplan refuses a version pair: admitted, and suspended forever."""
+"""Why gangplan refuses a version pair: its runs are admitted, and suspended forever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Identities and buckets of a cloud reach a real server as they are rendered, and the pods of a run."""
+"""Identities and buckets of a cloud, as rendered, reach a real server and the pods of a run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEAM = "research"
 
 
 @pytest.mark.parametrize("example", ["cloud-identity", "bucket-folder"])
-def test_an_example_of_a_cloud(example: str) -> None:
+def test_cloud_examples_reach_the_server_and_the_pods_unchanged(example: str) -> None:
     profile = fixtures.chosen()
     fixtures.require(profile)
     if profile.name != "new":

@@ -1,4 +1,5 @@
-"""Setup and sidecars on a real control plane: let in, counted as planned; no run waits for them to end."""
+"""Setup and sidecars on a real control plane: admitted and counted as planned; no run waits for them to
+end."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ EXAMPLE = story.ROOT / "tests/examples/setup-and-sidecars"
 TEAM = "research"
 
 
-def test_setup_and_sidecars_reach_the_pods() -> None:
-    """A worker of 4 CPU and 4 GiB, sidecars of 750m and 768 MiB, and a step that asks for 6 GiB."""
+def test_setup_and_sidecars_reach_the_pods_and_are_counted() -> None:
+    """Check a worker of 4 CPU and 4 GiB with sidecars of 750m and 768 MiB, and a step that requests 6 GiB."""
     profile = fixtures.chosen()
     fixtures.require(profile)
     if profile.name != "new":

@@ -1,4 +1,4 @@
-"""Pods of a failed run that stay: runs with `debug`, the real controllers of a profile, played pods."""
+"""The pods of a failed run stay: runs with `debug`, the real controllers of a profile, simulated pods."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ site = disrupted
 
 @pytest.fixture(scope="module", autouse=True)
 def dev(site: Site) -> None:
-    """The cluster's file says that it is not for production; nothing that is rendered for it changes."""
+    """Mark the cluster as not for production; nothing that is rendered for it changes."""
     path = site.root / "overlays/lab/cluster.yaml"
     path.write_text(path.read_text() + "environment: dev\n")
 
 
 def start(site: Site, image: str, lines: str = "") -> Played:
-    """Render a run that keeps its pods, and apply it; its pods stay at work until somebody says otherwise."""
+    """Render and apply a run that keeps its pods; they run until a test ends them."""
     job = f"kept-{image}-{next(NUMBERS)}"
     until = f'timeout: 1h\ndebug: {{until: "{LATER}"}}\n'
     spec = SPEC.replace("openmpi", IMAGES[image]) + until + lines
@@ -50,7 +50,7 @@ def start(site: Site, image: str, lines: str = "") -> Played:
 
 
 def fail(run: Played, pod: Object, code: int = 1, reason: str = "Error", times: int = 1) -> None:
-    """Let a container fail and be started again in its pod, as the kubelet reports it."""
+    """Let a container fail and be restarted in its pod, as the kubelet reports it."""
     last = {"terminated": {"exitCode": code, "reason": reason}}
     (own,) = run.lab.client.get("Pod", pod["metadata"]["name"], run.namespace)["status"]["containerStatuses"]
     change = {"status": {"containerStatuses": [{**own, "restartCount": times, "lastState": last}]}}
@@ -58,13 +58,13 @@ def fail(run: Played, pod: Object, code: int = 1, reason: str = "Error", times: 
 
 
 def is_active(run: Played) -> bool:
-    """Whether nobody says that the run is over, and all its pods are there."""
+    """Return whether all pods of a run exist, and neither it nor a Job of it has failed."""
     train_job = run.lab.client.get("TrainJob", run.name, run.namespace)
     return condition(train_job, "Failed") != "True" and len(run.pods(0)) == run.size and not run.failures()
 
 
 def settle(run: Played) -> None:
-    """Let the controllers look again: a Job that is changed is read again."""
+    """Make the controllers reconcile: a changed Job is read again."""
     for job in run.lab.client.list("Job", run.namespace, labels=f"{JOBSET}={run.name}"):
         change = {"metadata": {"annotations": {"example.com/look": str(next(NUMBERS))}}}
         run.lab.client.patch("Job", job["metadata"]["name"], change, run.namespace)
@@ -83,7 +83,7 @@ def settle(run: Played) -> None:
         ("torch", "node", 2, ""),
     ],
 )
-def test_pods_that_fail_stay_until_their_time_is_up(
+def test_failed_pods_stay_until_their_time_is_up(
     image: str, role: str, pods: int, lines: str, site: Site
 ) -> None:
     run = start(site, image, lines)
@@ -101,14 +101,14 @@ def test_pods_that_fail_stay_until_their_time_is_up(
     shown = site.lab.kubectl("describe", "pod", "-n", run.namespace, first["metadata"]["name"])
     assert "Last State:     Terminated" in shown
     assert "Exit Code:    137" in shown
-    # The day is over: a container that waited ends, and is started once more.
+    # The time is up: a container that waited ends, and is restarted once more.
     fail(run, run.pods(0, role)[0], times=2)
     assert run.until_failed() == "FailedJobs"
     assert run.failures()[role][0] == "BackoffLimitExceeded"
     poll(lambda: not run.pods(0), PATIENCE, run.story)
 
 
-def test_a_run_that_succeeds_is_over(site: Site) -> None:
+def test_a_run_with_debug_that_succeeds_completes(site: Site) -> None:
     run = start(site, "mpi")
     (launcher,) = run.pods(0, "launcher")
     site.lab.forget(Story(Plot.RUN, namespace=run.namespace, run=run.name))
@@ -118,7 +118,7 @@ def test_a_run_that_succeeds_is_over(site: Site) -> None:
     assert ended["status"]["phase"] == "Succeeded"
 
 
-def test_a_run_without_it_is_gone_at_once(site: Site) -> None:
+def test_a_failed_run_without_debug_loses_its_pods_at_once(site: Site) -> None:
     run = site.start("mpi", retries=0)
     run.end(run.pods(0, "launcher")[0], 1)
     run.until_failed()

@@ -1,4 +1,4 @@
-"""Which failures use up a retry: rendered runs, the real controllers of a profile, played pods."""
+"""Which failures use up a retry: rendered runs, the real controllers of a profile, simulated pods."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Site:
     root: Path
 
     def start(self, image: str, retries: int) -> Played:
-        """Render a run and apply it; its pods stay at work until somebody says otherwise."""
+        """Render and apply a run; its pods run until a test ends them."""
         job = f"{image}-{next(NUMBERS)}"
         spec = SPEC.replace("openmpi", IMAGES[image]) + f"timeout: 1h\nretries: {retries}\n"
         workspaces.write(self.root, {f"specs/nlp/{job}.yaml": spec})
@@ -58,7 +58,7 @@ class Site:
         return played
 
     def drift(self, image: str) -> dict[str, list[str]]:
-        """What the server holds otherwise than it was rendered, after a run has started."""
+        """Return how the server's objects differ from the rendered ones after a run has started, by kind."""
         run = self.start(image, retries=1)
         texts = preview(Request(self.root)).texts
         bodies = load_objects(
@@ -81,13 +81,13 @@ class Played:
     size: int
 
     def pods(self, attempt: int, role: str = "") -> list[Object]:
-        """Ready pods of a try."""
+        """Return the ready pods of an attempt."""
         labels = f"{JOBSET}={self.name},{ATTEMPT}={attempt}" + (f",{ROLE}={role}" if role else "")
         found = self.lab.client.list("Pod", self.namespace, labels=labels)
         return [pod for pod in found if condition(pod, "Ready") == "True"]
 
     def until_ready(self, attempt: int) -> None:
-        """Wait until all pods of a try are at work."""
+        """Wait until all pods of an attempt are ready."""
         poll(lambda: len(self.pods(attempt)) == self.size, PATIENCE, self.story)
 
     def end(self, pod: Object, code: int, *, is_disrupted: bool = False) -> None:
@@ -106,19 +106,19 @@ class Played:
         self.lab.client.patch("Pod", pod["metadata"]["name"], change, self.namespace, "status")
 
     def restarts(self) -> tuple[int, int]:
-        """All restarts of the run, and those that count."""
+        """Return all restarts of the run, and those that count."""
         status = self.lab.client.get("JobSet", self.name, self.namespace).get("status", {})
         return status.get("restarts", 0), status.get("restartsCountTowardsMax", 0)
 
     def until_failed(self) -> str:
-        """Wait until the run has failed, and return why its JobSet has."""
+        """Wait until the run has failed, and return the reason of its JobSet."""
         is_over = lambda item: condition(item, "Failed") == "True"  # noqa: E731
         self.lab.client.wait("TrainJob", self.name, self.namespace, until=is_over, timeout=PATIENCE)
         jobset = self.lab.client.get("JobSet", self.name, self.namespace)
         return next(str(one["reason"]) for one in jobset["status"]["conditions"] if one["type"] == "Failed")
 
     def failures(self) -> dict[str, tuple[str, str]]:
-        """Reason and message of each Job that has failed; all its pods have ended then."""
+        """Return reason and message of each Job that has failed; all its pods have ended by then."""
         return {
             job["metadata"]["labels"][ROLE]: (one["reason"], one["message"])
             for job in self.lab.client.list("Job", self.namespace, labels=f"{JOBSET}={self.name}")
@@ -127,14 +127,14 @@ class Played:
         }
 
     def story(self) -> str:
-        """What the run says of itself."""
+        """Describe the run's JobSet and failures, for messages of tests."""
         jobset = self.lab.client.find("JobSet", self.name, self.namespace) or {}
         return f"{jobset.get('status')} {self.failures()}"
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A lab of its own: its cluster-wide objects are nobody else's."""
+    """Run a lab of its own, because the cluster-wide objects must not be shared with other tests."""
     profile = fixtures.chosen()
     if profile.name == "broken":
         pytest.skip("runs cannot start in this profile")
@@ -157,12 +157,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture
 def forgives(site: Site) -> bool:
-    """Whether the profile's Trainer gives the whole run a deadline."""
+    """Return whether the profile's Trainer gives the whole run a deadline."""
     return site.lab.profile.trainer >= "2.2"
 
 
 @pytest.mark.parametrize(("image", "role"), [("mpi", "node"), ("mpi", "launcher"), ("torch", "node")])
-def test_a_pod_that_is_taken_away_uses_up_no_retry(image: str, role: str, site: Site, forgives: bool) -> None:
+def test_a_disrupted_pod_uses_up_no_retry(image: str, role: str, site: Site, forgives: bool) -> None:
     run = site.start(image, retries=1)
     for attempt in (0, 1, 2):
         pod = run.pods(attempt, role)[0]
@@ -172,7 +172,7 @@ def test_a_pod_that_is_taken_away_uses_up_no_retry(image: str, role: str, site: 
             return
         run.until_ready(attempt + 1)
         assert run.restarts() == (attempt + 1, 0 if forgives else attempt + 1)
-    # The one retry is still there, and no more than one.
+    # The one retry is still left, and no more than one.
     run.end(run.pods(3, role)[0], 1)
     run.until_ready(4)
     assert run.restarts() == (4, 1)
@@ -181,7 +181,7 @@ def test_a_pod_that_is_taken_away_uses_up_no_retry(image: str, role: str, site: 
 
 
 @pytest.mark.parametrize("code", FINAL_CODES)
-def test_what_no_try_can_cure_is_not_tried_again(code: int, site: Site) -> None:
+def test_failures_that_no_retry_can_fix_are_final(code: int, site: Site) -> None:
     run = site.start("mpi", retries=3)
     run.end(run.pods(0, "launcher")[0], code)
     assert run.until_failed() == "FailJobSetFailurePolicyAction"
@@ -191,7 +191,7 @@ def test_what_no_try_can_cure_is_not_tried_again(code: int, site: Site) -> None:
     assert f"failed with exit code {code} matching FailJob rule at index" in message
 
 
-def test_what_another_try_may_cure_is_tried_again(site: Site) -> None:
+def test_failures_that_a_retry_may_fix_are_retried(site: Site) -> None:
     run = site.start("mpi", retries=1)
     run.end(run.pods(0, "launcher")[0], LAUNCH_EXITS["unreached"].code)
     run.until_ready(1)
@@ -199,15 +199,15 @@ def test_what_another_try_may_cure_is_tried_again(site: Site) -> None:
 
 
 def test_a_launcher_that_fails_first_uses_up_a_retry(site: Site) -> None:
-    """Why launchers hold on for a while: JobSet goes by what has failed when it looks."""
+    """Show why launchers wait before they fail: JobSet decides by what has failed when it looks."""
     run = site.start("mpi", retries=1)
     run.end(run.pods(0, "launcher")[0], 1)
     run.until_ready(1)
     assert run.restarts() == (1, 1)
 
 
-def test_a_launcher_that_holds_on_uses_up_none(site: Site, forgives: bool) -> None:
-    """Both have failed when JobSet looks: rules are asked in their order, whichever Job was first."""
+def test_a_launcher_that_fails_with_a_disrupted_worker_uses_up_no_retry(site: Site, forgives: bool) -> None:
+    """Both have failed when JobSet looks: its rules apply in their order, whichever Job failed first."""
     if not forgives:
         pytest.skip("nothing is forgiven here")
     run = site.start("mpi", retries=1)
@@ -224,8 +224,8 @@ def test_a_launcher_that_holds_on_uses_up_none(site: Site, forgives: bool) -> No
     assert run.restarts() == (1, 0)
 
 
-def test_words_of_a_disrupted_job(site: Site, forgives: bool) -> None:
-    """The rules of the JobSet look for these words."""
+def test_a_disrupted_job_fails_with_the_message_that_the_rules_match(site: Site, forgives: bool) -> None:
+    """The rules of the JobSet search for this message."""
     if not forgives:
         pytest.skip("nothing is forgiven here")
     run = site.start("mpi", retries=1)
@@ -242,7 +242,7 @@ def test_words_of_a_disrupted_job(site: Site, forgives: bool) -> None:
     run.until_ready(1)
 
 
-def test_without_retries_a_drained_run_ends(site: Site) -> None:
+def test_a_drained_run_without_retries_fails(site: Site) -> None:
     run = site.start("mpi", retries=0)
     run.end(run.pods(0, "node")[0], 143, is_disrupted=True)
     assert run.until_failed() == "FailedJobs"
@@ -250,8 +250,8 @@ def test_without_retries_a_drained_run_ends(site: Site) -> None:
 
 
 @pytest.mark.parametrize("image", IMAGES)
-def test_a_preemption_by_kueue_is_no_failure(image: str, site: Site) -> None:
-    """Kueue suspends: pods are deleted, and neither restarts nor rules are asked."""
+def test_a_preemption_by_kueue_uses_up_no_retry(image: str, site: Site) -> None:
+    """Kueue suspends the run: its pods are deleted, and there are no restarts and no failures."""
     run = site.start(image, retries=1)
     (name,) = [
         item["metadata"]["name"]
@@ -267,8 +267,8 @@ def test_a_preemption_by_kueue_is_no_failure(image: str, site: Site) -> None:
 
 
 @pytest.mark.parametrize("image", IMAGES)
-def test_rules_do_not_drift(image: str, site: Site) -> None:
-    """What the API server fills in would keep a run out of sync for ever."""
+def test_failure_rules_do_not_drift(image: str, site: Site) -> None:
+    """A default of the API server would keep a run out of sync forever."""
     found = site.drift(image)
     assert set(found) >= {"TrainJob", "TrainingRuntime"}
     assert not any(found.values()), found

@@ -1,4 +1,4 @@
-"""GPUs by dynamic resource allocation: a real scheduler allocates what pods ask for as an extended resource.
+"""GPUs by dynamic resource allocation: a real scheduler allocates what pods request as an extended resource.
 
 Kubernetes has the gate DRAExtendedResource on by default from 1.36; the lab turns it on in 1.34.
 """
@@ -32,7 +32,7 @@ def test_a_run_gets_its_gpus_from_a_driver(gates: tuple[str, ...]) -> None:
     spec = load_workspace(folder / "input").clusters["lab"].spec
     with Lab(profile, gates=gates) as lab:
         nodes = world.nodes(spec)
-        for node in nodes:  # no device plugin says what they have
+        for node in nodes:  # no device plugin reports what they have
             node["allocatable"].pop(GPUS, None)
         lab.add_nodes(nodes)
         for body in offered(spec, nodes):
@@ -48,7 +48,7 @@ def test_a_run_gets_its_gpus_from_a_driver(gates: tuple[str, ...]) -> None:
                 one for one in pods if "-node-" in one["metadata"]["name"] and one["spec"].get("nodeName")
             ]
 
-        if not gates:  # what rule device-class-version tells
+        if not gates:  # what rule device-class-version reports
             poll(lambda: len(refused(lab)) == 2, 120, lambda: f"{refused(lab)}")
             assert all(f"Insufficient {GPUS}" in message for message in refused(lab))
             assert workers() == []
@@ -71,14 +71,14 @@ def test_a_run_gets_its_gpus_from_a_driver(gates: tuple[str, ...]) -> None:
 
 
 def refused(lab: Lab) -> list[str]:
-    """What the scheduler says of workers that it finds no node for."""
+    """Return the scheduler's messages about workers that it finds no node for."""
     pods = [one for one in lab.client.list("Pod", TEAM) if "-node-" in one["metadata"]["name"]]
     conditions = [one for pod in pods for one in (pod.get("status") or {}).get("conditions") or ()]
     return [str(one.get("message")) for one in conditions if one.get("reason") == "Unschedulable"]
 
 
 def offered(spec: Cluster, nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the driver and its class say: a ResourceSlice for each node of the pool."""
+    """Return what the driver and its class publish: a ResourceSlice for each node of the pool."""
     gpu = spec.node_pools["h100"].gpu
     assert gpu is not None
     selector = {"cel": {"expression": f"device.driver == '{DRIVER}'"}}

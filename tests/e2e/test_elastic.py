@@ -1,4 +1,5 @@
-"""Elastic runs on the real controllers: lost workers come back alone, and the first worker ends the run."""
+"""Elastic runs on the real controllers: lost workers alone are replaced, and the first worker ends the
+run."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ Object = dict[str, Any]
 
 @pytest.fixture
 def run() -> Iterator[Played]:
-    """The example at work, all four workers of it."""
+    """Start the example, and wait until all its four workers are ready."""
     profile = fixtures.chosen()
     fixtures.require(profile)
     if profile.name != "new":
@@ -52,7 +53,7 @@ def by_number(run: Played) -> dict[str, Object]:
 
 
 def succeed(run: Played, pod: Object) -> None:
-    """Let a pod end well, as the kubelet reports it."""
+    """Let a pod succeed, as the kubelet reports it."""
     terminated = {"exitCode": 0, "reason": "Completed"}
     statuses = [
         {**one, "ready": False, "started": False, "state": {"terminated": terminated}}
@@ -63,7 +64,7 @@ def succeed(run: Played, pod: Object) -> None:
     run.lab.client.patch("Pod", pod["metadata"]["name"], change, TEAM, "status")
 
 
-def test_a_lost_worker_comes_back_beside_the_others(run: Played) -> None:
+def test_a_lost_worker_is_replaced_while_the_others_run_on(run: Played) -> None:
     before = by_number(run)
     run.end(before["2"], 143, is_disrupted=True)
 
@@ -75,7 +76,7 @@ def test_a_lost_worker_comes_back_beside_the_others(run: Played) -> None:
     now = by_number(run)
     for number in ("0", "1", "3"):
         assert now[number]["metadata"]["uid"] == before[number]["metadata"]["uid"]
-    # Under the same name, so that the others find it.
+    # It has the same name, so that the others find it.
     assert now["2"]["spec"]["hostname"] == before["2"]["spec"]["hostname"]
     assert run.restarts() == (0, 0)
     assert run.failures() == {}
@@ -86,7 +87,7 @@ def test_a_lost_worker_comes_back_beside_the_others(run: Played) -> None:
 
 
 def test_the_run_is_complete_with_its_first_worker(run: Played) -> None:
-    """The others end with it; one that is still on its way is needed no more."""
+    """The other workers end with it, whether or not they have finished."""
     for number in ("1", "0"):
         succeed(run, by_number(run)[number])
 
@@ -98,7 +99,7 @@ def test_the_run_is_complete_with_its_first_worker(run: Played) -> None:
     assert run.pods(0) == []
 
 
-def test_a_worker_that_fails_by_itself_ends_the_try(run: Played) -> None:
+def test_a_worker_that_fails_by_itself_restarts_the_run(run: Played) -> None:
     run.end(by_number(run)["3"], 1)
     run.until_ready(1)
     assert run.restarts() == (1, 1)

@@ -1,4 +1,4 @@
-"""The platform of every example is what the API server would keep: accepted without a warning, unchanged."""
+"""The API server accepts the platform of every example without a warning and leaves it unchanged."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ EXAMPLES = ROOT / "tests/examples"
 
 
 def line(version: str) -> str:
-    """`0.19` of `0.19.2`."""
+    """Return `0.19` of `0.19.2`."""
     return ".".join(version.split(".")[:2])
 
 
 def trees() -> list[tuple[str, str]]:
-    """Example and cluster of each one whose Kueue and Trainer the lab has."""
+    """Return example and cluster of each one whose Kueue and Trainer the lab has."""
     profile = fixtures.chosen()
     found = []
     for file in sorted(EXAMPLES.glob("*/input/overlays/*/cluster.yaml")):
@@ -38,7 +38,7 @@ def trees() -> list[tuple[str, str]]:
     return found
 
 
-def test_platforms_are_kept_as_they_are(lab: Lab) -> None:
+def test_platforms_are_accepted_without_warnings_or_changes(lab: Lab) -> None:
     found: dict[str, list[str]] = {}
     kinds: set[str] = set()
     for example, cluster in trees():

@@ -1,4 +1,4 @@
-"""How a run is laid out, held against the JobSets that a real Trainer makes, and what a real Kueue counts."""
+"""How a run is laid out, compared with the JobSets of a real Trainer, and with what a real Kueue counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.lab.lab import Lab
 from tests.layouts import LAYOUTS, layout
 
 pytestmark = pytest.mark.e2e
-# Parts of a template that a patch has changed here.
+# Parts of a template that a patch changes in these layouts.
 SHOWN = (("metadata", "labels"), ("spec", "nodeSelector"))
 
 
@@ -24,13 +24,13 @@ def _part(template: Object, path: tuple[str, str]) -> Any:
 
 
 def _is_different(ours: Any, theirs: Any) -> bool:
-    """Whether what is laid out lacks or contradicts something; the server and Trainer add defaults."""
+    """Return whether theirs lacks or contradicts something of ours; the server and Trainer add defaults."""
     if isinstance(ours, dict):
         return not isinstance(theirs, dict) or any(_is_different(ours[key], theirs.get(key)) for key in ours)
     return bool(ours != theirs)
 
 
-def test_pods_are_those_of_trainer_and_kueue() -> None:
+def test_expanded_pods_equal_those_of_trainer_and_kueue() -> None:
     profile = fixtures.chosen()
     fixtures.require(profile)
     if profile.name != "new":

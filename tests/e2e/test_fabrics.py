@@ -1,4 +1,5 @@
-"""Runs on fabrics in a real control plane: their namespace lets their pods in, policies hold for all else."""
+"""Runs on fabrics in a real control plane: their namespace admits their pods, and policies refuse all
+else."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ FABRICS: dict[str, tuple[str, Callable[[Object], object], object]] = {
         (True, 2222),
     ),
 }
-# Example -> what no fabric of it gives: added to a worker's pod, and the policy that refuses it all the same.
+# Example -> what no fabric of it grants: a change of a worker's pod, and the policy that refuses it.
 BEYOND: dict[str, tuple[Object, str]] = {
     "efa-fabric": ({"hostIPC": True}, "violates PodSecurity"),
     "gke-tcpxo": ({"hostPath": "/"}, "fabric-access"),
@@ -48,7 +49,7 @@ BEYOND: dict[str, tuple[Object, str]] = {
 
 
 def _pod(workers: Object, example: str) -> Object:
-    """A worker's pod as somebody could create it by hand, with more than its fabric gives."""
+    """Return a worker's pod, as one could create it by hand, with more than its fabric grants."""
     change, _ = BEYOND[example]
     spec = copy.deepcopy(workers["spec"])
     spec.pop("nodeName")
@@ -67,7 +68,7 @@ def _pod(workers: Object, example: str) -> Object:
 
 
 @pytest.mark.parametrize("example", FABRICS)
-def test_such_a_run_gets_its_pods(example: str) -> None:
+def test_runs_on_fabrics_get_their_pods_and_nothing_more(example: str) -> None:
     profile = fixtures.chosen()
     fixtures.require(profile)
     if profile.name != "new":

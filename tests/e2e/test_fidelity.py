@@ -1,4 +1,4 @@
-"""gangplan and the control plane say the same: of every committed case, and of a small random batch."""
+"""gangplan and the control plane agree on every committed case, and on a small random batch."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def folder(profile: Profile) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"].replace(" ", "-"))
-def test_committed_case(case: dict[str, Any], lab: Lab, profile: Profile, folder: Path) -> None:
+def test_committed_cases_still_agree(case: dict[str, Any], lab: Lab, profile: Profile, folder: Path) -> None:
     if profile.name not in case.get("profiles", [profile.name]):
         pytest.skip(f"the case is for profiles {case['profiles']}")
     plane = ControlPlane(lab.client, versions_of(profile))
@@ -74,6 +74,6 @@ def test_both_sides_agree_about_random_objects(lab: Lab, profile: Profile) -> No
     assert len(emitted) <= COUNT / 2
 
 
-def test_cases_and_causes_have_names_of_their_own() -> None:
+def test_names_of_cases_causes_and_mutations_are_unique() -> None:
     for names in ([case["case"] for case in CASES], [one.name for one in KNOWN], [one.name for one in TABLE]):
         assert len(names) == len(set(names))

@@ -1,8 +1,8 @@
-"""Node fit beside the real kube-scheduler: random small clusters and pods, and how many pods it binds.
+"""Node fit compared with the real kube-scheduler: random small clusters and pods, and how many pods it binds.
 
-All worlds stand in one lab at once. A label keeps their nodes apart, labels of their own their pods; what
-reaches over that (spread constraints that ignore node affinity count every node of the cluster) is left out
-here and judged by tests/fit alone.
+All worlds share one lab. A label separates their nodes, and labels of their own their pods. Constraints that
+reach beyond that (spread constraints that ignore node affinity count every node of the cluster) are left out
+here; only tests/fit checks them.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from tests.lab.lab import Lab
 
 pytestmark = pytest.mark.e2e
 NAMESPACE, WORLD, WORLDS = "node-fit", "example.com/world", 180
-# A pod that found no node comes back after ten seconds of backoff at most (kube-scheduler's default).
+# A pod that found no node is retried after at most ten seconds of backoff (kube-scheduler's default).
 BACKOFF, PATIENCE = 11.0, 300.0
 
 
 def isolated(case: Case, world: str) -> Case:
-    """The same world where its nodes and pods are not the only ones."""
+    """Return the same world for a cluster with other nodes and pods."""
     groups = tuple(replace(group, labels={**group.labels, WORLD: world}) for group in case.groups)
     return Case(groups, tuple((count, _isolated_pod(pod, world)) for count, pod in case.pods))
 
@@ -51,7 +51,7 @@ def _isolated_pod(pod: Object, world: str) -> Object:
 
 
 def _renamed(value: Any, world: str) -> Any:
-    """Labels of pods with the world in their values."""
+    """Return a value in which the pod labels have the world in their values."""
     if isinstance(value, dict):
         return {
             key: f"{inner}-{world}" if key in ("run", "role") else _renamed(inner, world)
@@ -61,14 +61,14 @@ def _renamed(value: Any, world: str) -> Any:
 
 
 def nodes(case: Case, world: str) -> Iterator[Object]:
-    """The nodes of a world, with names of their own."""
+    """Yield the nodes of a world, with unique names."""
     for node in nodes_of(case.groups):
         name = f"{world}-{node['name']}"
         yield {**node, "name": name, "labels": {**node["labels"], HOST: name}}
 
 
 def pods(case: Case, world: str) -> Iterator[Object]:
-    """The pods of a world one by one, kinds mixed by chance."""
+    """Yield the pods of a world one by one, kinds in random order."""
     every = [
         {
             "apiVersion": "v1",
@@ -87,14 +87,14 @@ class Bound:
     """What the scheduler has done so far, by world."""
 
     def __init__(self, api: Client, fits: dict[str, Fit]) -> None:
-        """Look at the pods of these worlds."""
+        """Start counting the pods of these worlds."""
         self.api, self.fits = api, fits
         self.counts: Counter[str] = Counter()
         self.looked_at: Counter[str] = Counter()
         self._since = time.monotonic()
 
     def is_over(self) -> bool:
-        """Whether every pod is bound or refused, and nothing has changed for the time of a backoff."""
+        """Return whether every pod is bound or refused, and nothing has changed for the time of a backoff."""
         counts: Counter[str] = Counter()
         looked_at: Counter[str] = Counter()
         for pod in self.api.list("Pod", NAMESPACE):
@@ -106,14 +106,15 @@ class Bound:
         self.looked_at = looked_at
         if any(looked_at[world] < fit.pods for world, fit in self.fits.items()):
             return False
-        # Where as many run as ever can, there is nothing to wait for.
+        # If as many run as ever can, there is nothing to wait for.
         is_full = all(counts[world] >= fit.bound for world, fit in self.fits.items())
         return is_full or time.monotonic() - self._since > BACKOFF
 
 
 @pytest.fixture
 def api(lab: Lab) -> Iterator[Client]:
-    """The lab with an empty namespace, and none of our nodes afterwards."""
+    """Yield the lab's client with an empty namespace, and delete the pods and nodes of this test
+    afterwards."""
     lab.client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     poll(
         lambda: lab.client.find("ServiceAccount", "default", NAMESPACE),
@@ -158,7 +159,7 @@ def _case(seed: int) -> Case:
 
 
 def _create(api: Client, case: Case, world: str) -> None:
-    """Create the pods of a world; a quota or webhook of another test does not stand in the way."""
+    """Create the pods of a world; fail with the pod if the server refuses one."""
     for pod in pods(case, world):
         try:
             api.create(pod)

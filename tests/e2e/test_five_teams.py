@@ -45,18 +45,18 @@ class Company:
     files: dict[str, Path]
 
     def start(self, job: str) -> None:
-        """What a sync does with the file of a job's run."""
+        """Apply the file of a job's run, as a sync does."""
         for body in load_objects(self.files[job].read_text()):
             self.lab.client.apply_patiently(body)
 
     def workload(self, job: str) -> Object | None:
-        """Kueue's view of a job's run."""
+        """Return the Workload of a job's run."""
         name = f"trainjob-{self.files[job].stem}-"
         found = [one for one in self.lab.client.list("Workload") if one["metadata"]["name"].startswith(name)]
         return found[0] if found else None
 
     def is_admitted(self, job: str) -> bool:
-        """Whether Kueue let the run start."""
+        """Return whether Kueue admitted the run."""
         found = self.workload(job)
         return found is not None and condition(found, "Admitted") == "True"
 
@@ -69,7 +69,7 @@ class Company:
         )
 
     def gpus(self, team: str, field: str = "total") -> dict[str, int]:
-        """GPUs that a team uses, by flavor."""
+        """Return the GPUs that a team uses, by flavor."""
         status = self.lab.client.get("ClusterQueue", team)["status"]
         return {
             flavor["name"]: int(item.get(field) or 0)
@@ -79,7 +79,7 @@ class Company:
         }
 
     def uses(self, wanted: dict[str, int]) -> None:
-        """Wait until teams use so many GPUs; a queue's status comes a moment after its admissions."""
+        """Wait until teams use so many GPUs; a queue's status is updated a moment after its admissions."""
         poll(
             lambda: {team: sum(self.gpus(team).values()) for team in wanted} == wanted,
             20,
@@ -89,7 +89,7 @@ class Company:
 
 @pytest.fixture(scope="module")
 def company() -> Iterator[Company]:
-    """The example's golden tree on a lab of its own, with Kueue's settings as gangplan prints them."""
+    """Apply the example's golden tree to a lab of its own, with Kueue's settings as gangplan prints them."""
     profile = fixtures.chosen()
     fixtures.require(profile)
     line = ".".join(profile.trainer.split(".")[:2])
@@ -131,7 +131,7 @@ def test_all_queues_are_active(company: Company) -> None:
 
 
 def test_ten_runs_are_admitted_at_once(company: Company, tmp_path: Path) -> None:
-    """30 + 28 + 24 + 20 + 16 = 118 of 128 GPUs, and the quota table says so of the real snapshot."""
+    """30 + 28 + 24 + 20 + 16 = 118 of 128 GPUs, and the quota table shows this for the real snapshot."""
     for job in FIRST:
         company.start(job)
     for job in FIRST:
@@ -148,14 +148,14 @@ def test_ten_runs_are_admitted_at_once(company: Company, tmp_path: Path) -> None
 
 
 def test_idle_quota_is_borrowed(company: Company) -> None:
-    """Computer vision's eight more GPUs: 38 = 32 + 6 borrowed."""
+    """Eight more GPUs for computer vision: 38 = 32 + 6 borrowed."""
     company.start("segment-extra")
     company.until("segment-extra")
     company.uses({"cv": 38})
     assert company.gpus("cv", "borrowed") == {"a100-80gb": 0, "a100-40gb": 6}
 
 
-def test_what_is_not_there_waits(company: Company) -> None:
+def test_a_run_waits_if_too_little_is_idle_to_borrow(company: Company) -> None:
     """Research may borrow 16 more, but only two are idle."""
     company.start("sweep-late")
     poll(lambda: company.workload("sweep-late") is not None, 30, lambda: "no workload")
@@ -168,8 +168,8 @@ def test_what_is_not_there_waits(company: Company) -> None:
     assert not company.is_admitted("sweep-late")
 
 
-def test_lent_quota_comes_back(company: Company) -> None:
-    """Recommender wants its own four GPUs: the borrower gives way, nobody else does."""
+def test_lent_quota_is_reclaimed_from_the_borrower_alone(company: Company) -> None:
+    """Recommender wants its own four GPUs: the borrower is preempted, no other run is."""
     company.start("rank-refresh")
     company.until("rank-refresh")
     company.until("segment-extra", admitted=False)
@@ -177,16 +177,16 @@ def test_lent_quota_comes_back(company: Company) -> None:
     company.uses({"recommender": 24, "cv": 30})
 
 
-def test_production_takes_the_place_of_its_own_teams_experiments(company: Company) -> None:
-    """A high run of language models preempts a normal one of the same team, and no other team's."""
+def test_a_high_priority_run_preempts_only_its_own_teams_runs(company: Company) -> None:
+    """A high run of language models preempts a normal one of the same team, and none of another team."""
     company.start("production-retrain")
     company.until("production-retrain")
     company.until("pretrain", admitted=False)
     assert all(company.is_admitted(job) for job in FIRST if job != "pretrain")
 
 
-def test_nothing_was_rewritten(company: Company) -> None:
-    """What stands on the cluster is what was rendered, through all of this."""
+def test_rendered_objects_have_not_drifted(company: Company) -> None:
+    """After all of the above, the cluster's objects are those that were rendered."""
     found = {}
     for body in company.standing:
         meta = body["metadata"]

@@ -29,39 +29,39 @@ LOOKS = 4  # reconciliations that must not change anything
 
 @dataclass(slots=True)
 class Shop(shops.Shop):
-    """A lab with Flux, and the repository it follows."""
+    """A lab with Flux, and the repository that it follows."""
 
     flux: Flux
 
     @property
     def kustomizations(self) -> list[str]:
-        """The names of all Kustomizations, as they depend on each other."""
+        """The names of all Kustomizations, in the order of their dependencies."""
         return [f"{self.cluster}-{part}" for part in kustomizations_of(PARTS)]
 
     def follow(self) -> None:
-        """Fetch at once, and apply."""
+        """Fetch and apply at once."""
         self.flux.look(f"{self.cluster}-rendered", "GitRepository")
         for name in self.kustomizations:
             self.flux.look(name)
 
     def synced(self, revision: str) -> None:
-        """Every Kustomization is ready at a revision."""
+        """Wait until every Kustomization is ready at a revision."""
         for name in self.kustomizations:
             self.flux.wait(name, revision)
 
     def synced_of(self, team: str, revision: str) -> None:
-        """The Kustomization of a team's runs is ready at a revision."""
+        """Wait until the Kustomization of a team's runs is ready at a revision."""
         self.flux.wait(f"{self.cluster}-runs", revision)
 
     def fails_of(self, team: str) -> None:
-        """The Kustomization of a team's runs is not ready."""
+        """Wait until the Kustomization of a team's runs is not ready."""
         name = f"{self.cluster}-runs"
         self.lab.client.wait(
             "Kustomization", name, NAMESPACE, until=lambda item: condition(item, "Ready") == "False"
         )
 
     def still(self, team: str, name: str) -> None:
-        """Flux applies the runs of a team again, and changes nothing of one."""
+        """Let Flux apply the runs of a team again, and check that it changes nothing about one of them."""
         before = self.version(name)
         self.flux.look(f"{self.cluster}-runs")
         assert self.version(name) == before
@@ -86,7 +86,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
 
 
 def test_nothing_changes_over_many_reconciliations(shop: Shop) -> None:
-    """Every object keeps its version, once Flux has taken over the namespaces that people made."""
+    """Every object keeps its version, once Flux has taken over the namespaces that people created."""
     shop.follow()
     before = _versions(shop)
     assert shop.runs()
@@ -96,7 +96,7 @@ def test_nothing_changes_over_many_reconciliations(shop: Shop) -> None:
 
 
 def _versions(shop: Shop) -> dict[str, Any]:
-    """The generation of each object of the inventories, by its id there; its version where it has none."""
+    """Return the generation (or else the version) of each object in the inventories, by its id there."""
     found = {}
     for name in shop.kustomizations:
         for entry in shop.flux.get(name)["status"]["inventory"]["entries"]:
@@ -107,8 +107,8 @@ def _versions(shop: Shop) -> dict[str, Any]:
     return found
 
 
-def test_variables_of_somebody_else_stay_out_of_scripts(shop: Shop) -> None:
-    """A Kustomization of one's own may have `postBuild`; launch scripts are full of `${NAME}`."""
+def test_variables_of_a_users_kustomization_stay_out_of_scripts(shop: Shop) -> None:
+    """A user's own Kustomization may have `postBuild`; launch scripts are full of `${NAME}`."""
     before = _versions(shop)
     name = f"{shop.cluster}-runtimes"
     change = {"spec": {"postBuild": {"substitute": {"HOME": "eaten", "PATH": "eaten"}}}}
@@ -122,7 +122,7 @@ def test_variables_of_somebody_else_stay_out_of_scripts(shop: Shop) -> None:
 class TestFlux(Delivered):
     """Flux delivers all runs of a cluster together."""
 
-    def test_a_run_that_is_refused_holds_up_new_ones_until_it_is_out_of_git(self, shop: Shop) -> None:
+    def test_a_refused_run_blocks_new_ones_until_it_is_removed_from_git(self, shop: Shop) -> None:
         spec = spec_here(shop)
         team = Path(spec).parts[1]
         broken = foreign(

@@ -1,4 +1,4 @@
-"""Runs without a launcher on a real control plane: their workers are told of each other."""
+"""Runs without a launcher on a real control plane: their workers know of each other."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NUMBER = {
 INDEX = "batch.kubernetes.io/job-completion-index"
 
 
-def test_workers_are_told_of_each_other() -> None:
+def test_workers_get_the_variables_to_find_each_other() -> None:
     profile = fixtures.chosen()
     fixtures.require(profile)
     if profile.name != "new":

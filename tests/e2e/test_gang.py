@@ -1,6 +1,6 @@
-"""Volcano and coscheduling with the real Trainer: the PodGroup waits for no pod that nobody makes.
+"""Volcano and coscheduling with the real Trainer: the PodGroup counts only pods that are created.
 
-The schedulers themselves are not in the lab, so pods stay pending; that all of them exist is the point.
+The schedulers themselves are not in the lab, so pods stay pending; what matters is that all of them exist.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ JOBSET = "jobset.sigs.k8s.io/jobset-name"
 
 
 def definition(group: str, version: str) -> dict[str, Any]:
-    """The PodGroup of a scheduler, with any content."""
+    """Return the definition of a scheduler's PodGroup, with any content."""
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     names = {"kind": "PodGroup", "listKind": "PodGroupList", "plural": "podgroups", "singular": "podgroup"}
     served = {
@@ -55,7 +55,7 @@ def definition(group: str, version: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def grouped() -> Iterator[Lab]:
-    """A lab whose Trainer found both kinds of PodGroup when it started."""
+    """Run a lab whose Trainer found both kinds of PodGroup when it started."""
     profile = fixtures.chosen()
     if profile.name == "broken":
         pytest.skip("one profile with each Trainer is enough")
@@ -70,7 +70,7 @@ def grouped() -> Iterator[Lab]:
 
 
 def workspace(root: Path, gang: str, lab: Lab) -> Path:
-    """The small workspace on a cluster of the lab's versions with this scheduler."""
+    """Create the small workspace on a cluster of the lab's versions with this scheduler."""
     versions = f'versions: {{kubernetes: "{lab.profile.kubernetes}", trainer: "{lab.profile.trainer}"}}'
     lines = workspaces.CLUSTER.splitlines()
     cluster = "\n".join([versions if line.startswith("versions:") else line for line in lines])
@@ -79,7 +79,7 @@ def workspace(root: Path, gang: str, lab: Lab) -> Path:
 
 
 def rendered(root: Path) -> tuple[PlannedRun, list[dict[str, Any]]]:
-    """The only run of a workspace, and all objects in the order to apply them in."""
+    """Return the only run of a workspace, and all objects in the order in which to apply them."""
     result = preview(Request(root))
     assert not result.has_errors, result.findings
     (run,) = result.runs

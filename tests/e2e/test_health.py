@@ -1,6 +1,7 @@
-"""Statuses of the real controllers get the right word: from the table, in Argo CD's Lua and in Flux's CEL.
+"""Check that statuses of the real controllers get the right word: from the table, in Argo CD's Lua and in
+Flux's CEL.
 
-`--update` records them into tests/gitops/statuses/, where tests that need no lab read them.
+`--update` records them into tests/gitops/statuses/, where tests without a lab read them.
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ PATIENCE = 60.0
 
 @dataclass
 class Site:
-    """A lab with one team's queue, and what was seen there."""
+    """A lab with one team's queue, and the statuses that were observed."""
 
     lab: Lab
     root: Path
     seen: list[Object] = field(default_factory=list)
 
     def bodies(self, job: str, more: str = "") -> list[Object]:
-        """The objects of the only run of a new spec."""
+        """Return the objects of the only run of a new spec."""
         workspaces.write(self.root, {f"specs/nlp/{job}.yaml": f"{SPEC}timeout: 1h\nretries: 0\n{more}"})
         result = preview(Request(self.root, specs=(f"specs/nlp/{job}.yaml",)))
         assert not result.has_errors, result.findings
@@ -56,7 +57,7 @@ class Site:
         return load_objects(result.texts[run.path])
 
     def start(self, job: str, plot: Plot, more: str = "") -> str:
-        """Apply a run whose pods do what the plot says; its name."""
+        """Apply a run whose pods do what the plot says, and return its name."""
         bodies = self.bodies(job, more)
         (name,) = (body["metadata"]["name"] for body in bodies if body["kind"] == "TrainJob")
         self.lab.tell(Story(plot, namespace="nlp", run=name))
@@ -65,7 +66,7 @@ class Site:
         return name
 
     def workload(self, run: str) -> Object:
-        """The Workload that Kueue made for a run."""
+        """Return the Workload that Kueue created for a run."""
         owned = [
             item
             for item in self.lab.client.list("Workload", "nlp")
@@ -74,7 +75,7 @@ class Site:
         return owned[0] if owned else {"metadata": {"name": ""}}
 
     def expect(self, case: str, kind: str, name: str, word: str, namespace: str | None = "nlp") -> None:
-        """Wait for a word that stays, and keep the object that got it."""
+        """Wait until an object has a word and keeps it, and record the object."""
 
         def look() -> Object | None:
             found = self.lab.client.find(kind, name, namespace)
@@ -91,7 +92,7 @@ class Site:
         self.seen.append({"case": case, "word": word, "object": trimmed(found)})
 
     def expect_run(self, case: str, run: str, word: str, jobset: str | None, workload: str | None) -> None:
-        """The words for a TrainJob and what belongs to it."""
+        """Expect the words of a TrainJob and of its JobSet and Workload."""
         self.expect(case, "TrainJob", run, word)
         if jobset:
             self.expect(case, "JobSet", run, jobset)
@@ -102,7 +103,7 @@ class Site:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Site]:
-    """A lab of its own; what was seen in it is recorded at its end."""
+    """Run a lab of its own; what was observed in it is recorded at its end."""
     profile = fixtures.chosen()
     if profile.name == "broken":
         pytest.skip("runs cannot start in this profile")
@@ -131,7 +132,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
             (FOLDER / f"{profile.name}.json").write_text(text, encoding="utf-8")
 
 
-def test_queues(site: Site) -> None:
+def test_statuses_of_queues(site: Site) -> None:
     client = site.lab.client
     (queue,) = client.list("LocalQueue", "nlp")
     local, cluster = queue["metadata"]["name"], queue["spec"]["clusterQueue"]
@@ -163,7 +164,7 @@ def test_queues(site: Site) -> None:
     client.delete("ClusterQueue", "other")
 
 
-def test_a_run_that_waits_is_preempted_and_completes(site: Site) -> None:
+def test_statuses_of_running_queued_and_complete_runs(site: Site) -> None:
     low = site.start("low", Plot.RUN, "priority: low\n")
     site.expect_run("running", low, "running", "running", "running")
     waits = site.start("waits", Plot.RUN, "priority: low\n")
@@ -173,7 +174,7 @@ def test_a_run_that_waits_is_preempted_and_completes(site: Site) -> None:
     site.expect_run("complete", high, "complete", "complete", _after(site, "complete"))
 
 
-def test_preempted(site: Site) -> None:
+def test_statuses_of_a_preempted_run(site: Site) -> None:
     _clear(site)
     low = site.start("lower", Plot.RUN, "priority: low\n")
     site.expect("started", "TrainJob", low, "running")
@@ -182,7 +183,7 @@ def test_preempted(site: Site) -> None:
     site.expect_run("preempted", low, "preempted", "suspended", "preempted")
 
 
-def test_a_stopped_run_is_a_record(site: Site) -> None:
+def test_status_of_the_record_of_a_stopped_run(site: Site) -> None:
     _clear(site)
     bodies = site.bodies("over")
     for body in record_of(bodies):
@@ -192,14 +193,14 @@ def test_a_stopped_run_is_a_record(site: Site) -> None:
     site.expect("stopped", "TrainJob", name, "stopped")
 
 
-def test_failed(site: Site) -> None:
+def test_statuses_of_a_failed_run(site: Site) -> None:
     _clear(site)
     name = site.start("fails", Plot.FAIL)
     site.expect_run("failed", name, "failed", "failed", _after(site, "failed"))
 
 
-def test_suspended(site: Site) -> None:
-    """By hand, without a queue; and a Workload that somebody has deactivated."""
+def test_statuses_of_suspended_and_deactivated_runs(site: Site) -> None:
+    """Suspended by hand, without a queue; and by a deactivated Workload."""
     _clear(site)
     for body in site.bodies("alone"):
         if body["kind"] == "TrainJob":
@@ -218,7 +219,7 @@ def test_suspended(site: Site) -> None:
 
 
 def _after(site: Site, word: str) -> str | None:
-    """The word for the Workload of a run that has ended: Kueue 0.15 leaves none of them."""
+    """Return the word for the Workload of a run that has ended: Kueue 0.15 leaves none."""
     return word if site.lab.profile.kueue >= "0.16" else None
 
 

@@ -1,4 +1,4 @@
-"""A CRD that a workspace took in: the API server and gangplan take the same objects and fill in the same."""
+"""An imported CRD: the API server and gangplan accept the same objects and set the same defaults."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ Body = dict[str, Any]
 
 
 def _schema() -> Body:
-    """Every keyword, every format and every kind of default, each at a field of its own."""
+    """Return a schema with every keyword, every format and every kind of default, each in a field of its
+    own."""
     keywords = {f"k{number}": field for number, (field, _, _) in enumerate(KEYWORD_CASES)}
     texts = {f"f{format}": {"type": "string", "format": format} for format, _, _ in FORMAT_CASES}
     return {"type": "object", "properties": {"spec": fields(**keywords, **texts, filled=DEFAULTED)}}
@@ -40,7 +41,7 @@ def _bodies() -> Iterator[Body]:
         yield widget(filled=filled)
 
 
-def test_same_objects_and_same_defaults(lab: Lab) -> None:
+def test_objects_and_defaults_of_an_imported_crd_equal_the_servers(lab: Lab) -> None:
     minor = fixtures.chosen().kubernetes.rpartition(".")[0]
     definition = crd(_schema())
     lab.client.apply(definition)
@@ -78,9 +79,9 @@ def test_same_objects_and_same_defaults(lab: Lab) -> None:
         lab.client.delete("CustomResourceDefinition", definition["metadata"]["name"])
 
 
-def test_servers_take_and_refuse_the_same_crds(lab: Lab) -> None:
-    """The answers that `tests/policy/crds.yaml` holds gangplan to are those of every lab."""
-    lab.client.wait_gone("CustomResourceDefinition", "widgets.example.com")  # another test's
+def test_servers_accept_and_refuse_crds_as_recorded(lab: Lab) -> None:
+    """The answers in `tests/policy/crds.yaml`, with which gangplan is compared, are those of every lab."""
+    lab.client.wait_gone("CustomResourceDefinition", "widgets.example.com")  # of another test
     wrong = []
     for case in CASES:
         try:

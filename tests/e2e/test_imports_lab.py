@@ -1,6 +1,6 @@
-"""Jobs of other systems beside the runs that are imported from them, on a real control plane.
+"""Jobs of other systems and the runs that are imported from them, on a real control plane.
 
-Their pods are the same up to the differences that the report names.
+Their pods are equal except for the differences that the report names.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tests.workspaces import STOCK, write
 
 pytestmark = pytest.mark.e2e
 THEIRS = "theirs"
-# Without what the simulated nodes do not have: a label of blocks, and what only Kueue would do for them.
+# Without what the simulated nodes lack: a label of blocks, and what only Kueue would do for them.
 TIDE = JOBSET.replace("  annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: example.com/block}\n", "")
 PLAIN = """\
 apiVersion: jobset.x-k8s.io/v1alpha2
@@ -77,7 +77,7 @@ _OF_CONTROLLERS = ("PET_", "JOB_COMPLETION_INDEX")
 
 
 def facts(pod: Mapping[str, Any]) -> dict[str, str]:
-    """What a pod is, by the words of the report."""
+    """Return what a pod is, in the words of the report."""
     spec = pod["spec"]
     container = spec["containers"][0]
     volumes = {one["name"]: next(key for key in one if key != "name") for one in spec.get("volumes", ())}
@@ -104,7 +104,7 @@ def facts(pod: Mapping[str, Any]) -> dict[str, str]:
 
 
 def claims_of(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same claims for the other namespace, each with a volume of its own."""
+    """Return the same claims for the other namespace, each with a volume of its own."""
     found = []
     for body in plain.load_all(dump_all(objects)):
         if body["kind"] == "PersistentVolumeClaim":
@@ -118,7 +118,7 @@ def claims_of(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def imported(root: Path) -> list[Imported]:
-    """All cases, imported into a workspace."""
+    """Import all cases into a workspace."""
     write(root, STOCK)
     (root / "specs/nlp/filings.yaml").unlink()
     done: list[Imported] = []
@@ -133,7 +133,7 @@ def imported(root: Path) -> list[Imported]:
     return done
 
 
-def test_the_pods_of_a_run_are_those_of_its_source(tmp_path: Path) -> None:
+def test_pods_of_imported_runs_equal_those_of_their_sources(tmp_path: Path) -> None:
     profile = fixtures.chosen()
     fixtures.require(profile)
     if profile.name != "new":

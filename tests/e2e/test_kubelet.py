@@ -1,6 +1,7 @@
-"""What a real kubelet, containerd and runc say of pods that do not start or end badly (tests/e2e/kubelet.py).
+"""What a real kubelet, containerd and runc report of pods that do not start or that fail
+(tests/e2e/kubelet.py).
 
-`--update` records it into tests/diagnose/recorded/node.yaml.
+`--update` records it into tests/diagnose/recorded/node.yaml, with the names of the tests as titles.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ PATIENCE = 120.0
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A lab whose only node is a real one."""
+    """Run a lab whose only node is a real one."""
     if "GANGPLAN_KUBELET" not in os.environ:
         pytest.skip("GANGPLAN_KUBELET is not set: `make node` joins a real kubelet (root, cgroups)")
     profile = fixtures.chosen()
@@ -50,7 +51,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[real.Real]:
-    """A registry without accounts, with an image for other processors."""
+    """Run a registry without accounts, with an image for other processors."""
     with real.running(tmp_path_factory.mktemp("registry")) as found:
         store = Store()
         made.index(
@@ -61,7 +62,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[real.Real]:
 
 
 def pod(name: str, container: dict[str, Any], **spec: Any) -> dict[str, Any]:
-    """A pod of a run on the machine's network."""
+    """Return a pod of a run on the machine's network."""
     labels = {"jobset.sigs.k8s.io/jobset-name": RUN, "jobset.sigs.k8s.io/replicatedjob-name": "node"}
     whole = {
         "restartPolicy": "Never",
@@ -79,7 +80,8 @@ def pod(name: str, container: dict[str, Any], **spec: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def told(node: Lab, tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., None]:
-    """Start a pod, wait until what the node says leads to the cause; record it."""
+    """Return a check that starts a pod, waits until the node's reports lead to the cause, and records
+    them."""
 
     def check(cause: str, container: dict[str, Any], of: str = "Pod", **spec: Any) -> None:
         name = hashlib.sha256(request.node.name.encode()).hexdigest()[:5]
@@ -117,7 +119,7 @@ def told(node: Lab, tmp_path: Path, request: pytest.FixtureRequest) -> Callable[
 
 
 def versions(lab: Lab) -> str:
-    """Of kubelet, containerd and runc."""
+    """Return the versions of kubelet, containerd and runc."""
     tree = debian.unpacked("containerd", "runc")
     said = [
         subprocess.run([tree / place, "--version"], capture_output=True, text=True, check=True).stdout.split()
@@ -241,7 +243,7 @@ def test_a_network_plugin_that_is_not_there(told: Callable[..., None]) -> None:
 
 
 def test_more_memory_than_its_limit(told: Callable[..., None]) -> None:
-    # containerd 1.6 may hear of the end of a container before it hears why: this one ends later.
+    # containerd 1.6 may learn of the end of a container before it learns why: this one ends later.
     limits = {"resources": {"limits": {"memory": "32Mi"}}}
     told("out-of-memory", {"command": [*SH, "tail /dev/zero; code=$?; sleep 3; exit $code"], **limits})
 

@@ -1,4 +1,4 @@
-"""The configuration that `gangplan cluster kueue-config` prints, given to the real Kueue of the profile."""
+"""The configuration that `gangplan cluster kueue-config` prints, passed to the profile's real Kueue."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ TEAM, STRANGER = "team-config", "stranger"
 
 
 def printed(cluster: str) -> str:
-    """The snippet of a sample cluster."""
+    """Return the snippet of a sample cluster."""
     outcome = gangplan("cluster", "kueue-config", "-C", story.ROOT, "--cluster", cluster)
     assert outcome.code == 0, outcome.err
     return outcome.out
 
 
 def manager_says(text: str, folder: Path) -> str:
-    """What the manager says of a configuration before it looks for a cluster, which is not there."""
+    """Return what the manager logs about a configuration before it looks for its cluster, which does not
+    exist."""
     profile = fixtures.chosen()
     fixtures.require(profile)
     build.ensure(profile.programs)
@@ -47,7 +48,7 @@ def manager_says(text: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("cluster", sorted(load_workspace(story.ROOT).clusters))
-def test_every_key_is_known(cluster: str, tmp_path: Path) -> None:
+def test_kueue_knows_every_key(cluster: str, tmp_path: Path) -> None:
     text = printed(cluster)
     said = manager_says(text, tmp_path)
     loaded = re.search(r'"Configuration loaded","config":("(?:[^"\\]|\\.)*")', said)
@@ -58,7 +59,7 @@ def test_every_key_is_known(cluster: str, tmp_path: Path) -> None:
 
 
 def subset(wanted: Any, found: Any) -> bool:
-    """Whether the manager took each value; times come back in its own words."""
+    """Return whether the manager took each value; it prints durations in its own form."""
     if isinstance(wanted, dict):
         return all(key in found and subset(value, found[key]) for key, value in wanted.items())
     if isinstance(wanted, str) and re.fullmatch(r"([0-9]+[hms])+", wanted):
@@ -66,7 +67,7 @@ def subset(wanted: Any, found: Any) -> bool:
     return bool(wanted == found)
 
 
-def test_a_key_that_it_does_not_know_would_end_it(tmp_path: Path) -> None:
+def test_kueue_refuses_an_unknown_key(tmp_path: Path) -> None:
     text = printed(sorted(load_workspace(story.ROOT).clusters)[0]).replace(
         "blockAdmission", "blocksAdmission"
     )
@@ -75,7 +76,7 @@ def test_a_key_that_it_does_not_know_would_end_it(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def configured() -> Iterator[Lab]:
-    """A lab whose Kueue has the snippet of the sample cluster with its versions."""
+    """Run a lab whose Kueue has the snippet of the sample cluster with its versions."""
     profile = fixtures.chosen()
     if profile.name == "broken":
         pytest.skip("runs cannot start in this profile")
@@ -88,12 +89,12 @@ def configured() -> Iterator[Lab]:
 
 
 def namespace(name: str, labels: dict[str, str]) -> dict[str, Any]:
-    """A namespace with labels."""
+    """Return a namespace with labels."""
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
 
 def unqueued(where: str) -> dict[str, Any]:
-    """A plain Job that names no queue."""
+    """Return a plain Job that names no queue."""
     pod = {"restartPolicy": "Never", "containers": [{"name": "job", "image": "registry.example.com/job:1"}]}
     spec = {"backoffLimit": 0, "template": {"spec": pod}}
     return {
@@ -105,11 +106,11 @@ def unqueued(where: str) -> dict[str, Any]:
 
 
 def is_complete(item: dict[str, Any]) -> bool:
-    """Whether a run or a job came to its end."""
+    """Return whether a run or a job has completed."""
     return condition(item, "Complete") == "True"
 
 
-def test_runs_run_and_nothing_goes_past_the_queue(configured: Lab) -> None:
+def test_runs_complete_and_jobs_without_a_queue_stay_suspended(configured: Lab) -> None:
     api = configured.client
     queue = samples.queue(api, TEAM)
     api.apply_all([namespace(TEAM, {"gangplan.dev/team": "config"}), *queue[1:], namespace(STRANGER, {})])

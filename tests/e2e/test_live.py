@@ -1,4 +1,4 @@
-"""Commands that look at a cluster, against the lab's real control plane; none of them writes anything."""
+"""Commands that look at a cluster, with the lab's real control plane; none of them writes anything."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TIME = "2026-11-23T08:00:00Z"
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A lab of its own with one team's queue and one node."""
+    """Run a lab of its own with one team's queue and one node."""
     profile = fixtures.chosen()
     if profile.name == "broken":
         pytest.skip("runs cannot start in this profile")
@@ -67,11 +67,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def look(site: Site, *arguments: str | Path) -> workspaces.Outcome:
-    """A command with the lab's kubeconfig."""
+    """Run a command with the lab's kubeconfig."""
     return gangplan(*arguments, "-C", site.root, "--kubeconfig", site.lab.kubeconfig)
 
 
-def test_a_snapshot_says_what_is_there(site: Site) -> None:
+def test_a_snapshot_describes_the_cluster(site: Site) -> None:
     name = site.start("seen", Plot.RUN)
     site.expect("running", "TrainJob", name, "running")
     outcome = look(site, "cluster", "snapshot", "lab", "--observed", TIME)
@@ -86,21 +86,22 @@ def test_a_snapshot_says_what_is_there(site: Site) -> None:
     assert "observed-" not in outcome.err, outcome.err
 
     def is_the_same() -> bool:
-        """Of the same cluster the same bytes; the run that was just called running may still get a pod."""
+        """Return whether a second snapshot has the same bytes; a run that has just started may still get a
+        pod."""
         before = path.read_bytes()
         look(site, "cluster", "snapshot", "lab", "--observed", TIME)
         return path.read_bytes() == before
 
     poll(is_the_same, 30, lambda: "two snapshots always differ")
-    # Commands that take the output of kubectl take it, too.
+    # Commands that accept the output of kubectl accept a snapshot, too.
     quota = gangplan("cluster", "quota", "lab", "-C", site.root, "--usage", path, "--format", "json")
     assert quota.code == Exit.CLEAN, quota.err
     assert '"used": "41"' in quota.out
     assert gangplan("plan", "-C", site.root, "--usage", path).code == Exit.CLEAN
 
 
-def test_a_workspace_begins_with_what_is_there(site: Site, tmp_path: Path) -> None:
-    """`init --from-cluster` on a real server: versions, nodes and queue, and the workspace is green."""
+def test_init_from_a_cluster_writes_a_valid_workspace(site: Site, tmp_path: Path) -> None:
+    """`init --from-cluster` on a real server writes versions, nodes and queue, and the workspace is clean."""
     root = tmp_path / "jobs"
     flags = ("--team", "nlp", "--cluster", "lab", "--from-cluster", "--sync", "none")
     outcome = gangplan("init", root, *flags, "--kubeconfig", site.lab.kubeconfig)
@@ -115,8 +116,8 @@ def test_a_workspace_begins_with_what_is_there(site: Site, tmp_path: Path) -> No
     assert checked.code == Exit.CLEAN, checked.err
 
 
-def test_a_wrong_cluster_file_is_found(site: Site, tmp_path: Path) -> None:
-    """Each difference at its line, from the live cluster and from the file alike."""
+def test_differences_between_cluster_file_and_cluster_are_found(site: Site, tmp_path: Path) -> None:
+    """Each difference is reported at its line, from the live cluster and from the snapshot file alike."""
     root = tmp_path / "other"
     shutil.copytree(site.root, root)
     file = root / "overlays/lab/cluster.yaml"
@@ -175,7 +176,7 @@ def test_versions_are_read_from_images(site: Site) -> None:
 
 
 def states(site: Site, *more: str) -> dict[str, dict[str, object]]:
-    """What `status` says of each job."""
+    """Return what `status` shows for each job."""
     outcome = look(site, "status", "--format", "json", *more)
     assert outcome.code == Exit.CLEAN, outcome.err
     rows = {row["run"].rpartition("-")[0]: row for row in json.loads(outcome.out)["runs"]}
@@ -184,7 +185,7 @@ def states(site: Site, *more: str) -> dict[str, dict[str, object]]:
 
 
 def await_state(site: Site, job: str, word: str, said: str = "") -> dict[str, object]:
-    """The row of a job once it is in a state, for a reason."""
+    """Return the row of a job once it is in a state, for a reason."""
     found: dict[str, object] = {}
 
     def holds() -> bool:
@@ -197,7 +198,7 @@ def await_state(site: Site, job: str, word: str, said: str = "") -> dict[str, ob
 
 
 def clear(site: Site) -> None:
-    """Away with all runs of the test before."""
+    """Delete all runs of the test before."""
     for kind in ("TrainJob", "TrainingRuntime", "NetworkPolicy"):
         for item in site.lab.client.list(kind, "nlp", "gangplan.dev/run"):
             site.lab.client.delete(kind, item["metadata"]["name"], "nlp")
@@ -207,8 +208,8 @@ def clear(site: Site) -> None:
             path.unlink()
 
 
-def test_status_of_runs(site: Site) -> None:
-    """Running, waiting for what, preempted, failed, complete, in Git alone, on the cluster alone."""
+def test_status_of_active_and_waiting_runs(site: Site) -> None:
+    """Running, waiting and for what, preempted, in Git only, on the cluster only."""
     clear(site)
     site.start("low", Plot.RUN, "priority: low\n")
     assert await_state(site, "low", "running")["git"] is None
@@ -244,8 +245,8 @@ def test_status_of_ended_runs(site: Site) -> None:
     await_state(site, "stuck", "admitted", "1 of 1 pods: its image cannot be pulled")
 
 
-def test_diagnose_says_why(site: Site, tmp_path: Path) -> None:
-    """What real controllers write, asked of the server and saved as kubectl saves it: both get the same verdict."""
+def test_diagnose_finds_the_cause_from_the_server_and_from_saved_objects(site: Site, tmp_path: Path) -> None:
+    """What real controllers write gets the same verdict, read from the server or saved as kubectl does."""
     clear(site)
     wanted = {
         ("fails", Plot.FAIL, ""): ("failed", {"program-failed", "job-failed"}),
@@ -273,8 +274,8 @@ def test_diagnose_says_why(site: Site, tmp_path: Path) -> None:
     assert text.count("\nrun ") + text.startswith("run ") == len(wanted), text
 
 
-def test_logs_find_the_pods(site: Site) -> None:
-    """By the real API server, which asks the node's kubelet; the lab has none, so one is put there."""
+def test_logs_of_the_pods_of_a_run(site: Site) -> None:
+    """The real API server asks the node's kubelet for logs. The lab has none, so the test starts one."""
     clear(site)
     name = site.start("talks", Plot.RUN)
     await_state(site, "talks", "running")
@@ -305,7 +306,7 @@ def test_logs_find_the_pods(site: Site) -> None:
 
 @contextmanager
 def kubelet(lab: Lab) -> Iterator[list[str]]:
-    """A kubelet for all nodes whose logs are the pods' names; yields the paths that it was asked."""
+    """Run a kubelet for all nodes whose logs are the pods' names; yield the paths that were requested."""
     asked: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -340,7 +341,7 @@ def kubelet(lab: Lab) -> Iterator[list[str]]:
 
 
 def versions(lab: Lab) -> dict[tuple[str, str, str], str]:
-    """The resourceVersion of every object, but for those that change by themselves."""
+    """Return the resourceVersion of every object, except for those that change by themselves."""
     found = {}
     kinds = {served.kind: name for name, served in lab.client.discover().items() if "/" in name}
     for kind, name in kinds.items():
@@ -357,7 +358,7 @@ def versions(lab: Lab) -> dict[tuple[str, str, str], str]:
 
 
 def server(site: Site, *more: str | Path) -> workspaces.Outcome:
-    """`validate --server`, which changes no object."""
+    """Run `validate --server`, and check that it changes no object."""
     workspaces.render(site.root)
     before: dict[tuple[str, str, str], str] = {}
 
@@ -375,7 +376,7 @@ def server(site: Site, *more: str | Path) -> workspaces.Outcome:
 
 
 def told(outcome: workspaces.Outcome) -> dict[str, list[workspaces.Shown]]:
-    """Findings by rule, of those that servers make."""
+    """Return the findings that servers cause, by rule."""
     found: dict[str, list[workspaces.Shown]] = {}
     for one in outcome.findings:
         if one.rule.startswith("server-"):
@@ -385,7 +386,7 @@ def told(outcome: workspaces.Outcome) -> dict[str, list[workspaces.Shown]]:
 
 @pytest.fixture
 def fresh(site: Site) -> Iterator[Site]:
-    """The site with one new run that no server has seen; what a test puts onto the cluster goes again."""
+    """Yield the site with one new run that no server has seen; delete what a test puts onto the cluster."""
     clear(site)
     workspaces.write(site.root, {"specs/nlp/asked.yaml": f"{SPEC}timeout: 1h\nretries: 0\n"})
     put: list[tuple[str, str, str | None]] = []
@@ -397,7 +398,7 @@ def fresh(site: Site) -> Iterator[Site]:
 
 
 def put(site: Site, *bodies: Object) -> None:
-    """Objects on the cluster until the end of the test."""
+    """Put objects onto the cluster until the end of the test."""
     for body in bodies:
         site.lab.client.apply(body)
         metadata = body["metadata"]
@@ -405,7 +406,7 @@ def put(site: Site, *bodies: Object) -> None:
 
 
 def test_a_server_accepts_what_gangplan_renders(fresh: Site) -> None:
-    """Of a new run, Trainer's webhook cannot be asked: its runtime is not there before the sync."""
+    """For a new run, Trainer's webhook cannot be asked: its runtime is not there before the sync."""
     outcome = server(fresh)
     assert outcome.code == Exit.CLEAN, outcome.err
     found = told(outcome)
@@ -419,8 +420,8 @@ def test_a_server_accepts_what_gangplan_renders(fresh: Site) -> None:
     assert "server-unasked" not in told(server(fresh))
 
 
-def test_a_server_refuses(fresh: Site) -> None:
-    """By a policy, a quota, immutability: each at the spec, with who refused."""
+def test_refusals_of_a_server_are_reported_with_their_source(fresh: Site) -> None:
+    """Refusals by a policy and by a quota are reported at the spec, with the object that refused."""
     bodies = fresh.bodies("asked")
     name = bodies[-1]["metadata"]["name"]
     policy = {
@@ -475,8 +476,8 @@ def test_a_server_refuses(fresh: Site) -> None:
     assert server(fresh).code == Exit.FINDINGS
 
 
-def test_a_field_that_may_not_change(fresh: Site) -> None:
-    """A run of the same name with another size: the server refuses ours, at the line of the size."""
+def test_a_change_of_an_immutable_field_is_reported(fresh: Site) -> None:
+    """The server has a run of the same name and another size: it refuses ours, at a line of the spec."""
     if fresh.lab.profile.name == "old":
         pytest.skip("TrainJobs of Trainer 2.1 may change")
     *others, job = fresh.bodies("asked")
@@ -493,8 +494,8 @@ def test_a_field_that_may_not_change(fresh: Site) -> None:
     assert all(place.startswith("specs/nlp/asked.yaml:") for place in places), outcome.err
 
 
-def test_what_cannot_be_asked(fresh: Site) -> None:
-    """A team whose namespace is not there yet, a webhook that does not answer."""
+def test_objects_that_cannot_be_asked_about_are_reported(fresh: Site) -> None:
+    """The cases are a team whose namespace is not there yet, and a webhook that does not answer."""
     workspaces.write(
         fresh.root,
         {
@@ -544,8 +545,8 @@ def test_what_cannot_be_asked(fresh: Site) -> None:
     assert shown.severity == "warning"
 
 
-def test_without_rights(fresh: Site, tmp_path: Path) -> None:
-    """Somebody who may do nothing gets the role that is needed; it is then enough."""
+def test_missing_rights_are_reported_with_a_sufficient_role(fresh: Site, tmp_path: Path) -> None:
+    """A user without rights gets the role that the message contains, which is then enough."""
     client = fresh.lab.client
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "ann", "namespace": "nlp"}}
     put(fresh, account)
@@ -589,8 +590,8 @@ def test_without_rights(fresh: Site, tmp_path: Path) -> None:
         poll(enough, PATIENCE, lambda done=done: done[0].err, every=1)  # type: ignore[misc]
 
 
-def test_the_sample_on_a_cluster_without_its_teams(site: Site, tmp_path: Path) -> None:
-    """No object of the sample is refused; what needs a namespace that is not there is said once for each."""
+def test_a_server_without_the_samples_teams_refuses_nothing(site: Site, tmp_path: Path) -> None:
+    """No object of the sample is refused; what needs a missing namespace is reported once for each."""
     profile = site.lab.profile
     name = story.cluster_of(profile.trainer, profile.kueue)
     assert name is not None
@@ -611,7 +612,7 @@ def test_the_sample_on_a_cluster_without_its_teams(site: Site, tmp_path: Path) -
 
 
 def context_of(site: Site) -> str:
-    """The only context of the lab's kubeconfig."""
+    """Return the only context of the lab's kubeconfig."""
     (context,) = yaml.safe_load(site.lab.kubeconfig.read_text())["contexts"]
     return str(context["name"])
 
@@ -628,7 +629,7 @@ def _body(version: str, kind: str, name: str, spec: Object, namespace: str | Non
 
 
 def _questions(site: Site) -> dict[str, tuple[Object, str, str]]:
-    """Objects that are refused, each with who refuses and the name of that."""
+    """Return objects that are refused, each with the kind and the name of what refuses it."""
     job = next(body for body in site.bodies("asked") if body["kind"] == "TrainJob")
     network, rbac = "networking.k8s.io/v1", "rbac.authorization.k8s.io/v1"
     kueue = site.lab.client.resource("ClusterQueue").api_version
@@ -659,7 +660,7 @@ def _questions(site: Site) -> dict[str, tuple[Object, str, str]]:
     }
 
 
-def test_refusals_mean_what_we_think(fresh: Site, request: pytest.FixtureRequest) -> None:
+def test_refusals_are_attributed_to_their_source(fresh: Site, request: pytest.FixtureRequest) -> None:
     rules = [{"apiGroups": [""], "apiVersions": ["*"], "operations": ["*"], "resources": ["limitranges"]}]
     hooked = [{**rules[0], "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles"]}]
     admission = "admissionregistration.k8s.io/v1"

@@ -1,4 +1,5 @@
-"""What controllers make of a run, as gangplan predicts it for policies: held against a real control plane."""
+"""What controllers create for a run, as gangplan predicts it for policies, compared with a real control
+plane."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ spec: {policyName: queued, validationActions: [Deny]}
 
 
 def differences(made: MadeObject, real: dict[str, Any]) -> list[str]:
-    """What gangplan says of an object and is not so. Values that only a cluster knows are not compared."""
+    """Return where gangplan's prediction of an object is wrong, except for values that only a cluster
+    knows."""
     mine, theirs = made.body["metadata"], real["metadata"]
     found = [
         f"label {key}: {value} is {theirs.get('labels', {}).get(key)}"
@@ -57,7 +59,7 @@ def differences(made: MadeObject, real: dict[str, Any]) -> list[str]:
     return [f"{made.body['kind']} {mine['name']}: {one}" for one in found]
 
 
-def test_what_controllers_make() -> None:
+def test_predicted_objects_equal_those_that_controllers_create() -> None:
     profile = fixtures.chosen()
     fixtures.require(profile)
     if profile.name != "new":
@@ -98,7 +100,7 @@ def test_what_controllers_make() -> None:
         poll(lambda: not missing(), 60, lambda: f"not there: {missing()}")
         wrong = [one for made in predicted for one in differences(made, real(made) or {})]
         assert wrong == []
-        # The server takes the whole ones as they are, and the sample policy refuses the JobSet among them.
+        # The server accepts the complete ones unchanged, and the sample policy refuses the JobSet among them.
         whole = [one.body for one in predicted if one.is_whole]
         for body in whole:
             again = {**body, "metadata": {**body["metadata"], "name": f"x{body['metadata']['name']}"[:60]}}

@@ -1,5 +1,5 @@
-"""Runs as MPIJobs with the real operator and Kueue: admitted, their pods those of TrainJobs, complete,
-over."""
+"""Runs as MPIJobs with the real operator and Kueue: admitted, their pods those of TrainJobs, completed,
+stopped."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Site:
     runs: dict[str, tuple[PlannedRun, list[Object]]]
 
     def start(self, job: str) -> tuple[PlannedRun, list[Object]]:
-        """Apply a run twice, dry and in earnest; no warning, no drift."""
+        """Apply a run, first by dry run; check that there is no warning and no drift."""
         run, bodies = self.runs[job]
         for body in bodies:
             for is_dry in (True, False):
@@ -56,7 +56,7 @@ class Site:
         return run, bodies
 
     def ready(self, run: PlannedRun, label: str = NAME) -> list[Object]:
-        """The pods of a run, once all are Ready."""
+        """Return the pods of a run, once all are Ready."""
         found: list[Object] = []
 
         def are_ready() -> bool:
@@ -68,22 +68,22 @@ class Site:
         return found
 
     def status(self, run: PlannedRun) -> Object:
-        """The MPIJob as it is."""
+        """Return the current MPIJob of a run."""
         return self.lab.client.get("MPIJob", run.name, HOME)
 
     def until(self, run: PlannedRun, kind: str) -> Object:
-        """The MPIJob, once a condition is True."""
+        """Return the MPIJob, once a condition is True."""
         return self.lab.client.wait(
             "MPIJob", run.name, HOME, until=lambda item: condition(item, kind) == "True", timeout=PATIENCE
         )
 
     def end(self, run: PlannedRun) -> None:
-        """Delete a run and whatever came of it."""
+        """Delete a run and all its dependents."""
         self.lab.client.delete("MPIJob", run.name, HOME, foreground=True)
         self.lab.client.wait_gone("MPIJob", run.name, HOME, timeout=PATIENCE)
 
     def workload(self, run: PlannedRun) -> Object:
-        """Kueue's own account of a run."""
+        """Return the Workload of a run."""
         every = self.lab.client.list("Workload", HOME)
         return next(one for one in every if one["metadata"]["ownerReferences"][0]["name"] == run.name)
 
@@ -115,7 +115,7 @@ JOBS = ("heat", "digits", "furnace", "wave")
 
 @pytest.mark.parametrize("job", JOBS)
 def test_a_run_is_admitted_and_completes(job: str, site: Site) -> None:
-    """With the planned pods, hostfile and place; what Kueue writes is no drift; workers end with the
+    """Check the planned pods, hostfile and flavors. What Kueue writes is no drift, and workers end with the
     launcher."""
     site.lab.tell(HOLD)
     run, bodies = site.start(job)
@@ -160,13 +160,13 @@ def test_a_run_is_admitted_and_completes(job: str, site: Site) -> None:
 
 
 def hosts(site: Site, run: PlannedRun) -> list[str]:
-    """The lines of the hostfile."""
+    """Return the lines of the hostfile."""
     found = site.lab.client.get("ConfigMap", f"{run.name}-config", HOME)
     return [line for line in found["data"]["hostfile"].splitlines() if line]
 
 
 def planned_hosts(run: PlannedRun) -> list[str]:
-    """What the launch script expects: the launcher first where it runs ranks."""
+    """Return the hosts that the launch script expects, the launcher first if it runs ranks."""
     layout, job = run.unit.layout, run.unit.job
     names = [f"{run.name}-worker-{number}" for number in range(layout.node_pods)]
     names = [f"{run.name}-launcher", *names] if job.launcher_runs_ranks else names
@@ -176,8 +176,8 @@ def planned_hosts(run: PlannedRun) -> list[str]:
 
 
 @pytest.mark.parametrize("job", JOBS)
-def test_pods_are_those_of_the_trainjob(job: str, site: Site, tmp_path: Path) -> None:
-    """The same spec on a cluster that has Trainer as well: pods differ in what docs/mpijob.md lists."""
+def test_pods_of_mpijobs_equal_those_of_trainjobs(job: str, site: Site, tmp_path: Path) -> None:
+    """The same spec on a cluster that also has Trainer: pods differ only in what docs/mpijob.md lists."""
     site.lab.tell(HOLD)
     run, _ = site.start(job)
     ours = {role_of(pod): plain(pod, run.name) for pod in site.ready(run)}
@@ -205,17 +205,17 @@ def role_of(pod: Object) -> str:
     return str(pod["metadata"]["labels"]["gangplan.dev/role"])
 
 
-# Names of a run's pods, and where the operators put keys and hosts.
+# Names of a run's pods, and the volumes in which the operators put keys and hosts.
 VOLUMES = {"ssh-auth": "keys", "mpi-ssh-auth": "keys", "mpi-job-config": "hosts", "mpi-hostfile": "hosts"}
 OF_PODS = ("hostname", "subdomain", "nodeName", "dnsConfig", "restartPolicy", "schedulingGates")
-# Variables of MPI's own launch: which hosts, and how; both operators and gangplan set them, each its part.
+# Variables of MPI's own launch (which hosts, and how), which both operators and gangplan set in part.
 LAUNCH = re.compile(
     r"(OMPI_MCA_(orte|plm)|I_MPI_(HYDRA|PERHOST)|HYDRA_|K_MPI_|NVIDIA_).*|JOB_COMPLETION_INDEX"
 )
 
 
 def plain(pod: Object, name: str) -> Object:
-    """What a pod is, without its names, its place, and what docs/mpijob.md calls different."""
+    """Return a pod without its names, its node, and what docs/mpijob.md lists as different."""
     text = copy.deepcopy({"kind": "Pod", "labels": own_labels(pod), "spec": pod["spec"]})
     spec = text["spec"]
     for field in OF_PODS:
@@ -237,14 +237,14 @@ def plain(pod: Object, name: str) -> Object:
 
 
 def own_labels(pod: Object) -> Object:
-    """Labels that gangplan gives, without the run's name."""
+    """Return the labels that gangplan sets, except for the run's name."""
     labels = pod["metadata"]["labels"]
     ours = ("gangplan.dev/", "app.kubernetes.io/", "sidecar.istio.io/")
     return {key: value for key, value in labels.items() if key.startswith(ours) and key != "gangplan.dev/run"}
 
 
-def test_a_stopped_run_is_over(site: Site) -> None:
-    """Its record takes its place, as Argo CD puts it there: pods and quota go, and nothing starts again."""
+def test_a_stopped_run_loses_its_pods_and_quota(site: Site) -> None:
+    """Its record replaces it, as Argo CD does: pods and quota are released, and nothing starts again."""
     site.lab.tell(HOLD)
     run, bodies = site.start("wave")
     site.ready(run)
@@ -259,8 +259,8 @@ def test_a_stopped_run_is_over(site: Site) -> None:
     site.end(run)
 
 
-def test_kueue_refuses_the_queue_of_a_record_for_a_run_that_is_not_suspended(site: Site) -> None:
-    """By that Flux, which deletes and creates again what it is told is immutable, ends a run."""
+def test_kueue_refuses_the_queue_of_a_record_for_an_unsuspended_run(site: Site) -> None:
+    """So Flux, which deletes and recreates an object when a change is immutable, ends a run."""
     site.lab.tell(HOLD)
     run, bodies = site.start("wave")
     site.ready(run)
@@ -271,8 +271,8 @@ def test_kueue_refuses_the_queue_of_a_record_for_a_run_that_is_not_suspended(sit
     site.end(run)
 
 
-def test_a_failed_launcher_is_tried_again_and_then_the_run_has_failed(site: Site) -> None:
-    """retries: 2 of the spec: three launchers, beside the workers of the first."""
+def test_a_launcher_that_fails_is_retried_until_the_run_fails(site: Site) -> None:
+    """The spec has retries: 2, so there are three launchers, with the workers of the first."""
     fails = Story(Plot.FAIL, after=0.1, namespace=HOME)
     site.lab.tell(HOLD)
     run, _ = site.start("wave")
@@ -286,7 +286,7 @@ def test_a_failed_launcher_is_tried_again_and_then_the_run_has_failed(site: Site
     site.end(run)
 
 
-# Each change of an MPIJob, and whether the operator takes it.
+# Each change of an MPIJob; the operator refuses some of them.
 CHANGES: dict[str, tuple[tuple[str, ...], Any]] = {
     "as it is": ((), None),
     "no such cleaning": (("runPolicy", "cleanPodPolicy"), "Always"),
@@ -305,9 +305,11 @@ CHANGES: dict[str, tuple[tuple[str, ...], Any]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_the_operator_refuses_what_gangplan_says_it_does(change: str, site: Site) -> None:
-    """By an event, for it has no webhook. Suspended, so that nothing starts; without a queue, so that Kueue
-    stays away."""
+def test_the_operator_refuses_what_gangplan_says_it_refuses(change: str, site: Site) -> None:
+    """It refuses by an event, because it has no webhook.
+
+    The MPIJobs are suspended, so that nothing starts, and have no queue, so that Kueue ignores them.
+    """
     run, bodies = site.runs["heat"]
     path, value = CHANGES[change]
     body = copy.deepcopy(bodies[-1])
@@ -329,7 +331,7 @@ def test_the_operator_refuses_what_gangplan_says_it_does(change: str, site: Site
             (site.lab.client.get("MPIJob", name, HOME).get("status") or {}).get("conditions")
         )
 
-    is_theirs = path[-1:] == ("managedBy",)  # what another manages is none of the operator's business
+    is_theirs = path[-1:] == ("managedBy",)  # the operator ignores what another controller manages
     if not is_theirs:
         poll(answer, PATIENCE, lambda: "the operator says nothing")
         assert ("mpijob-refused" in told) == bool(events(site, name)), (told, events(site, name))
@@ -337,7 +339,7 @@ def test_the_operator_refuses_what_gangplan_says_it_does(change: str, site: Site
 
 
 def events(site: Site, name: str) -> list[str]:
-    """What the operator said against an MPIJob."""
+    """Return the operator's complaints about an MPIJob."""
     every = site.lab.client.list("Event", HOME)
     return [
         one["message"]
@@ -347,7 +349,7 @@ def events(site: Site, name: str) -> list[str]:
 
 
 PACKS = "policies: {packs: [baseline, restricted, images, lifecycle, priorities, data, network]}\n"
-# A breach of a policy each; what the server answers must be what `validate` says of it.
+# A breach of each policy; what the server answers must be what `validate` reports.
 BREACHES: dict[str, tuple[tuple[str | int, ...], Any]] = {
     "run-deadline": (("runPolicy", "activeDeadlineSeconds"), None),
     "run-restarts": (("runPolicy", "backoffLimit"), 50),
@@ -370,7 +372,7 @@ BREACHES: dict[str, tuple[tuple[str | int, ...], Any]] = {
 
 
 def _with(body: Object, path: tuple[str | int, ...], value: Any) -> Object:
-    """The MPIJob with another value at a path of its spec; without that field for None."""
+    """Return the MPIJob with another value at a path of its spec, or without that field for None."""
     changed = copy.deepcopy(body)
     at: Any = changed["spec"]
     for step in path[:-1]:
@@ -382,9 +384,9 @@ def _with(body: Object, path: tuple[str | int, ...], value: Any) -> Object:
     return changed
 
 
-def test_policies_of_the_packs_judge_mpijobs(site: Site, tmp_path: Path) -> None:
-    """The API server takes them as they are rendered for this cluster, lets good runs in, and refuses
-    breaches."""
+def test_policies_of_packs_admit_good_mpijobs_and_refuse_breaches(site: Site, tmp_path: Path) -> None:
+    """The API server accepts the policies as rendered for this cluster; good runs pass, breaches are
+    refused."""
     files = {
         path.relative_to(EXAMPLE).as_posix(): path.read_text()
         for path in EXAMPLE.rglob("*.yaml")
@@ -420,7 +422,7 @@ def test_policies_of_the_packs_judge_mpijobs(site: Site, tmp_path: Path) -> None
                 live = client.get(body["kind"], body["metadata"]["name"])
                 checked = (live.get("status") or {}).get("typeChecking") or {}
                 assert not checked.get("expressionWarnings"), live
-    finally:  # what they refuse is none of the other tests' business
+    finally:  # what they refuse must not affect other tests
         for body in policies:
             if body["kind"] == "ValidatingAdmissionPolicy":
                 client.delete(body["kind"], body["metadata"]["name"])

@@ -1,4 +1,4 @@
-"""Jobs that are apart, on a real scheduler: no node has pods of both."""
+"""Jobs that must not share nodes, on a real scheduler: no node has pods of both."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXAMPLE = story.ROOT / "tests/examples/neighbours"
 TEAM = "research"
 
 
-def test_jobs_that_are_apart_share_no_node() -> None:
+def test_jobs_kept_apart_share_no_node() -> None:
     profile = fixtures.chosen()
     fixtures.require(profile)
     if profile.name != "new":
@@ -35,7 +35,7 @@ def test_jobs_that_are_apart_share_no_node() -> None:
                     assert [*answer.warnings, *drift(body, answer.object)] == []
 
         def nodes() -> dict[str, list[str]]:
-            """Job -> the nodes of its workers."""
+            """Return the nodes of the workers, by job."""
             found: dict[str, list[str]] = {}
             for pod in lab.client.list("Pod", TEAM):
                 labels = pod["metadata"]["labels"]

@@ -1,4 +1,4 @@
-"""The pods that the controllers really make carry the labels that the reachability proof counts on."""
+"""The pods that controllers create have the labels that the reachability proof relies on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.e2e
 
 
 def roles(seen: Seen) -> list[RolePods]:
-    """The roles of a run, with its pods one by one."""
+    """Return the roles of a run, with its pods one by one."""
     of = {body["kind"]: body for body in seen.bodies}
     indexes = frozenset(map(str, range(seen.run.unit.layout.pods)))
     home = home_of(seen.run.unit.job.namespace, {})
@@ -27,12 +27,13 @@ def roles(seen: Seen) -> list[RolePods]:
 
 
 def fits(labels: Labels, real: dict[str, str]) -> bool:
-    """Whether these may be the labels of a pod: each of its own foreseen, none that must be there missing."""
+    """Return whether these may be the labels of a pod: each of its own is predicted, and no required one is
+    missing."""
     foreseen = all(labels.of(key) & one_of(value) for key, value in real.items())
     return foreseen and all(values.may_lack or key in real for key, values in labels.known.items())
 
 
-def test_labels_of_pods_are_as_foreseen(chapter: Chapter) -> None:
+def test_pods_have_the_predicted_labels(chapter: Chapter) -> None:
     for seen in chapter.seen:
         parts = [part for role in roles(seen) for part in role.parts]
         assert sum(part.count for part in parts) == len(seen.pods) == len(parts)
@@ -56,7 +57,8 @@ def _near(parts: list[PodGroup], pod: Object) -> list[Any]:
 
 
 def test_real_pods_reach_each_other_through_the_stored_policies(chapter: Chapter) -> None:
-    """Packet by packet, on what the server stores: policies with its defaults, pods with all their labels."""
+    """Each connection is checked with what the server stores: policies with defaults, pods with all
+    labels."""
     homes = {
         body["metadata"]["name"]: chapter.lab.client.get("Namespace", body["metadata"]["name"])
         for body in chapter.standing

@@ -1,4 +1,4 @@
-"""Patches of a site on the real controllers: what is let through runs as planned, what is refused does not.
+"""Patches of a site on the real controllers: accepted ones run as planned, refused ones do not.
 
 One workspace, one job for each patch of patches.yaml, one lab of its own.
 """
@@ -35,7 +35,7 @@ CASES: dict[str, dict[str, Any]] = plain.load(
 HARMLESS, BROKEN = CASES["harmless"], CASES["broken"]
 CLUSTER = workspaces.CLUSTER.replace("a100: {count: 4", "a100: {count: 14") + "runtimeClasses: [nvidia]\n"
 PATIENCE = 60.0
-# How long nothing may happen before it is taken for never. Planned runs have all their pods within a second.
+# How long a thing may not happen before it counts as never. Planned runs have all their pods within a second.
 WAIT = 6.0
 NUDGE = 3.0
 
@@ -54,63 +54,64 @@ class Played:
         return self.run.unit.job.namespace
 
     def apply(self, kinds: Callable[[str], bool]) -> None:
-        """What a sync does with objects of some kinds."""
+        """Apply objects of some kinds, as a sync does."""
         for body in self.bodies:
             if kinds(body["kind"]):
                 self.lab.client.apply_patiently(body)
         self.started = time.monotonic()
 
     def pods(self, role: str = "") -> list[Object]:
-        """The pods of the run, or of one role."""
+        """Return the pods of the run, or of one role."""
         labels = f"{JOBSET}={self.run.name}" + (f",{ROLE}={role}" if role else "")
         return self.lab.client.list("Pod", self.namespace, labels)
 
     def counts(self) -> tuple[int, int]:
-        """Worker and launcher pods."""
+        """Return the numbers of worker and launcher pods."""
         return len(self.pods("node")), len(self.pods("launcher"))
 
     def planned(self) -> tuple[int, int]:
-        """The same in the plan."""
+        """Return the planned numbers of worker and launcher pods."""
         layout = self.run.unit.layout
         return layout.node_pods, layout.launcher_pods
 
     def hostfile(self) -> list[list[str]]:
-        """Hosts and slots that Trainer wrote."""
+        """Return the hosts and slots that Trainer wrote."""
         name = f"{self.run.name}-mpi-hostfile"
         found = self.lab.client.find("ConfigMap", name, self.namespace) or {"data": {}}
         return [line.split() for line in found["data"].get("hostfile", "").splitlines() if line]
 
     def state(self, kind: str, name: str) -> str | None:
-        """A condition of the TrainJob or JobSet."""
+        """Return the status of a condition of the TrainJob or JobSet."""
         found = self.lab.client.find(kind, self.run.name, self.namespace)
         return found and condition(found, name)
 
     def is_over(self, hold: Story) -> bool:
-        """Whether the run is complete. A busy machine may miss the end of the hold: it is said again."""
+        """Return whether the run is complete. A busy machine may miss the end of the hold, so it is
+        repeated."""
         if time.monotonic() > self.started + NUDGE:
             self.lab.forget(hold)
             self.started = time.monotonic()
         return self.state("TrainJob", "Complete") == "True"
 
     def workload(self) -> Object:
-        """Kueue's view of the run."""
+        """Return the Workload of the run."""
         name = f"trainjob-{self.run.name}"
         items = self.lab.client.list("Workload", self.namespace)
         return next((item for item in items if item["metadata"]["name"].startswith(name)), {"status": {}})
 
     def events(self) -> str:
-        """All that was said of the run."""
+        """Return all messages of events about the run."""
         items = self.lab.client.list("Event", self.namespace)
         return "; ".join(
             item["message"] for item in items if item["involvedObject"]["name"].startswith(self.run.name)
         )
 
     def until(self, holds: Callable[[], Any], what: str) -> None:
-        """Wait for something that comes."""
+        """Wait until something happens."""
         poll(holds, PATIENCE, lambda: f"{self.run.name}: not {what}: {self.counts()} pods; {self.events()}")
 
     def never(self, holds: Callable[[], Any], what: str) -> None:
-        """Wait for the time in which a planned run has long done it."""
+        """Check that something does not happen in the time in which a planned run would long have done it."""
         while time.monotonic() < self.started + WAIT:
             assert not holds(), what
             time.sleep(0.3)
@@ -119,7 +120,7 @@ class Played:
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
-    """The workspace with a job for each patch, and what is found and rendered."""
+    """Create the workspace with a job for each patch; return it and its rendered objects and findings."""
     root = workspaces.stock(tmp_path_factory.mktemp("patches") / "workspace")
     (root / "specs/nlp/filings.yaml").unlink()
     files, patches = {"overlays/lab/cluster.yaml": CLUSTER}, []
@@ -134,7 +135,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
 
 @pytest.fixture(scope="module")
 def site(found: tuple[Path, Result]) -> Iterator[Lab]:
-    """A lab with the nodes, the platform and the team of the workspace."""
+    """Run a lab with the nodes, the platform and the team of the workspace."""
     root, result = found
     profile = fixtures.chosen()
     if profile.name != "new":
@@ -162,13 +163,13 @@ def _played(lab: Lab, result: Result, cases: dict[str, Any]) -> dict[str, Played
 
 
 def _start(played: dict[str, Played]) -> None:
-    """Runtimes first: Trainer refuses a run until its own cache has them."""
+    """Apply runtimes first: Trainer refuses a run until its own cache has them."""
     for kinds in (lambda kind: kind != "TrainJob", lambda kind: kind == "TrainJob"):
         for one in played.values():
             one.apply(kinds)
 
 
-def test_gangplan_tells_the_broken_ones_alone(found: tuple[Path, Result]) -> None:
+def test_gangplan_reports_only_the_broken_patches(found: tuple[Path, Result]) -> None:
     told = {
         (one.object_ref or "").rpartition("/")[2] for one in found[1].findings if one.rule == "plan-broken"
     }
@@ -196,7 +197,7 @@ def test_harmless_patches_run_as_planned(site: Lab, found: tuple[Path, Result]) 
 
 
 def _is_as_planned(one: Played) -> None:
-    """The hostfile, the command and the variables of the plan."""
+    """Check the hostfile, the command and the variables of the plan."""
     unit, nodes = one.run.unit, one.pods("node")
     if unit.job.uses_mpi:
         hosts = {f"{pod['spec']['hostname']}.{pod['spec']['subdomain']}" for pod in nodes}
@@ -215,7 +216,7 @@ def _is_as_planned(one: Played) -> None:
 
 @pytest.fixture(scope="module")
 def broken(site: Lab, found: tuple[Path, Result]) -> dict[str, Played]:
-    """All runs that gangplan refuses, applied all the same."""
+    """Apply all runs that gangplan refuses."""
     played = _played(site, found[1], BROKEN)
     runs = {name: one.run.name for name, one in played.items()}
     stories = [Story(Plot.RUN, namespace="nlp", run=run) for run in runs.values()]
@@ -231,7 +232,7 @@ def broken(site: Lab, found: tuple[Path, Result]) -> dict[str, Played]:
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_patches_are_broken(name: str, broken: dict[str, Played]) -> None:
+def test_broken_patches_break_their_runs(name: str, broken: dict[str, Played]) -> None:
     one, case = broken[name], BROKEN[name]
     SHOWN[case["shows"]](one)
     if "says" in case:
@@ -252,7 +253,7 @@ def _another_hostfile(one: Played) -> None:
 
 
 def _nameless(one: Played) -> None:
-    """No pod has the name by which the hostfile calls it."""
+    """No pod has the name that the hostfile uses for it."""
     one.until(lambda: one.counts() == one.planned(), "all pods")
     assert not any(pod["spec"].get("subdomain") for pod in one.pods())
 
@@ -278,7 +279,7 @@ def _suspended(one: Played) -> None:
 
 
 def _no_pods(one: Played) -> None:
-    """The run is admitted, holds its quota, and its workers never come."""
+    """The run is admitted and holds its quota, but its workers are never created."""
     one.until(lambda: condition(one.workload(), "Admitted") == "True", "admitted")
     one.never(lambda: one.pods("node") or one.pods("launcher"), "pods are there")
 
@@ -298,7 +299,7 @@ def _keys_elsewhere(one: Played) -> None:
 
 
 def _another_try(one: Played) -> None:
-    """The run is started again although the plan says never."""
+    """The run is restarted although the plan says that it never is."""
     one.until(
         lambda: any(
             pod["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"] == "1" for pod in one.pods()
@@ -308,7 +309,7 @@ def _another_try(one: Played) -> None:
 
 
 def _unselected(one: Played) -> None:
-    """Whoever asks for the pods of the run by its label, as monitoring does, gets the launcher alone."""
+    """A client that selects the pods of the run by its label, as monitoring does, gets only the launcher."""
     one.until(lambda: one.counts() == one.planned(), "all pods")
     asked = one.lab.client.list("Pod", one.namespace, f"gangplan.dev/run={one.run.name}")
     assert {pod["metadata"]["labels"][ROLE] for pod in asked} == {"launcher"}

@@ -1,4 +1,4 @@
-"""What each persona may do on a real API server is what the rendered roles say, and nothing else."""
+"""Each persona may do on a real API server what the rendered roles say, and nothing else."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ groups:
 
 
 def objects_of(root: Path, cluster: str) -> list[Object]:
-    """Namespaces, roles and bindings that a workspace renders for a cluster."""
+    """Return the namespaces, roles and bindings that a workspace renders for a cluster."""
     result = preview(Request(root, (cluster,), engine="serial"))
     assert not result.has_errors, result.findings
     return [
@@ -56,13 +56,13 @@ def objects_of(root: Path, cluster: str) -> list[Object]:
 
 
 def namespaces_of(bodies: list[Object]) -> list[str]:
-    """The namespaces among objects."""
+    """Return the names of the namespaces among objects."""
     return [body["metadata"]["name"] for body in bodies if body["kind"] == "Namespace"]
 
 
 @pytest.fixture(scope="module")
 def two_teams(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Object]]:
-    """Every persona and a debug grant, on the lab for as long as these tests run."""
+    """Apply every persona and a debug grant to the lab while these tests run."""
     profile = fixtures.chosen()
     cluster = workspaces.CLUSTER.replace(
         'trainer: "2.3.0", kueue: "0.19.2"', f'trainer: "{profile.trainer}", kueue: "{profile.kueue}"'
@@ -102,7 +102,7 @@ def test_the_sample_cluster_allows_what_its_roles_say(lab: Lab) -> None:
     assert personas.disagreements(lab.client, bodies, [*namespaces_of(bodies), "default"]) == []
 
 
-def test_every_persona_may_do_what_its_role_says(lab: Lab, two_teams: list[Object]) -> None:
+def test_every_persona_may_do_only_what_its_role_says(lab: Lab, two_teams: list[Object]) -> None:
     asked = personas.questions(two_teams, namespaces_of(two_teams))
     allowed = [question for question in asked if rights_of(two_teams).allow(question)]
 
@@ -112,7 +112,7 @@ def test_every_persona_may_do_what_its_role_says(lab: Lab, two_teams: list[Objec
     assert personas.disagreements(lab.client, two_teams, [*namespaces_of(two_teams), "default"]) == []
 
 
-def test_a_right_of_one_side_only_is_noticed(lab: Lab, two_teams: list[Object]) -> None:
+def test_a_right_that_only_one_side_grants_is_noticed(lab: Lab, two_teams: list[Object]) -> None:
     viewer = ("ClusterRole", "mpijob-viewer")
     bodies = [body for body in two_teams if (body["kind"], body["metadata"]["name"]) != viewer]
     more = {
@@ -153,7 +153,7 @@ def test_requests_as_a_persona(lab: Lab, two_teams: list[Object], group: str, pa
 
 
 @pytest.mark.parametrize(("role", "verb"), [("view", "list"), ("edit", "create"), ("admin", "create")])
-def test_the_built_in_roles_of_projects_know_runs(
+def test_built_in_roles_of_projects_include_runs(
     lab: Lab, two_teams: list[Object], role: str, verb: str
 ) -> None:
     def knows(body: Object) -> bool:

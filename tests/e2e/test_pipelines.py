@@ -1,6 +1,6 @@
-"""A run that comes after another, on the real control plane: it is created when that one is complete.
+"""A run that follows another, on the real control plane: it is created when the other one is complete.
 
-Pods are played, so the test runs what the container of the waiting pod would run, with its token and the
+Pods are simulated, so the test runs what the container of the waiting pod would run, with its token and the
 kubectl of the profile.
 """
 
@@ -38,7 +38,7 @@ class Chain(Site):
     """A lab with the example: features, then train, then evaluate."""
 
     def sync(self) -> None:
-        """Apply what is rendered, as an engine does."""
+        """Render and apply the runs, as an engine does."""
         assert gangplan("render", "-C", self.root).code in (0, 1)
         for folder in ("platform", "tenants", "runs"):
             for path in sorted((self.root / "rendered/lab" / folder).rglob("*.yaml")):
@@ -47,14 +47,14 @@ class Chain(Site):
                     assert [*answer.warnings, *drift(body, answer.object)] == []
 
     def claims(self, bodies: list[Object]) -> None:
-        """Make claims whose owners made them before any policy of the cluster judged new ones."""
+        """Create claims that their owners created before any policy of the cluster judged new ones."""
         assert gangplan("render", "-C", self.root).code in (0, 1)
         text = (self.root / f"rendered/lab/tenants/{TEAM}/tenant.yaml").read_text()
         self.lab.client.apply_all([body for body in load_objects(text) if body["kind"] == "Namespace"])
         self.lab.client.apply_all(bodies)
 
     def waiting(self, job: str) -> str:
-        """The Job that waits for the runs before a job's."""
+        """Return the name of the Job that waits for the runs before a job's."""
         found = [
             path
             for path in (self.root / f"rendered/lab/runs/{TEAM}").glob(f"{job}-*.yaml")
@@ -64,7 +64,7 @@ class Chain(Site):
         return str(bodies[-1]["metadata"]["name"])
 
     def begin(self, job: str, folder: Path) -> subprocess.Popen[str]:
-        """Begin what the container of the waiting pod runs, with a second between two looks."""
+        """Start what the container of the waiting pod runs, with a second between two looks."""
         pod = self.pod_of(self.waiting(job))
         env = self.as_pod(pod, folder)
         (container,) = pod["spec"]["containers"]
@@ -79,13 +79,13 @@ class Chain(Site):
         )
 
     def finish(self, job: str, folder: Path) -> subprocess.CompletedProcess[str]:
-        """The same, to its end."""
+        """Run what the container of the waiting pod runs to its end."""
         program = self.begin(job, folder)
         out, err = program.communicate(timeout=120)
         return subprocess.CompletedProcess([], program.returncode, out, err)
 
     def of_job(self, job: str) -> list[Object]:
-        """The runs of a job that there are."""
+        """Return the existing runs of a job."""
         return self.lab.client.list("TrainJob", TEAM, labels=f"gangplan.dev/job={job}")
 
 
@@ -111,7 +111,7 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chain]:
 def test_a_run_is_created_when_the_one_before_it_is_complete(chain: Chain, tmp_path: Path) -> None:
     assert [len(chain.of_job(job)) for job in ("features", "train", "evaluate")] == [1, 0, 0]
     queued = chain.lab.client.list("Workload", TEAM)
-    assert len(queued) == 1  # what is not there yet holds no quota
+    assert len(queued) == 1  # what does not exist yet holds no quota
     program = chain.begin("train", tmp_path / "pod")
     assert program.stdout is not None
     assert program.stdout.readline().startswith("waiting for run features-")
@@ -132,14 +132,14 @@ def test_a_run_is_created_when_the_one_before_it_is_complete(chain: Chain, tmp_p
     )
 
 
-def test_another_sync_and_another_pod_find_the_run(chain: Chain, tmp_path: Path) -> None:
+def test_another_sync_or_another_pod_creates_no_second_run(chain: Chain, tmp_path: Path) -> None:
     chain.sync()
     done = chain.finish("train", tmp_path / "pod")
     assert (done.returncode, len(chain.of_job("train"))) == (0, 1), done.stderr
     assert "was created before" in done.stdout
 
 
-def test_a_run_waits_for_several(chain: Chain, tmp_path: Path) -> None:
+def test_a_run_waits_for_several_runs(chain: Chain, tmp_path: Path) -> None:
     done = chain.finish("evaluate", tmp_path / "pod")
     assert (done.returncode, len(chain.of_job("evaluate"))) == (0, 1), done.stderr
 
@@ -172,14 +172,14 @@ def test_a_registration_that_fails_leaves_the_runs_before_it_complete(chain: Cha
 
 
 def test_a_failed_run_ends_the_chain(chain: Chain, tmp_path: Path) -> None:
-    """An edit of the first job is another run of it; the next one is asked for by its number."""
+    """Editing the first job gives another run of it; the next job is run again by its number."""
     chain.lab.tell(Story(Plot.FAIL, namespace=TEAM, role="launcher"))
     before = chain.waiting("train")
     for job, old, new in (("features", "features.py", "other.py"), ("train", "after:", "run: 2\nafter:")):
         path = chain.root / f"specs/{TEAM}/{job}.yaml"
         path.write_text(path.read_text().replace(old, new))
     for path in (chain.root / "rendered/lab/runs" / TEAM).glob("train-*.yaml"):
-        path.unlink()  # so that the next one alone is there
+        path.unlink()  # so that only the next one is there
     chain.sync()
     assert chain.waiting("train") != before
     done = chain.finish("train", tmp_path / "pod")

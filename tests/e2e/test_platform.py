@@ -1,4 +1,4 @@
-"""The platform that we render works: queues are active, quotas are what the API server keeps, names hold."""
+"""The rendered platform works: queues are active, quotas are what the API server stores, names are valid."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ pytestmark = pytest.mark.e2e
 
 
 def live(chapter: Chapter, kind: str) -> list[Any]:
-    """The chapter's own objects of a kind as the server has them now; other modules may have left some."""
+    """Return the chapter's own objects of a kind as the server has them now; other modules may have left
+    some."""
     own = [body["metadata"] for body in chapter.standing if body["kind"] == kind]
     return [chapter.lab.client.get(kind, one["name"], one.get("namespace")) for one in own]
 
@@ -30,8 +31,8 @@ def test_queues_are_active(chapter: Chapter) -> None:
             assert condition(live, "Active") == "True", live["status"]["conditions"]
 
 
-def test_quotas_are_the_nodes(chapter: Chapter) -> None:
-    """Nominal quotas add up to what the nodes of each pool have, and to no more."""
+def test_quotas_add_up_to_the_nodes(chapter: Chapter) -> None:
+    """Nominal quotas add up to what the nodes of each pool have, and no more."""
     pools = chapter.cluster.node_pools
     promised: dict[tuple[str, str], Quantity] = {}
     for queue in live(chapter, "ClusterQueue"):
@@ -44,13 +45,13 @@ def test_quotas_are_the_nodes(chapter: Chapter) -> None:
                 promised[key] = promised.get(key, Quantity.of(0)) + parse(item["nominalQuota"])
     for pool, spec in pools.items():
         for resource, whole in capacity(spec).items():
-            # What does not divide is left over: below a thousandth of a core or a MiB for each team.
+            # An indivisible rest is left over: less than a thousandth of a core or a MiB for each team.
             assert promised[pool, resource] <= whole
             assert (whole - promised[pool, resource]).nano * 1000 <= whole.nano
 
 
 def test_no_team_reaches_the_queue_of_another(chapter: Chapter) -> None:
-    """A ClusterQueue takes runs of its own team's namespace only."""
+    """A ClusterQueue admits only runs of its own team's namespace."""
     queues = live(chapter, "ClusterQueue")
     namespaces = [queue["spec"]["namespaceSelector"]["matchLabels"] for queue in queues]
     assert len({str(labels) for labels in namespaces}) == len(queues)
@@ -61,7 +62,7 @@ def test_no_team_reaches_the_queue_of_another(chapter: Chapter) -> None:
         assert wanted == queue["metadata"]["namespace"]
 
 
-def test_the_namespaces_own_quota_never_stood_in_the_way(chapter: Chapter) -> None:
+def test_the_resource_quota_of_a_namespace_refuses_no_rendered_object(chapter: Chapter) -> None:
     said = [
         event["message"]
         for event in chapter.lab.client.list("Event")
@@ -72,7 +73,7 @@ def test_the_namespaces_own_quota_never_stood_in_the_way(chapter: Chapter) -> No
     assert used
 
 
-def test_bounds_refuse_what_no_node_holds(chapter: Chapter) -> None:
+def test_a_container_above_the_largest_node_is_refused(chapter: Chapter) -> None:
     """The LimitRange is in force: a container above the largest node is refused at once."""
     body = next(body for body in chapter.standing if body["kind"] == "LimitRange")
     most = parse(body["spec"]["limits"][0]["max"]["cpu"])

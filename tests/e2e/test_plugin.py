@@ -1,4 +1,4 @@
-"""Argo CD reads a workspace through gangplan's plugin, whose server is the real one."""
+"""Argo CD reads a workspace through gangplan's plugin; the plugin's server is the real one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.e2e
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
-    """A workspace of the cluster that fits the profile; all of it is synced through the plugin."""
+    """A workspace of the cluster that fits the profile, synced only through the plugin."""
     root, cluster = shops.sample(tmp_path_factory.mktemp("workspace"), [programs.ARGOCD])
     with Lab(shops.fixtures.chosen()) as lab:
         yield opened(lab, GitRepository(root), cluster, has_plugin=True)
@@ -33,8 +33,8 @@ def test_a_second_commit_starts_only_its_run(shop: Shop) -> None:
     assert len(shop.runs()) == len(before) + 1
 
 
-def test_what_went_past_ci_is_not_applied(shop: Shop) -> None:
-    """A spec that nobody rendered, and a rendered file that somebody edited."""
+def test_changes_that_bypassed_ci_are_not_applied(shop: Shop) -> None:
+    """A spec that was not rendered, and a rendered file that was edited."""
     spec, before = spec_here(shop), shop.runs()
     text = (shop.root / spec).read_text()
     run = min((shop.root / "rendered" / shop.cluster / "runs").rglob("*.yaml"))

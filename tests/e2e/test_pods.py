@@ -1,4 +1,4 @@
-"""What a spec says about pods reaches real pods: folder, variables, files, scratch, exit codes."""
+"""What a spec says about pods reaches real pods: working directory, variables, files, scratch, exit codes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ EXAMPLE = story.ROOT / "tests/examples/pods"
 TEAM = "research"
 
 
-def test_pods_are_as_the_spec_says() -> None:
-    """Kept by the API server as rendered, counted by Kueue as planned, and in the pods that JobSet makes."""
+def test_pods_have_what_their_spec_says() -> None:
+    """The API server stores it as rendered, Kueue counts it as planned, and JobSet's pods have it."""
     profile = fixtures.chosen()
     fixtures.require(profile)
     if profile.name != "new":
@@ -76,5 +76,5 @@ def test_pods_are_as_the_spec_says() -> None:
 
 
 def volumes(pod: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The volumes of a pod by name."""
+    """Return the volumes of a pod by name."""
     return {one["name"]: one for one in pod["spec"]["volumes"]}

@@ -1,4 +1,4 @@
-"""gangplan and the API server say the same of policies, of objects judged by them, and of rules of CRDs."""
+"""gangplan and the API server agree on policies, on objects judged by them, and on rules of CRDs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def sample() -> Iterator[Sample]:
         yield Sample(name, versions, exported(loaded, name), ask.random_objects(root, name))
 
 
-def test_the_server_takes_every_policy_as_exported(lab: Lab, sample: Sample) -> None:
+def test_the_server_stores_every_policy_as_exported(lab: Lab, sample: Sample) -> None:
     server = Server(lab.client)
     server.install(sample.policies)
     try:
@@ -66,11 +66,11 @@ def test_the_server_takes_every_policy_as_exported(lab: Lab, sample: Sample) -> 
     assert sum(body["kind"] == BINDING for body in sample.policies) > 40
 
 
-def test_defaults_are_those_of_the_server(lab: Lab, sample: Sample, is_updating: bool) -> None:
-    """`--update` keeps the answers for `tests/policy/test_builtin_defaults.py`."""
+def test_defaults_equal_those_of_the_server(lab: Lab, sample: Sample, is_updating: bool) -> None:
+    """`--update` records the answers for `tests/policy/test_builtin_defaults.py`."""
     objects = plain.load((Path(ask.__file__).parent / "builtin.yaml").read_text(encoding="utf-8"))
     minor = sample.versions.kubernetes
-    if minor == "1.33":  # which serves the group, but not yet this version of it
+    if minor == "1.33":  # it serves the group, but not yet this version of it
         objects = [body for body in objects if body["apiVersion"] != "resource.k8s.io/v1"]
     said = answers.asked(lab.client, objects)
     if is_updating:
@@ -79,15 +79,15 @@ def test_defaults_are_those_of_the_server(lab: Lab, sample: Sample, is_updating:
     assert answers.kept(minor) == said
 
 
-def test_every_case(lab: Lab) -> None:
-    """Verdict and words, by policies, bindings and parameters as they are applied."""
+def test_both_sides_agree_on_every_case_of_every_policy(lab: Lab) -> None:
+    """Verdicts and messages are compared, with policies, bindings and parameters as they are applied."""
     judged, lost, wrong = case_check.compare(lab.client, ask.ROOT, fixtures.chosen().trainer)
     assert not wrong, "\n".join(wrong)
     assert not lost
     assert judged > 200
 
 
-def test_random_objects(lab: Lab, sample: Sample) -> None:
+def test_both_sides_agree_on_random_objects(lab: Lab, sample: Sample) -> None:
     result = ask.ask(lab.client, sample.cluster, SEED, OBJECTS)
     assert not result.wrong, "\n".join(result.wrong)
     assert result.judged > OBJECTS / 2
@@ -95,8 +95,9 @@ def test_random_objects(lab: Lab, sample: Sample) -> None:
 
 
 @pytest.mark.parametrize("name", ["params", "libraries"])
-def test_policies_as_people_write_them(lab: Lab, sample: Sample, name: str) -> None:
-    """Parameters by name, by labels and missing, audit annotations, every library, messages, selectors."""
+def test_both_sides_agree_on_policies_of_users(lab: Lab, sample: Sample, name: str) -> None:
+    """They have named, labelled and missing parameters, audit annotations, every library, messages and
+    selectors."""
     folder = folders.load(Path(folders.__file__).parent / "probes" / name)
     folders.define(lab.client, folder.crds)
     result = folders.ask(lab.client, folder, sample.versions, SEED, 1)
@@ -106,7 +107,7 @@ def test_policies_as_people_write_them(lab: Lab, sample: Sample, name: str) -> N
     assert len(result.names - result.spoken) < len(result.names) / 2
 
 
-def test_broken_policies(lab: Lab, sample: Sample) -> None:
+def test_both_sides_agree_on_broken_policies(lab: Lab, sample: Sample) -> None:
     bodies = [body for body in sample.policies if body["kind"] in (POLICY, BINDING)]
     result = broken.ask(lab.client, bodies, sample.versions, SEED, BROKEN)
     assert not result.wrong, "\n".join(result.wrong)
@@ -121,7 +122,7 @@ def test_broken_policies(lab: Lab, sample: Sample) -> None:
         ("object.metadata.name.split('-').all(i, part, i < 9 && part != '')", True),  # 1.32
     ],
 )
-def test_functions_of_the_minor_before(lab: Lab, expression: str, is_taken: bool) -> None:
+def test_policies_may_use_functions_of_the_minor_before(lab: Lab, expression: str, is_taken: bool) -> None:
     if not fixtures.chosen().kubernetes.startswith("1.34"):
         pytest.skip("the table is that of Kubernetes 1.34")
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
@@ -144,7 +145,7 @@ def test_functions_of_the_minor_before(lab: Lab, expression: str, is_taken: bool
     assert (not broken.ours(body, SchemaVersions("1.34"))) == is_taken
 
 
-def test_rules_of_crds(lab: Lab, sample: Sample) -> None:
+def test_both_sides_agree_on_rules_of_crds(lab: Lab, sample: Sample) -> None:
     for body in sample.objects:
         if body["kind"] == "Namespace":
             lab.client.apply(body)
@@ -156,8 +157,8 @@ def test_rules_of_crds(lab: Lab, sample: Sample) -> None:
 
 
 def test_parameters_come_before_conditions(lab: Lab) -> None:
-    """What gangplan leans on where it does not know the namespace: a false condition ends a policy, a missing
-    parameter comes first, and conditions see the parameters."""
+    """gangplan relies on this where it does not know the namespace: a false condition ends a policy, a
+    missing parameter comes first, and conditions see the parameters."""
     server, api = Server(lab.client), "admissionregistration.k8s.io/v1"
 
     def config(name: str, **data: str) -> Body:

@@ -1,4 +1,4 @@
-"""Policies as `render` writes them, brought to the lab by Argo CD: from Audit to Deny, and away again."""
+"""Argo CD brings policies as `render` writes them to the lab: from Audit to Deny, and away again."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ QUEUE = "kueue.x-k8s.io/queue-name"
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
-    """The sample cluster of the profile with every pack, which audits only, followed by Argo CD."""
+    """The sample cluster of the profile with every pack, which only audits, followed by Argo CD."""
     profile = fixtures.chosen()
     fixtures.require(profile)
     if build.missing([programs.ARGOCD]) and (trouble := build.problem()):
@@ -57,14 +57,14 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     repository = GitRepository(root)
     with Lab(profile) as lab:
         server = Server(lab.client)
-        server._keep()  # see there: no watch of parameters may end in this lab
+        server._keep()  # see its docstring: no watch of parameters may end in this lab
         with secrets_ready(lab):
             yield opened(lab, repository, cluster)
 
 
 @contextmanager
 def secrets_ready(lab: Lab) -> Iterator[None]:
-    """The External Secrets Operator's part: Argo CD waits for each ExternalSecret before it goes on."""
+    """Simulate the External Secrets Operator: Argo CD waits for each ExternalSecret before it goes on."""
     over = threading.Event()
     ready = {"conditions": [{"type": "Ready", "status": "True", "reason": "SecretSynced"}]}
 
@@ -87,7 +87,8 @@ def secrets_ready(lab: Lab) -> Iterator[None]:
 
 
 def enforced(shop: Shop, action: str) -> list[str]:
-    """Change what the cluster enforces, and sync; what `validate --base` says of it in the pull request."""
+    """Change what the cluster enforces, and sync; return what `validate --base` reports in the pull
+    request."""
     file = f"overlays/{shop.cluster}/cluster.yaml"
     text = (shop.root / file).read_text()
     before = text.partition("enforcement: ")[2].partition(",")[0]
@@ -99,19 +100,19 @@ def enforced(shop: Shop, action: str) -> list[str]:
 
 
 def applied(shop: Shop) -> list[Object]:
-    """The policy objects of the repository."""
+    """Return the policy objects of the repository."""
     return load_objects((shop.root / "rendered" / shop.cluster / POLICY_FILE).read_text())
 
 
 def there(shop: Shop, body: Object) -> Object | None:
-    """The same object in the cluster."""
+    """Return the same object in the cluster."""
     metadata = body["metadata"]
     kind = f"{body['apiVersion']}/{body['kind']}"
     return shop.lab.client.find(kind, metadata["name"], metadata.get("namespace"))
 
 
 def run_of(shop: Shop) -> dict[str, Object]:
-    """The objects of a run of this cluster, by kind, under a name that nobody has."""
+    """Return the objects of a run of this cluster, by kind, under an unused name."""
     found = sorted((shop.root / "rendered" / shop.cluster / "runs").rglob("*.yaml"))
     bodies = [body for body in load_objects(found[0].read_text()) if body["kind"] != "NetworkPolicy"]
     text = json.dumps(bodies).replace(found[0].stem, "mallory-0a1b2c3d")
@@ -119,7 +120,7 @@ def run_of(shop: Shop) -> dict[str, Object]:
 
 
 def privileged(runtime: Object) -> Object:
-    """The runtime with a privileged container."""
+    """Return the runtime with a privileged container."""
     bad = copy.deepcopy(runtime)
     job = bad["spec"]["template"]["spec"]["replicatedJobs"][-1]["template"]["spec"]["template"]["spec"]
     job["containers"][0].setdefault("securityContext", {})["privileged"] = True
@@ -127,7 +128,7 @@ def privileged(runtime: Object) -> Object:
 
 
 def said_by_ci(shop: Shop, body: Object) -> dict[str, str]:
-    """What gangplan says of an object, by the policy that says it."""
+    """Return gangplan's messages about an object, by policy."""
     texts = preview(Request(shop.root, (shop.cluster,), engine="serial", jobs=1)).texts
     standing = [body for path, text in texts.items() if "/tenants/" in path for body in load_objects(text)]
     checker = checker_of(load_workspace(shop.root), shop.cluster, standing)
@@ -135,13 +136,13 @@ def said_by_ci(shop: Shop, body: Object) -> dict[str, str]:
 
 
 def refusal(shop: Shop, body: Object) -> tuple[str, str]:
-    """The policy that refuses an object, without our prefix, and its words; empty for none."""
+    """Return the policy that refuses an object, without our prefix, and its message; empty if none does."""
     found = REFUSED.search(Server(shop.lab.client).ask(body).refusal)
     return (found[1].removeprefix("gangplan-"), found[3]) if found else ("", "")
 
 
 def test_every_policy_is_applied_and_type_checked(shop: Shop) -> None:
-    """Argo CD finds nothing to change, and the server has nothing to say about any expression."""
+    """Argo CD finds nothing to change, and the server has no warning about any expression."""
     bodies = applied(shop)
     assert [one["kind"] for one in bodies].count(POLICY) > 40
     assert bodies == exported(load_workspace(shop.root), shop.cluster)
@@ -162,14 +163,14 @@ def test_every_policy_is_applied_and_type_checked(shop: Shop) -> None:
     assert not warnings, "\n".join(map(str, warnings))
 
 
-def test_audit_refuses_nothing(shop: Shop) -> None:
+def test_policies_under_audit_refuse_nothing(shop: Shop) -> None:
     bad = privileged(run_of(shop)["TrainingRuntime"])
     assert "privileged" in said_by_ci(shop, bad)
     assert refusal(shop, bad) == ("", "")
 
 
-def test_from_audit_to_deny(shop: Shop) -> None:
-    """What came under Audit is started, preempted and ended under Deny; anything new is refused."""
+def test_runs_from_audit_go_on_under_deny_and_new_ones_are_refused(shop: Shop) -> None:
+    """What was created under Audit is started, preempted and ended under Deny; anything new is refused."""
     client, objects = shop.lab.client, run_of(shop)
     job, runtime = (unlabelled(objects[kind]) for kind in ("TrainJob", "TrainingRuntime"))
     home, name = job["metadata"]["namespace"], job["metadata"]["name"]
@@ -188,7 +189,7 @@ def test_from_audit_to_deny(shop: Shop) -> None:
     policy, words = refusal(shop, other)
     assert said_by_ci(shop, other)[policy] == words
 
-    # Kueue starts it and preempts it, and its end is nobody's to refuse.
+    # Kueue starts and preempts it, and no policy may refuse its end.
     client.patch("Workload", workload, {"spec": {"active": True}}, home)
     client.wait("TrainJob", name, home, until=lambda one: one["spec"].get("suspend") is False, timeout=60)
     client.patch("Workload", workload, {"spec": {"active": False}}, home)
@@ -201,7 +202,7 @@ def test_from_audit_to_deny(shop: Shop) -> None:
 
 
 def unlabelled(body: Object) -> Object:
-    """The object without most of what policies ask of labels and annotations."""
+    """Return the object without most labels and annotations that policies require."""
     bare = copy.deepcopy(body)
     for name in ("gangplan.dev/job", "gangplan.dev/team", "gangplan.dev/cost-centre"):
         bare["metadata"]["labels"].pop(name, None)
@@ -210,7 +211,7 @@ def unlabelled(body: Object) -> Object:
 
 
 def workload_of(shop: Shop, run: str, home: str) -> str:
-    """The name of a run's Workload, once Kueue has made it."""
+    """Return the name of a run's Workload, once Kueue has created it."""
     found: list[str] = []
 
     def is_there() -> bool:
@@ -223,8 +224,8 @@ def workload_of(shop: Shop, run: str, home: str) -> str:
     return found[0]
 
 
-def test_a_person_is_judged_and_a_controller_is_not(shop: Shop) -> None:
-    """The same change of a run that is there: refused to a person, left to Kueue."""
+def test_policies_judge_people_and_not_controllers(shop: Shop) -> None:
+    """The same change of an existing run is refused to a person, and allowed to Kueue."""
     client = shop.lab.client
     run = next(one for one in client.list("TrainJob") if condition(one, "Complete") == "True")
     metadata = run["metadata"]
@@ -247,8 +248,8 @@ def test_a_person_is_judged_and_a_controller_is_not(shop: Shop) -> None:
     assert patch(KUEUE) == ""
 
 
-def test_a_sync_is_refused_in_the_words_of_validate(shop: Shop) -> None:
-    """A run that somebody merged past CI: Argo CD is told what the pull request would have been told."""
+def test_a_sync_is_refused_with_the_message_of_validate(shop: Shop) -> None:
+    """A run was merged bypassing CI: Argo CD gets the message that the pull request would have shown."""
     bad = privileged(run_of(shop)["TrainingRuntime"])
     words = said_by_ci(shop, bad)["privileged"]
     team = bad["metadata"]["labels"]["gangplan.dev/team"]
@@ -264,7 +265,7 @@ def test_a_sync_is_refused_in_the_words_of_validate(shop: Shop) -> None:
         shop.lab.client.find("TrainingRuntime", bad["metadata"]["name"], bad["metadata"]["namespace"]) is None
     )
     revision = shop.repository.commit({file: None}, message="without it")
-    # As `argocd app terminate-op` does: the attempts at the old revision would go on for minutes.
+    # As `argocd app terminate-op` does: attempts at the old revision would go on for minutes.
     ended = {"status": {"operationState": {"phase": "Terminating"}}}
     shop.lab.client.patch("Application", name, ended, NAMESPACE)
     shop.argocd.refresh(name)
@@ -272,7 +273,7 @@ def test_a_sync_is_refused_in_the_words_of_validate(shop: Shop) -> None:
 
 
 def test_a_stopped_run_becomes_a_record_under_deny(shop: Shop) -> None:
-    """Records are made by deleting and creating: no policy stands in the way of a run's end."""
+    """Records are made by deleting and creating: no policy prevents a run's end."""
     source = spec_here(shop)
     text = (shop.root / source).read_text()
     (run,) = [
@@ -290,8 +291,8 @@ def test_a_stopped_run_becomes_a_record_under_deny(shop: Shop) -> None:
     assert record["metadata"]["uid"] != uid
 
 
-def test_a_pack_that_goes_takes_its_objects_along(shop: Shop) -> None:
-    """Bindings first: at no moment is a request refused because a parameter is missing."""
+def test_the_objects_of_a_removed_pack_are_deleted(shop: Shop) -> None:
+    """Bindings are deleted first: no request is ever refused because a parameter is missing."""
     bad = unlabelled(run_of(shop)["TrainJob"])
     assert refusal(shop, bad) != ("", "")
     before = {(one["kind"], one["metadata"]["name"]) for one in applied(shop)}

@@ -1,4 +1,4 @@
-"""What the preflight finds, on a real control plane: some ends the run, and some is tried again."""
+"""Failed checks of the preflight, on a real control plane: some end the run, and some are retried."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ site = disrupted
 
 @pytest.fixture(scope="module", autouse=True)
 def looks(site: Site) -> None:
-    """An image with the program; nothing else that is rendered changes."""
+    """Give an image the preflight program; nothing else that is rendered changes."""
     path = site.root / "images/catalog.yaml"
     text = path.read_text()
     assert VERSION in text
@@ -31,7 +31,7 @@ def looks(site: Site) -> None:
 
 
 def start(site: Site) -> Played:
-    """A run with a preflight and two retries, whose pods stay at work until somebody says otherwise."""
+    """Start a run with a preflight and two retries; its pods run until a test ends them."""
     job = f"looked-{next(NUMBERS)}"
     spec = f"{SPEC}timeout: 1h\nretries: 2\npreflight: true\n"
     workspaces.write(site.root, {f"specs/nlp/{job}.yaml": spec})
@@ -47,7 +47,7 @@ def start(site: Site) -> Played:
     return played
 
 
-def test_findings_end_the_run_or_use_up_a_retry(site: Site) -> None:
+def test_failed_preflight_checks_end_the_run_or_use_up_a_retry(site: Site) -> None:
     played = start(site)
     played.end(played.pods(0, "launcher")[0], PREFLIGHT_EXITS["gpus"].code)  # another node may have them
     played.until_ready(1)

@@ -34,7 +34,7 @@ QUEUE = "kueue.x-k8s.io/queue-name"
 
 
 def lab_of(example: Path) -> Iterator[Lab]:
-    """A lab with the nodes of an example, its platform and tenants, and the printed configuration."""
+    """Run a lab with the nodes of an example, its platform and tenants, and the printed configuration."""
     profile = fixtures.chosen()
     fixtures.require(profile)
     if profile.name != "new":
@@ -53,14 +53,14 @@ def lab_of(example: Path) -> Iterator[Lab]:
 
 
 def bodies(example: Path, folder: str) -> list[dict[str, Any]]:
-    """Rendered objects of a folder, file by file."""
+    """Return the rendered objects of a folder, file by file."""
     paths = sorted((render_example(example.name) / "lab" / folder).rglob("*.yaml"))
     return [body for path in paths for body in load_objects(path.read_text())]
 
 
 @pytest.fixture(scope="module")
 def queues() -> Iterator[Lab]:
-    """The example of several queues, whose checks have somebody who answers."""
+    """Run the example of several queues, with active controllers for its checks."""
     for lab in lab_of(EXAMPLES / "queues"):
         version = lab.client.resource("AdmissionCheck").api_version
         spec = {"controllerName": "licences.example.com/check"}
@@ -74,7 +74,7 @@ def queues() -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def counting() -> Iterator[Lab]:
-    """The example that counts credits."""
+    """Run the example that counts credits."""
     yield from lab_of(EXAMPLES / "counting")
 
 
@@ -94,7 +94,7 @@ def start(lab: Lab, example: str, team: str, name: str, **changes: Any) -> None:
 
 
 def workloads(lab: Lab, team: str, kind: str, name: str) -> list[dict[str, Any]]:
-    """The Workloads that belong to an object."""
+    """Return the Workloads that belong to an object."""
     return [
         one
         for one in lab.client.list("Workload", team)
@@ -104,12 +104,12 @@ def workloads(lab: Lab, team: str, kind: str, name: str) -> list[dict[str, Any]]
 
 
 def workload(lab: Lab, team: str, name: str) -> dict[str, Any]:
-    """The Workload of a run."""
+    """Return the Workload of a run."""
     return next(iter(workloads(lab, team, "TrainJob", name)), {})
 
 
 def is_active(lab: Lab, kind: str, name: str) -> None:
-    """Say of a check what its controller would: it is there, and answers."""
+    """Report a check as active, as its controller would."""
     now = "2026-01-01T00:00:00Z"
     said = {
         "type": "Active",
@@ -122,7 +122,7 @@ def is_active(lab: Lab, kind: str, name: str) -> None:
 
 
 def wait(lab: Lab, team: str, name: str, what: str, status: str = "True") -> dict[str, Any]:
-    """The Workload once a condition has this status."""
+    """Return the Workload once a condition has this status."""
     poll(
         lambda: condition(workload(lab, team, name), what) == status,
         60,
@@ -132,24 +132,24 @@ def wait(lab: Lab, team: str, name: str, what: str, status: str = "True") -> dic
 
 
 def usage(found: dict[str, Any]) -> dict[str, dict[str, str]]:
-    """What is counted of each pod set."""
+    """Return what is counted for each pod set."""
     sets = found["status"]["admission"]["podSetAssignments"]
     return {one["name"]: one["resourceUsage"] for one in sets}
 
 
 def verdict(example: str, run: list[dict[str, Any]]) -> Verdict:
-    """What gangplan says of a run among the objects of an example."""
+    """Return gangplan's verdict on a run among the objects of an example."""
     file = load_workspace(EXAMPLES / example / "input").clusters["lab"]
     standing = [body for folder in ("platform", "tenants") for body in bodies(EXAMPLES / example, folder)]
     return judge(world_of("lab", file.spec, versions_of(resolve_platform(file)), standing), run)
 
 
 def asked(example: str, team: str, workers: int) -> list[dict[str, Any]]:
-    """The objects of the run of a team, with another number of workers."""
+    """Return the objects of the run of a team, with another number of workers."""
     return with_workers(bodies(EXAMPLES / example, f"runs/{team}"), workers)
 
 
-def test_a_strict_queue_waits_behind_what_never_fits(queues: Lab) -> None:
+def test_a_strict_queue_waits_for_a_run_that_never_fits(queues: Lab) -> None:
     start(queues, "queues", "research", "much", workers=30, queue="training")
     wait(queues, "research", "much", "QuotaReserved", "False")
     assert verdict("queues", asked("queues", "research", 30)).outcome == "never"
@@ -177,8 +177,9 @@ def test_the_queue_that_used_less_goes_first(queues: Lab) -> None:
     assert condition(workload(queues, "research", "older"), "QuotaReserved") != "True"
 
 
-def test_every_pool_is_asked_for_by_itself(queues: Lab) -> None:
-    """A run with the check of somebody else: it has quota in one pool, and starts once the check agrees."""
+def test_quota_is_requested_from_each_pool_separately(queues: Lab) -> None:
+    """The run has a check of another controller: it has quota in one pool, and starts once the check is
+    ready."""
     start(queues, "queues", "vision", "scan")
     poll(lambda: workload(queues, "vision", "scan"), 30, lambda: "no workload")
     parent = workload(queues, "vision", "scan")["metadata"]["name"]
@@ -230,7 +231,7 @@ def test_pods_of_two_pools_are_never_admitted(queues: Lab) -> None:
 
 
 @pytest.mark.parametrize(("workers", "outcome"), [(8, "admit"), (9, "never")])
-def test_credits_are_counted_as_gangplan_does(counting: Lab, workers: int, outcome: str) -> None:
+def test_credits_are_counted_as_gangplan_counts_them(counting: Lab, workers: int, outcome: str) -> None:
     """Each worker has four GPUs and an FPGA: 41 credits of 328."""
     said = verdict("counting", asked("counting", "research", workers))
     assert said.outcome == outcome

@@ -1,4 +1,4 @@
-"""Runs with rails, disk, huge pages and devices: kept as rendered, admitted with all of it, placed."""
+"""Runs with rails, disk, huge pages and devices: stored as rendered, admitted with all of it, placed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.lab.stages import Plot, Story
 
 pytestmark = pytest.mark.e2e
 EXAMPLES = story.ROOT / "tests/examples"
-# Example -> its pool, and what the queue counts of four workers.
+# Example -> its pool, and what the queue counts for four workers.
 ASKED = {
     "rdma-rails": ("h100", {f"rdma/rail_{number}": "4" for number in range(4)}),
     "other-devices": (
@@ -30,8 +30,8 @@ NETWORKS = "k8s.v1.cni.cncf.io/networks"
 
 
 @pytest.mark.parametrize("example", ASKED)
-def test_such_a_run_is_admitted_and_placed(example: str) -> None:
-    """Kueue admits pods only where the queue covers each resource that they ask for."""
+def test_runs_with_rails_and_devices_are_admitted_and_placed(example: str) -> None:
+    """Kueue admits pods only if the queue covers each resource that they request."""
     profile = fixtures.chosen()
     fixtures.require(profile)
     if profile.name != "new":

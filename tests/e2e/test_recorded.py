@@ -1,8 +1,8 @@
-"""What a real control plane says of runs that wait or end badly, and what gangplan diagnose makes of it.
+"""What a real control plane reports of runs that wait or fail, and the cause that gangplan diagnose finds.
 
-`--update` records it into tests/diagnose/recorded/cluster.yaml. Pods and their exit codes are simulated
-(docs/lab.md); conditions and events are the words of the API server, its controllers, the scheduler, Kueue,
-Trainer and JobSet.
+`--update` records it into tests/diagnose/recorded/cluster.yaml, with the names of the tests as titles. Pods
+and their exit codes are simulated (docs/lab.md); conditions and events are those of the API server, its
+controllers, the scheduler, Kueue, Trainer and JobSet.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CONTAINER = {"name": "node", "image": "registry.example.com/training/openmpi:5.0
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    """A lab with one team's queue, whose runs must be ready within 20 seconds and then run on."""
+    """Run a lab with one team's queue, whose runs must be ready within 20 seconds and then run on."""
     profile = fixtures.chosen()
     if profile.name == "broken":
         pytest.skip("runs cannot start in this profile")
@@ -47,7 +47,7 @@ def lab() -> Iterator[Lab]:
     with Lab(profile, nodes=NODES, settings={"kueue": {"waitForPodsReady": ready}}) as made:
         made.client.apply_all(samples.queue(made.client, TEAM))
         made.client.apply_patiently(samples.runtime(TEAM, TEAM), timeout=60)
-        # One story for each run: two that fit a pod would be chosen from by chance.
+        # One story for each run: of two that fit a pod, one would be chosen at random.
         made.tell(*(Story(Plot.RUN, namespace=TEAM, run=f"{name}-1a2b3c4d") for name in ("holds", "long")))
         yield made
 
@@ -60,7 +60,7 @@ def start(lab: Lab, name: str, change: Callable[[Object], object] = lambda body:
 
 
 def runtime(lab: Lab, name: str, change: Callable[[Object], object]) -> None:
-    """A runtime of its own for a run: `change` gets its JobSet's spec."""
+    """Create a runtime for one run; `change` gets its JobSet's spec."""
     body = samples.runtime(TEAM, TEAM)
     body["metadata"]["name"] = name
     change(body["spec"]["template"]["spec"])
@@ -68,7 +68,7 @@ def runtime(lab: Lab, name: str, change: Callable[[Object], object]) -> None:
 
 
 def of_run(lab: Lab, name: str) -> list[Object]:
-    """What `kubectl get trainjobs,jobsets,jobs,workloads,pods,events` has of a run."""
+    """Return what `kubectl get trainjobs,jobsets,jobs,workloads,pods,events` has of a run."""
     found = [body for body in lab.client.list("TrainJob", TEAM) if body["metadata"]["name"] == name]
     for kind in ("JobSet", "Job", "Workload", "Pod"):
         for body in lab.client.list(kind, TEAM):
@@ -94,7 +94,7 @@ def of_run(lab: Lab, name: str) -> list[Object]:
 
 
 def of_namespace(lab: Lab, namespace: str) -> list[Object]:
-    """Its pods and events."""
+    """Return the pods and events of a namespace."""
     pods = [{"apiVersion": "v1", "kind": "Pod", **body} for body in lab.client.list("Pod", namespace)]
     events = [{"apiVersion": "v1", "kind": "Event", **body} for body in lab.client.list("Event", namespace)]
     return [*pods, *(one for one in events if one["reason"] in ("FailedCreate", "FailedScheduling"))]
@@ -102,7 +102,7 @@ def of_namespace(lab: Lab, namespace: str) -> list[Object]:
 
 @pytest.fixture
 def told(lab: Lab, tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., None]:
-    """Wait until the cluster's objects lead to a cause; record them."""
+    """Return a check that waits until the cluster's objects lead to a cause, and records them."""
     profile = lab.profile
     others = f"Trainer {profile.trainer}, JobSet {profile.jobset}, Kueue {profile.kueue}"
     versions = f"Kubernetes {profile.kubernetes}, {others}"
@@ -139,7 +139,7 @@ def told(lab: Lab, tmp_path: Path, request: pytest.FixtureRequest) -> Callable[.
 
 def test_a_run_that_waits_for_quota(lab: Lab, told: Callable[..., None]) -> None:
     start(lab, "holds-1a2b3c4d", nodes=7)
-    # The run whose Workload is there first is admitted first.
+    # The run whose Workload exists first is admitted first.
     poll(lambda: lab.client.find("JobSet", "holds-1a2b3c4d", TEAM), PATIENCE, lambda: "no JobSet")
     poll(
         lambda: not lab.client.get("JobSet", "holds-1a2b3c4d", TEAM)["spec"].get("suspend"),
@@ -291,7 +291,7 @@ def test_a_code_that_is_final(lab: Lab, told: Callable[..., None]) -> None:
 
 
 def job(namespace: str, **spec: Any) -> Object:
-    """A Job of one pod."""
+    """Return a Job of one pod."""
     container = {**CONTAINER, "resources": {"requests": {"cpu": "1"}}}
     pod = {"restartPolicy": "Never", "containers": [container], **spec}
     return {
@@ -303,7 +303,7 @@ def job(namespace: str, **spec: Any) -> Object:
 
 
 def namespace_of(lab: Lab, name: str, labels: Mapping[str, str] | None = None) -> str:
-    """A namespace of its own."""
+    """Create a namespace with its service account, and return its name."""
     lab.client.apply(
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": dict(labels or {})}}
     )
@@ -406,7 +406,7 @@ def test_a_webhook_that_is_down(lab: Lab, told: Callable[..., None]) -> None:
 
 
 def pending(lab: Lab, name: str, **spec: Any) -> Callable[[], list[Object]]:
-    """A pod of a run in a namespace of its own, and how to look at it."""
+    """Create a pod of a run in a new namespace, and return a function that reads its objects."""
     where = namespace_of(lab, name)
     requests = spec.pop("requests", {"cpu": "1"})
     container = {**CONTAINER, "resources": {"requests": requests, "limits": requests}}

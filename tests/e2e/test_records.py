@@ -1,4 +1,4 @@
-"""What real controllers do with the record of a run that was stopped (gangplan/gitops/record.py)."""
+"""What real controllers do with the record of a stopped run (gangplan/gitops/record.py)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PATIENCE_S = 60
 
 @pytest.fixture
 def team(lab: Lab) -> Iterator[str]:
-    """A fresh namespace with a queue and a runtime, in which runs train until they are let go."""
+    """Create a fresh namespace with a queue and a runtime, in which runs train until the story ends."""
     if lab.profile.name == "broken":
         pytest.skip("runs cannot start in this profile")
     name = f"records-{next(NUMBERS)}"
@@ -39,18 +39,18 @@ def team(lab: Lab) -> Iterator[str]:
 
 
 def pods(lab: Lab, team: str) -> set[str]:
-    """The pods of the namespace, by uid."""
+    """Return the pods of the namespace, by uid."""
     return {pod["metadata"]["uid"] for pod in lab.client.list("Pod", team)}
 
 
 def reserved(lab: Lab, team: str) -> list[str]:
-    """The Workloads that hold quota."""
+    """Return the Workloads that hold quota."""
     found = lab.client.list("Workload", team)
     return [one["metadata"]["name"] for one in found if condition(one, "QuotaReserved") == "True"]
 
 
 def started(lab: Lab, team: str) -> Object:
-    """A run that trains."""
+    """Start a run, and wait until it trains."""
     body = samples.run(team, "pi")
     lab.client.apply(body)
     poll(lambda: len(pods(lab, team)) == 3, 60, lambda: "not three pods")
@@ -68,7 +68,7 @@ def replace(lab: Lab, team: str, body: Object) -> None:
 def test_a_record_ends_a_run_frees_its_quota_and_starts_nothing(lab: Lab, team: str) -> None:
     (record,) = record_of([started(lab, team)])
     replace(lab, team, record)
-    # Kueue before 0.18 takes the old Workload for the new TrainJob's and may start that for a moment.
+    # Kueue before 0.18 takes the old Workload for that of the new TrainJob, and may start that for a moment.
     end = quiet_until = time.monotonic() + QUIET_S
     while time.monotonic() < quiet_until:
         live = lab.client.find("TrainJob", "pi", team)
@@ -86,8 +86,8 @@ def test_a_record_ends_a_run_frees_its_quota_and_starts_nothing(lab: Lab, team: 
     )
 
 
-def test_suspend_alone_restarts_a_run(lab: Lab, team: str) -> None:
-    """Why a record is more than that: Kueue admitted the run, and starts it again."""
+def test_suspending_alone_restarts_a_run(lab: Lab, team: str) -> None:
+    """Show why a record is more than a suspended run: Kueue admitted the run, and starts it again."""
     body = started(lab, team)
     before = pods(lab, team)
     lab.client.apply({**body, "spec": {**body["spec"], "suspend": True}})
@@ -99,7 +99,7 @@ def test_suspend_alone_restarts_a_run(lab: Lab, team: str) -> None:
 
 
 def test_a_run_may_leave_its_queue_only_suspended(lab: Lab, team: str) -> None:
-    """What a server-side diff asks the API server about the record of a running run."""
+    """Ask what a server-side diff asks the API server about the record of a running run."""
     body = started(lab, team)
     (record,) = record_of([body])
     lab.client.apply(record, dry_run=True)

@@ -1,4 +1,5 @@
-"""Roles on a real control plane: pods of each shape, counted by Kueue; the chief or the workers end it."""
+"""Roles on a real control plane: pods of each shape, counted by Kueue; the chief or the workers end the
+run."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ PODS = {
 CPU = {"node": "8", "chief": "4", "ps": "4", "evaluator": "1", "loader": "1500m"}
 
 
-def test_each_role_has_its_pods() -> None:
+def test_each_role_has_its_pods_and_its_run_completes() -> None:
     profile = fixtures.chosen()
     fixtures.require(profile)
     if profile.name != "new":
@@ -83,7 +84,7 @@ def test_each_role_has_its_pods() -> None:
 
 
 def succeed(lab: Lab, pod: dict[str, Any]) -> None:
-    """Let a pod end well, as the kubelet reports it."""
+    """Let a pod succeed, as the kubelet reports it."""
     pod = lab.client.get("Pod", pod["metadata"]["name"], TEAM)
     terminated = {"exitCode": 0, "reason": "Completed"}
     statuses = [

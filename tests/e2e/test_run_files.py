@@ -1,4 +1,4 @@
-"""Files from beside a spec on a real control plane: kept as rendered, never changed, mounted by the pods."""
+"""Files next to a spec, on a real control plane: stored as rendered, immutable, mounted by the pods."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ DEADLINE_S = 30
 
 @pytest.fixture
 def team(lab: Lab) -> Iterator[str]:
-    """A fresh namespace with a queue and a runtime."""
+    """Create a fresh namespace with a queue and a runtime."""
     if lab.profile.name == "broken":
         pytest.skip("runs cannot start in this profile")
     name = f"series-{next(NUMBERS)}"
@@ -34,7 +34,7 @@ def team(lab: Lab) -> Iterator[str]:
 
 
 def jobs(lab: Lab, team: str) -> dict[str, Object]:
-    """The Jobs of a namespace by name; every one belongs to the JobSet that has the run's name."""
+    """Return the Jobs of a namespace by name; check that each belongs to the JobSet with the run's name."""
     found = {job["metadata"]["name"]: job for job in lab.client.list("Job", team)}
     for job in found.values():
         (owner,) = job["metadata"]["ownerReferences"]
@@ -43,7 +43,7 @@ def jobs(lab: Lab, team: str) -> dict[str, Object]:
 
 
 def started(job: Object) -> bool:
-    """Whether a Job says that pods of it are active, and since when."""
+    """Return whether a Job reports that pods of it are active, and since when."""
     status = job.get("status", {})
     return bool(status.get("active") and status.get("startTime"))
 
@@ -56,12 +56,12 @@ def test_a_waiting_run_has_a_job_without_a_start(lab: Lab, team: str) -> None:
     assert not status.get("active")
 
 
-def test_a_running_run_has_a_start_and_pods_with_the_worker_in_their_name(lab: Lab, team: str) -> None:
+def test_a_running_run_has_a_start_and_the_worker_in_its_pods_names(lab: Lab, team: str) -> None:
     story = Story(Plot.RUN, namespace=team)
     lab.tell(story)
     lab.client.apply(samples.run(team, "pi"))
     poll(lambda: len(lab.client.list("Pod", team)) == 3, 30, lambda: "not three pods")
-    # The Job controller writes a status only after it made the pods.
+    # The Job controller writes a status only after it created the pods.
     poll(
         lambda: all(started(job) for job in jobs(lab, team).values()),
         30,
@@ -78,7 +78,7 @@ def test_a_running_run_has_a_start_and_pods_with_the_worker_in_their_name(lab: L
     assert seen == {("pi-node-0", "0"), ("pi-node-0", "1"), ("pi-launcher-0", "0")}
     lab.forget(story)
     lab.client.wait("TrainJob", "pi", team, until=lambda run: condition(run, "Complete") == "True")
-    # Not when it ended, but that it can still be told how.
+    # The completion time itself does not matter, only that the outcome can still be read.
     (launcher,) = [job for name, job in jobs(lab, team).items() if name == "pi-launcher-0"]
     assert condition(launcher, "Complete") == "True"
     assert launcher["status"]["completionTime"]
@@ -91,7 +91,7 @@ def test_a_failed_run_keeps_its_failed_job(lab: Lab, team: str) -> None:
     assert condition(jobs(lab, team)["pi-launcher-0"], "Failed") == "True"
 
 
-def test_the_trainer_tells_no_job_of_the_deadline_and_removes_the_run_at_its_end(lab: Lab, team: str) -> None:
+def test_deadlines_are_on_no_job_and_a_run_past_its_deadline_is_removed(lab: Lab, team: str) -> None:
     if lab.profile.trainer.startswith("2.1."):
         pytest.skip("Trainer 2.1 has no deadline of its own")
     lab.tell(Story(Plot.RUN, namespace=team))

@@ -1,7 +1,7 @@
-"""Runs that start by themselves: the real controllers and API server, and the script of the very pods.
+"""Scheduled runs: the real controllers and API server, and the script of the actual pods.
 
-Pods are played, so the test runs what their containers would run, with the token of the pod and the kubectl
-of the profile.
+Pods are simulated, so the test runs what their containers would run, with the token of the pod and the
+kubectl of the profile.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class Site:
     root: Path
 
     def runs(self) -> list[Object]:
-        """The dated runs, by name."""
+        """Return the dated runs, by name."""
         found = self.lab.client.list("TrainJob", TEAM, labels=f"gangplan.dev/schedule={JOB}")
         return sorted(found, key=lambda one: str(one["metadata"]["name"]))
 
     def pod_of(self, job: str) -> Object:
-        """The pod of a Job, once there is one."""
+        """Return the pod of a Job, once it exists."""
         found: list[Object] = []
 
         def is_there() -> bool:
@@ -72,7 +72,7 @@ class Site:
         return found[0]
 
     def token_of(self, pod: Object) -> str:
-        """A token for the pod, as the kubelet asks for it."""
+        """Return a token for the pod, as the kubelet requests it."""
         bound = {"apiVersion": "v1", "kind": "Pod"}
         bound |= {name: pod["metadata"][name] for name in ("name", "uid")}
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
@@ -81,7 +81,8 @@ class Site:
         return str(made.object["status"]["token"])
 
     def as_pod(self, pod: Object, folder: Path) -> dict[str, str]:
-        """The environment of a container that calls the API server: kubectl, the token, the namespace."""
+        """Return the environment of a container that calls the API server: kubectl, the token, the
+        namespace."""
         folder.mkdir(exist_ok=True)
         if not (folder / "kubectl").exists():
             (folder / "kubectl").symlink_to(self.lab.site.executable("kubernetes", "kubectl"))
@@ -105,7 +106,7 @@ class Site:
         return subprocess.CompletedProcess(program.args, program.returncode, out, err)
 
     def begin(self, job: str, folder: Path, shell: str = "sh") -> subprocess.Popen[str]:
-        """Begin what the container of a Job's pod runs."""
+        """Start what the container of a Job's pod runs."""
         pod = self.pod_of(job)
         env = self.as_pod(pod, folder)
         (container,) = pod["spec"]["containers"]
@@ -121,7 +122,7 @@ class Site:
         return subprocess.Popen([*command, *args], env=env, stdout=pipe, stderr=pipe, text=True)
 
     def start(self, minute: int, job: str = JOB) -> str:
-        """A Job of the CronJob, as the controller makes it for a minute since 1970."""
+        """Create a Job of the CronJob, as the controller does for a minute since 1970."""
         name = f"{job}-{minute}"
         self.lab.kubectl("create", "job", "-n", TEAM, f"--from=cronjob/{job}", name)
         return name
@@ -158,7 +159,7 @@ def minute_of(text: str) -> int:
     return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()) // 60
 
 
-def test_a_start_makes_a_run_that_kueue_admits(site: Site, tmp_path: Path) -> None:
+def test_a_start_creates_a_run_that_kueue_admits(site: Site, tmp_path: Path) -> None:
     done = site.play(site.start(minute_of("2026-01-15 21:00")), tmp_path / "pod")
     assert done.returncode == 0, done.stderr
     (run,) = site.runs()
@@ -184,7 +185,7 @@ def test_a_start_makes_a_run_that_kueue_admits(site: Site, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("shell", ["dash", "bash"])
-def test_forbid_holds_while_it_trains(shell: str, site: Site, tmp_path: Path) -> None:
+def test_forbid_skips_a_start_while_a_run_trains(shell: str, site: Site, tmp_path: Path) -> None:
     assert len(site.runs()) == 1
     minute = minute_of("2026-01-15 21:01") + (shell == "bash")
     done = site.play(site.start(minute), tmp_path / "pod", shell)
@@ -193,14 +194,14 @@ def test_forbid_holds_while_it_trains(shell: str, site: Site, tmp_path: Path) ->
     assert len(site.runs()) == 1
 
 
-def test_the_same_start_makes_one_run(site: Site, tmp_path: Path) -> None:
+def test_a_repeated_start_creates_no_second_run(site: Site, tmp_path: Path) -> None:
     done = site.play(f"{JOB}-{minute_of('2026-01-15 21:00')}", tmp_path / "pod")
     assert done.returncode == 0
     assert "was created before" in done.stdout
     assert len(site.runs()) == 1
 
 
-def test_the_account_can_do_nothing_else(site: Site, tmp_path: Path) -> None:
+def test_the_account_may_only_create_and_read_runs(site: Site, tmp_path: Path) -> None:
     env = site.as_pod(site.pod_of(f"{JOB}-{minute_of('2026-01-15 21:00')}"), tmp_path / "pod")
 
     def kubectl(*words: str, text: str = "") -> subprocess.CompletedProcess[str]:
@@ -221,7 +222,7 @@ def test_the_account_can_do_nothing_else(site: Site, tmp_path: Path) -> None:
     ):
         refused = kubectl(*words)
         assert "forbidden" in refused.stderr, (words, refused.stdout, refused.stderr)
-    # What it may create is judged by the policies of the cluster, like any other run.
+    # The cluster's policies judge what it may create, like any other run.
     (run,) = site.runs()
     bare = {name: run[name] for name in ("apiVersion", "kind")}
     own = {"name": "by-the-way", "namespace": TEAM, "labels": run["metadata"]["labels"]}
@@ -232,7 +233,7 @@ def test_the_account_can_do_nothing_else(site: Site, tmp_path: Path) -> None:
     assert len(site.runs()) == 1
 
 
-def test_the_next_start_comes_once_the_run_is_over(site: Site, tmp_path: Path) -> None:
+def test_the_next_start_creates_a_run_once_the_last_is_complete(site: Site, tmp_path: Path) -> None:
     site.lab.forget(Story(Plot.RUN, namespace=None, run=None))
     is_over = lambda item: condition(item, "Complete") == "True"  # noqa: E731
     site.lab.client.wait("TrainJob", "weekly-20260115-2100", TEAM, until=is_over, timeout=90)
@@ -257,7 +258,7 @@ def test_the_next_start_comes_once_the_run_is_over(site: Site, tmp_path: Path) -
     assert len(site.runs()) == 2
 
 
-def test_a_follower_comes_once_the_run_of_its_start_is_complete(site: Site, tmp_path: Path) -> None:
+def test_a_follower_is_created_once_the_run_of_its_start_is_complete(site: Site, tmp_path: Path) -> None:
     """The run of 21:00 is complete, and that of the controller's own start still trains."""
 
     def followers() -> list[str]:
@@ -270,7 +271,7 @@ def test_a_follower_comes_once_the_run_of_its_start_is_complete(site: Site, tmp_
     assert followers() == ["score-20260115-2100"]
     is_over = lambda item: condition(item, "Complete") == "True"  # noqa: E731
     site.lab.client.wait("TrainJob", "score-20260115-2100", TEAM, until=is_over, timeout=90)
-    # Of a start whose run never was, and of one whose run is made while the pod waits.
+    # This start has no run yet: it is created while the pod waits.
     minute = minute_of("2026-01-15 22:00")
     program = site.begin(site.start(minute, FOLLOWER), tmp_path / "second")
     assert program.stdout is not None

@@ -1,8 +1,8 @@
 """The stories of tests/simulate/stories.yaml on a real Kueue: every step must end as the simulation says.
 
-Runs are suspended Jobs whose pods no node takes, so that they never end: Kueue admits by quota alone, and a
-deleted Job gives its quota back as a finished one does. All stories of a lab are told side by side, each
-with queues of its own.
+Runs are suspended Jobs whose pods fit no node, so that they never end: Kueue admits by quota alone, and a
+deleted Job releases its quota as a finished one does. All stories of a lab run at the same time, each with
+queues of its own.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ pytestmark = pytest.mark.e2e
 Object = dict[str, Any]
 API = "kueue.x-k8s.io/v1beta2"
 STRATEGIES = ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
-# Times in Kueue's conditions are whole seconds, and it collects news of free quota for one: steps stay apart.
+# Times in Kueue's conditions are whole seconds, and it batches news of free quota for one: steps keep this
+# distance.
 APART, QUIET, PATIENCE = 1.1, 2.2, 60
-# Stories drawn by chance beside the written ones, per lab: more with GANGPLAN_STORIES=50.
+# Random stories in addition to the written ones, per lab: more with GANGPLAN_STORIES=50.
 BY_CHANCE, SEED = int(os.environ.get("GANGPLAN_STORIES", "5")), int(os.environ.get("GANGPLAN_SEED", "1"))
 AT_ONCE = 24
 
@@ -45,7 +46,7 @@ def kueue(is_fair: bool) -> Iterator[Lab]:
 
 
 @pytest.mark.parametrize("is_fair", [False, True], ids=["classical", "fair"])
-def test_stories(is_fair: bool) -> None:
+def test_each_step_of_a_story_ends_as_simulated(is_fair: bool) -> None:
     stories = [story for story in all_stories() if story.is_fair == is_fair]
     stories += draw(SEED, BY_CHANCE, is_fair)
     with kueue(is_fair) as lab:
@@ -74,7 +75,7 @@ class Teller:
         self.evicted: dict[str, int] = {}
 
     def tell(self) -> list[list[str]]:
-        """What happened in each step, sorted."""
+        """Return what happened in each step, sorted."""
         return [self._play(step) for step in self.story.steps]
 
     def _play(self, step: Object) -> list[str]:
@@ -92,7 +93,7 @@ class Teller:
 
         try:
             poll(has_come, PATIENCE, lambda: f"{self.story.title}: {seen} instead of {wanted}", every=0.4)
-            time.sleep(QUIET)  # and nothing more
+            time.sleep(QUIET)  # nothing more may happen
         except AssertionError:
             pass
         seen = self._news()
@@ -105,7 +106,7 @@ class Teller:
         return {body["metadata"]["ownerReferences"][0]["name"]: body for body in found}
 
     def _news(self) -> list[str]:
-        """What is different from the end of the last step."""
+        """Return what has changed since the end of the last step."""
         workloads = self._workloads()
         admitted = {name for name, body in workloads.items() if condition(body, "Admitted") == "True"}
         news = [f"admitted {name}" for name in admitted - self.admitted]

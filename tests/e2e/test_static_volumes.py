@@ -1,4 +1,4 @@
-"""PersistentVolumes of a team: a real control plane binds each to its claim, and keeps what they hold."""
+"""PersistentVolumes of a team: a real control plane binds each to its claim, and retains its data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEAM = "research"
 NAMES = {"corpus", "models", "notes", "spectra"}
 
 
-def test_volumes_are_bound_to_their_claims() -> None:
+def test_volumes_are_bound_to_their_claims_and_retained() -> None:
     profile = fixtures.chosen()
     fixtures.require(profile)
     if profile.name != "new":

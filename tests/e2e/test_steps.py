@@ -18,7 +18,7 @@ from tests.lab.stages import Plot, Story
 pytestmark = pytest.mark.e2e
 EXAMPLE = story.ROOT / "tests/examples/steps"
 TEAM = "research"
-# Of each run the pods that are there, one after the other.
+# The pods of each run that exist, one stage after another.
 ORDER = {
     "finetune": [{"step-1": 1}, {"scans": 1}, {"tokenize": 1}, {"worker": 2}],
     "solve": [{"mesh": 1}, {"worker": 2, "launcher": 1}],
@@ -26,7 +26,7 @@ ORDER = {
 CPU = {"step-1": "2", "scans": "2", "tokenize": "8", "mesh": "1", "node": "8", "launcher": "1"}
 
 
-def test_each_step_is_complete_before_the_next() -> None:
+def test_each_step_is_complete_before_the_next_starts() -> None:
     profile = fixtures.chosen()
     fixtures.require(profile)
     if profile.name != "new":
@@ -45,7 +45,7 @@ def test_each_step_is_complete_before_the_next() -> None:
                     assert [*answer.warnings, *drift(body, answer.object)] == []
 
         def there(job: str) -> dict[str, int]:
-            """Pods of a job that have not ended, by role."""
+            """Return the pods of a job that have not ended, by role."""
             found: dict[str, int] = {}
             for pod in lab.client.list("Pod", TEAM):
                 labels = pod["metadata"]["labels"]
@@ -71,7 +71,7 @@ def test_each_step_is_complete_before_the_next() -> None:
             assert condition(workload, "Admitted") == "True"
             for one in workload["status"]["admission"]["podSetAssignments"]:
                 assert one["resourceUsage"]["cpu"] == CPU[one["name"]]
-        # All pods are ready, or have succeeded: so Kueue counts the steps.
+        # All pods are ready or have succeeded; Kueue counts steps like that.
         ready = [condition(one, "PodsReady") for one in lab.client.list("Workload", TEAM)]
         poll(
             lambda: all(condition(one, "PodsReady") == "True" for one in lab.client.list("Workload", TEAM)),

@@ -1,4 +1,4 @@
-"""What we render is accepted without a warning, admitted, runs as planned, and shows no drift."""
+"""What gangplan renders is accepted without a warning, admitted, runs as planned, and does not drift."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_every_run_was_admitted_and_completed(chapter: Chapter) -> None:
     assert chapter.seen
 
 
-def test_pods_are_as_many_and_as_named_as_planned(chapter: Chapter) -> None:
+def test_pods_have_the_planned_counts_and_valid_names(chapter: Chapter) -> None:
     for seen in chapter.seen:
         layout = seen.run.unit.layout
         roles = [pod["metadata"]["labels"][ROLE] for pod in seen.pods]
@@ -40,7 +40,7 @@ def test_pods_are_as_many_and_as_named_as_planned(chapter: Chapter) -> None:
         assert all(len(pod["metadata"]["name"]) <= 63 for pod in seen.pods)
 
 
-def test_hostfile_names_each_worker_with_its_slots(chapter: Chapter) -> None:
+def test_the_hostfile_names_each_worker_with_its_slots(chapter: Chapter) -> None:
     for seen in chapter.seen:
         unit = seen.run.unit
         if not unit.job.uses_mpi:
@@ -67,7 +67,7 @@ def test_pods_have_every_field_of_their_template(chapter: Chapter) -> None:
             assert not missing, (pod["metadata"]["name"], missing)
 
 
-def test_pods_run_the_planned_command_with_the_planned_environment(chapter: Chapter) -> None:
+def test_pods_run_the_planned_command_in_the_planned_environment(chapter: Chapter) -> None:
     for seen in chapter.seen:
         unit = seen.run.unit
         for pod in seen.pods:
@@ -84,7 +84,7 @@ def test_pods_run_the_planned_command_with_the_planned_environment(chapter: Chap
             )
 
 
-def test_each_pod_is_selected_by_exactly_the_policies_meant_for_it(chapter: Chapter) -> None:
+def test_each_pod_is_selected_by_exactly_its_policies(chapter: Chapter) -> None:
     everywhere = {"default-deny", "allow-dns"}
     for seen in chapter.seen:
         own = {body["metadata"]["name"] for body in seen.bodies if body["kind"] == "NetworkPolicy"}
@@ -96,7 +96,7 @@ def test_each_pod_is_selected_by_exactly_the_policies_meant_for_it(chapter: Chap
             assert selecting == everywhere | (own - other_role)
 
 
-def test_workload_requests_what_the_plan_says(chapter: Chapter) -> None:
+def test_workloads_request_what_the_plan_says(chapter: Chapter) -> None:
     for seen in chapter.seen:
         layout = seen.run.unit.layout
         pod_sets = {item["name"]: item["count"] for item in seen.workload["spec"]["podSets"]}
@@ -117,7 +117,7 @@ def test_pods_run_on_nodes_of_the_planned_pools(chapter: Chapter) -> None:
             assert pod["spec"]["nodeName"].startswith(f"pool-{pool.name}-")
 
 
-def test_namespaces_refuse_what_restricted_forbids(chapter: Chapter) -> None:
+def test_namespaces_refuse_pods_that_are_not_restricted(chapter: Chapter) -> None:
     # A plain container: it may run as root and keeps its capabilities.
     container = {"name": "c", "image": "registry.example.com/x"}
     for body in chapter.standing:
@@ -133,7 +133,7 @@ def test_namespaces_refuse_what_restricted_forbids(chapter: Chapter) -> None:
             chapter.lab.client.create(pod, dry_run=True)
 
 
-def test_nothing_drifts(chapter: Chapter) -> None:
+def test_no_rendered_object_drifts(chapter: Chapter) -> None:
     found = {}
     for body, live in chapter.left:
         lines = drift(body, live)
@@ -152,7 +152,8 @@ def _templates(seen: Seen) -> dict[str, Object]:
 
 
 def _missing(template: Any, live: Any, path: str) -> list[str]:
-    """Fields of the template that the pod does not have as they are. Lists of names may have grown."""
+    """Return the fields of the template that the pod lacks or changed. Lists of named entries may have
+    grown."""
     if isinstance(template, dict):
         return [
             line

@@ -32,7 +32,7 @@ PATIENCE_S = 600
 
 
 class Watch:
-    """All that happened to the Workloads of a namespace, in order, as the API server tells it."""
+    """All events of the Workloads of a namespace, in the API server's order."""
 
     def __init__(self, lab: Lab, log: Path) -> None:
         self._log = log
@@ -47,24 +47,24 @@ class Watch:
         self._program.wait()
 
     def events(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Type and object of each event."""
+        """Yield type and object of each event."""
         text, at = self._log.read_text(), 0
         decoder = json.JSONDecoder()
         while (at := text.find("{", at)) >= 0:
             try:
                 event, at = decoder.raw_decode(text, at)
             except json.JSONDecodeError:
-                return  # not written to its end
+                return  # not yet written to its end
             yield event["type"], event["object"]
 
 
 def is_admitted(workload: dict[str, Any]) -> bool:
-    """Whether it holds quota: reserved, and its run not over."""
+    """Return whether a Workload holds quota: it is reserved, and its run has not ended."""
     return condition(workload, "QuotaReserved") == "True" and condition(workload, "Finished") != "True"
 
 
 def most_admitted(watch: Watch) -> tuple[int, int]:
-    """The most Workloads that held quota at the same time, and how many ever did."""
+    """Return the most Workloads that held quota at the same time, and how many ever did."""
     holding: set[str] = set()
     ever: set[str] = set()
     most = 0
@@ -83,7 +83,8 @@ def most_admitted(watch: Watch) -> tuple[int, int]:
 def sweep(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[Lab, Watch, list[list[dict[str, Any]]]]]:
-    """A lab with the cluster of US-05, and the objects of its 48 trials, which finish after two seconds."""
+    """Yield a lab with the cluster of US-05, and the objects of its 48 trials, which finish after two
+    seconds."""
     profile = fixtures.chosen()
     fixtures.require(profile)
     if profile.name != "new":
@@ -113,7 +114,7 @@ def sweep(
 def test_never_more_than_ten_of_48_trials_are_admitted(
     sweep: tuple[Lab, Watch, list[list[dict[str, Any]]]],
 ) -> None:
-    """US-05: the queue lets ten through, and the next ones as those end, until all 48 have run."""
+    """US-05: the queue admits ten, and others as those end, until all 48 have run."""
     lab, watch, trials = sweep
     assert len(trials) == 48
     for bodies in trials:

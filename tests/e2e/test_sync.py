@@ -31,39 +31,39 @@ HOME = "ci"
 
 @dataclass(slots=True)
 class Shop(shops.Shop):
-    """A lab, and the repository that a pipeline syncs after each push, with an account for that alone."""
+    """A lab, and the repository that a pipeline syncs after each push, with an account only for that."""
 
     kubeconfig: Path
     last: Outcome = field(default_factory=lambda: Outcome(0, "", ""))
 
     def follow(self) -> None:
-        """What the pipeline of a push runs."""
+        """Run what the pipeline of a push runs."""
         flags = ("--kubeconfig", self.kubeconfig, "--context", "lab", "--namespace", HOME)
         self.last = gangplan("gitops", "sync", self.cluster, "-C", self.root, *flags)
 
     def synced(self, revision: str) -> None:
-        """The last sync was clean, and of this revision."""
+        """Check that the last sync was clean, and of this revision."""
         assert self.last.code == Exit.CLEAN, self.last.out + self.last.err
         assert self.inventory["data"]["revision"] == revision
 
     def synced_of(self, team: str, revision: str) -> None:
-        """The last sync says nothing of the team."""
+        """Check that the last sync reported nothing about the team."""
         assert f"/runs/{team}" not in self.last.err + self.last.out
 
     def fails_of(self, team: str) -> None:
-        """The last sync says that something of the team was not applied."""
+        """Check that the last sync reported an object of the team that was not applied."""
         assert self.last.code == Exit.FINDINGS
         assert f"/runs/{team}/" in self.last.err
 
     def still(self, team: str, name: str) -> None:
-        """Another sync changes nothing of a run."""
+        """Sync again, and check that it changes nothing about a run."""
         before = self.version(name)
         self.follow()
         assert self.version(name) == before
 
     @property
     def inventory(self) -> Object:
-        """What the cluster keeps of the last sync."""
+        """The inventory of the last sync in the cluster."""
         return self.lab.client.get("ConfigMap", f"gangplan-inventory-{self.cluster}", HOME)
 
 
@@ -81,7 +81,8 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
 
 
 def account(lab: Lab, root: Path) -> Path:
-    """The account of docs/gitops.md with the rights that are written for it; a kubeconfig with its token."""
+    """Create the account of docs/gitops.md with the rights written for it; return a kubeconfig with its
+    token."""
     lab.client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}})
     push = Push(sync="in-cluster", roles=tuple(BOUND_ROLES), namespace=HOME)
     for body in load_objects(sync_rights(push)):
@@ -114,8 +115,8 @@ def _generations(shop: Shop, kind: str) -> dict[str, int]:
 class TestSync(Isolated):
     """gangplan delivers, as a step of a pipeline."""
 
-    def test_what_the_server_refuses_of_one_team_stops_no_other(self, shop: Shop) -> None:
-        """A quota of somebody else leaves no room for a run; the finding is at its spec."""
+    def test_a_refused_object_of_one_team_does_not_stop_other_teams(self, shop: Shop) -> None:
+        """A quota that is not gangplan's leaves no room for a run; the finding is at its spec."""
         spec = spec_here(shop)
         team = Path(spec).parts[1]
         other = next(one for one in shop.namespaces if one != team)
@@ -151,7 +152,7 @@ class TestSync(Isolated):
         shop.lab.client.delete("ResourceQuota", "full", shop.namespaces[team])
         shop.synced(shop.change({mine: None, theirs: None}))
 
-    def test_an_earlier_commit_changes_nothing(self, shop: Shop) -> None:
+    def test_an_earlier_commit_is_not_synced_after_a_later_one(self, shop: Shop) -> None:
         """Pipelines of two pushes may end in any order."""
         later = shop.inventory["data"]["revision"]
         shop.synced(shop.commit({}, "later"))
@@ -161,7 +162,7 @@ class TestSync(Isolated):
         assert shop.last.code == Exit.CLEAN
         shop.repository.checkout("main")
 
-    def test_what_was_edited_by_hand_is_not_applied(self, shop: Shop) -> None:
+    def test_a_rendered_file_that_was_edited_by_hand_is_not_applied(self, shop: Shop) -> None:
         file = min((shop.root / "rendered" / shop.cluster / "tenants").rglob("*.yaml"))
         text = file.read_text()
         secret = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "default"}}

@@ -1,4 +1,4 @@
-"""All that a tenant can have, on a real API server: accepted without a warning, no drift, and it holds."""
+"""All that a tenant can have, on a real API server: accepted without a warning, no drift, and in force."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ABSENT = ("ExternalSecret",)  # its operator is not in the lab; the gate knows i
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    """A cluster of its own: the policies that the sample's cluster leaves in the shared one judge claims."""
+    """Run a cluster of its own: policies that the sample's cluster leaves in the shared one judge claims."""
     profile = fixtures.chosen()
     fixtures.require(profile)
     with Lab(profile) as running:
@@ -36,7 +36,7 @@ def lab() -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def applied(lab: Lab) -> Iterator[list[tuple[Object, Answer]]]:
-    """The tenants of the example and what they need, as the server took them."""
+    """Apply the tenants of the example and what they need; yield each object with the server's answer."""
     result = preview(Request(EXAMPLE, ("lab",), engine="serial"))
     assert not result.has_errors, result.findings
     bodies = [
@@ -60,13 +60,13 @@ def _elsewhere(body: Object) -> Object:
     return body
 
 
-def test_it_is_accepted_without_a_warning(applied: list[tuple[Object, Answer]]) -> None:
+def test_tenant_objects_are_accepted_without_a_warning(applied: list[tuple[Object, Answer]]) -> None:
     kinds = {body["kind"] for body, _ in applied}
     assert kinds >= {"ResourceQuota", "LimitRange", "NetworkPolicy", "PersistentVolumeClaim", "RoleBinding"}
     assert not [(body["kind"], answer.warnings) for body, answer in applied if answer.warnings]
 
 
-def test_nothing_differs_from_git(lab: Lab, applied: list[tuple[Object, Answer]]) -> None:
+def test_tenant_objects_do_not_drift(lab: Lab, applied: list[tuple[Object, Answer]]) -> None:
     for body, _ in applied:
         metadata = body["metadata"]
         live = lab.client.get(body["kind"], metadata["name"], metadata.get("namespace"))
@@ -74,7 +74,7 @@ def test_nothing_differs_from_git(lab: Lab, applied: list[tuple[Object, Answer]]
 
 
 def pod(namespace: str, **changes: Any) -> Object:
-    """A pod that restricted pod security lets in."""
+    """Return a pod that restricted pod security admits."""
     security = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
     return {
         "apiVersion": "v1",
@@ -98,7 +98,7 @@ def pod(namespace: str, **changes: Any) -> Object:
 
 @pytest.fixture
 def counted(lab: Lab, applied: list[tuple[Object, Answer]]) -> None:
-    """Quotas refuse everything until their controller has counted."""
+    """Wait for the controller of quotas: they refuse everything until it has counted."""
     for namespace in NAMESPACES.values():
         quotas = {body["metadata"]["name"] for body in lab.client.list("ResourceQuota", namespace)}
         poll(
@@ -126,7 +126,7 @@ def test_pods_of_a_forbidden_priority_are_refused(
 @pytest.mark.parametrize(
     ("namespace", "priority"), [("full-vision", "normal"), ("full-nlp", "high"), ("full-nlp", "low")]
 )
-def test_pods_of_other_priorities_are_let_in_and_get_defaults(
+def test_pods_of_other_priorities_are_admitted_and_get_defaults(
     lab: Lab, counted: None, namespace: str, priority: str
 ) -> None:
     body = pod(namespace, priorityClassName=f"training-{priority}")
@@ -143,7 +143,7 @@ def test_a_container_larger_than_any_node_is_refused(lab: Lab, counted: None) ->
         lab.client.create(body, dry_run=True)
 
 
-def test_ways_in_from_outside_are_refused(lab: Lab, counted: None) -> None:
+def test_services_with_node_ports_are_refused(lab: Lab, counted: None) -> None:
     service = {
         "apiVersion": "v1",
         "kind": "Service",

@@ -1,4 +1,4 @@
-"""Volumes that each worker gets for itself: a real server takes them as rendered, and makes the claims."""
+"""Volumes of a single pod: a real server accepts them as rendered, and creates the claims."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.e2e
 TEAM = "research"
 
 
-def test_volumes_of_a_pod_s_own() -> None:
+def test_each_worker_gets_its_own_volumes() -> None:
     profile = fixtures.chosen()
     fixtures.require(profile)
     if profile.name != "new":
@@ -37,7 +37,7 @@ def test_volumes_of_a_pod_s_own() -> None:
         def claims() -> list[dict[str, Any]]:
             return lab.client.list("PersistentVolumeClaim", TEAM)
 
-        # Nothing binds them here, so workers wait: each has its claim, which ends with it.
+        # Nothing binds the claims here, so workers wait: each has its claim, which ends with it.
         poll(lambda: len(claims()) == 2, 90, lambda: f"{len(claims())} of 2 claims")
         for claim in claims():
             (owner,) = claim["metadata"]["ownerReferences"]

@@ -1,4 +1,4 @@
-"""Waivers at the API server: what gangplan excuses the server lets through, and nothing else."""
+"""Waivers at the API server: it admits what gangplan excuses, and nothing else."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ limit: {timeout: 14d}
 
 @dataclass(frozen=True)
 class World:
-    """The exported policies in force, the rendered objects of two runs of 14 days, of which one is waived."""
+    """The exported policies in force, and the objects of a waived run with a timeout of 14 days."""
 
     server: Server
     waived: list[Object]
@@ -81,7 +81,7 @@ def world(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]
 
 
 def refusals(world: World, bodies: list[Object]) -> set[str]:
-    """The policies that refuse objects."""
+    """Return the policies that refuse objects."""
     texts = [world.server.ask(body).refusal for body in bodies]
     return {
         text.split("'")[1].removeprefix("gangplan-") for text in texts if "ValidatingAdmissionPolicy" in text
@@ -89,7 +89,8 @@ def refusals(world: World, bodies: list[Object]) -> set[str]:
 
 
 def relabelled(bodies: list[Object], **labels: str | None) -> list[Object]:
-    """The objects with other labels below gangplan.dev/ (None: without), on themselves and in templates."""
+    """Return the objects with other labels below gangplan.dev/ (None removes one), also in their
+    templates."""
 
     def change(value: Any) -> Any:
         if isinstance(value, list):
@@ -107,17 +108,17 @@ def relabelled(bodies: list[Object], **labels: str | None) -> list[Object]:
     return [change(body) for body in bodies]
 
 
-def test_the_waived_run_is_let_through(world: World) -> None:
+def test_the_waived_run_is_admitted(world: World) -> None:
     assert {body["kind"] for body in world.waived} == {"TrainingRuntime", "TrainJob"}
     assert refusals(world, world.waived) == set()
 
 
-def test_without_the_mark_it_is_refused(world: World) -> None:
+def test_a_run_without_the_waivers_mark_is_refused(world: World) -> None:
     assert refusals(world, relabelled(world.waived, waived_run_deadline=None)) == {"run-deadline"}
 
 
-def test_the_mark_of_another_run_is_refused(world: World) -> None:
-    """Somebody who may create runs writes the label by hand: the waiver is for another job."""
+def test_the_waivers_mark_on_another_job_is_refused(world: World) -> None:
+    """A user who may create runs writes the label by hand, but the waiver is for another job."""
     assert refusals(world, relabelled(world.waived, job="other")) == {"waiver-granted"}
 
 
@@ -126,8 +127,9 @@ def test_the_guard_cannot_be_waived_by_a_label(world: World) -> None:
     assert refusals(world, forged) == {"waiver-granted"}
 
 
-def test_after_its_last_day_no_run_begins(world: World) -> None:
-    """Nobody renders anything: the server has the day from its own clock. Pods of a run come and go."""
+def test_a_waiver_that_ended_admits_no_new_runs(world: World) -> None:
+    """Nothing is rendered again: the server uses its own clock. Pods of runs that exist may still be
+    created."""
     client, name = world.server.client, "gangplan-waiver-granted"
     data = client.get("ConfigMap", name, "gangplan-policies")["data"]
     assert "2199-12-31=" in data["until"]
@@ -147,7 +149,7 @@ def test_after_its_last_day_no_run_begins(world: World) -> None:
 
 
 def pod_of(runtime: Object) -> Object:
-    """A pod of the runtime's last role."""
+    """Return a pod of the runtime's last role."""
     template = runtime["spec"]["template"]["spec"]["replicatedJobs"][-1]["template"]["spec"]["template"]
     labels = {**runtime["metadata"]["labels"], **(template.get("metadata") or {}).get("labels", {})}
     metadata = {"name": "retry", "namespace": NAMESPACE, "labels": labels}

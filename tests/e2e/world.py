@@ -1,4 +1,4 @@
-"""A declared cluster as the simulated one: nodes and claims from cluster.yaml and team.yaml."""
+"""A declared cluster as a simulated one: nodes and claims from cluster.yaml and team.yaml."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Object = dict[str, Any]
 
 
 def nodes(cluster: Cluster) -> list[Object]:
-    """Descriptions for the lab: one per node, with labels, taints, allocatable and topology."""
+    """Return descriptions for the lab: one per node, with labels, taints, allocatable and topology."""
     return [
         _node(cluster, name, pool, number)
         for name, pool in cluster.node_pools.items()
@@ -34,14 +34,14 @@ def _node(cluster: Cluster, name: str, pool: NodePool, number: int) -> Object:
 
 
 def monitoring(cluster: Cluster) -> list[Object]:
-    """The namespace of the cluster's Prometheus, which whoever installed that has made."""
+    """Return the namespace of the cluster's Prometheus, which the installation of Prometheus creates."""
     if cluster.monitoring is None:
         return []
     return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": cluster.monitoring.namespace}}]
 
 
 def claims(cluster: Cluster, teams: Iterable[tuple[str, Team]]) -> list[Object]:
-    """The claims that teams declare, each bound to a volume of its own."""
+    """Return the claims that teams declare, each bound to a volume of its own."""
     objects: list[Object] = []
     for team, spec in teams:
         namespace = namespace_of(cluster, team, spec)

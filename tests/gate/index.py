@@ -1,4 +1,4 @@
-"""A package index on loopback, as pip asks for one, with bad days; and the wheel that it has."""
+"""A package index on loopback for pip, which can fail on purpose, and its wheel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME = "smallest"
 
 
 def wheel(version: str = "1.0") -> bytes:
-    """A package with one module."""
+    """Return a package with one module."""
     made = io.BytesIO()
     meta = f"{NAME}-{version}.dist-info"
     with zipfile.ZipFile(made, "w") as archive:
@@ -30,12 +30,12 @@ def wheel(version: str = "1.0") -> bytes:
 
 
 def pin(version: str = "1.0") -> str:
-    """Its line in a file of pins."""
+    """Return its line in a file of pins."""
     return f"{NAME}=={version} \\\n    --hash=sha256:{hashlib.sha256(wheel()).hexdigest()}\n"
 
 
 class Index(ThreadingHTTPServer):
-    """It refuses as many requests as it is told, with a code, or never answers; it notes all."""
+    """An index that refuses a number of requests with a code, or never answers; it records all requests."""
 
     refusals = 0
     is_silent = False
@@ -49,7 +49,7 @@ class Index(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """What PIP_INDEX_URL is."""
+        """The value for PIP_INDEX_URL."""
         return f"http://127.0.0.1:{self.server_address[1]}/simple"
 
 
@@ -75,12 +75,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
 def serving() -> Iterator[Index]:
-    """An index that answers until the block ends."""
+    """Run an index until the block ends."""
     with Index() as index:
         thread = threading.Thread(target=index.serve_forever, args=(0.05,))
         thread.start()

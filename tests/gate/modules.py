@@ -12,7 +12,7 @@ CI = REPOSITORY / ".ci"
 
 
 def load(name: str) -> ModuleType:
-    """A file of `.ci/`."""
+    """Load a file of `.ci/`."""
     spec = importlib.util.spec_from_file_location(f"ci_{name}", CI / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None

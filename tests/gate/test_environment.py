@@ -1,4 +1,4 @@
-"""Set-up: what is wrong with pins is told at once, an index may have a bad minute, kept wheels need none."""
+"""Set-up: broken pins are reported at once, an index may fail for a minute, kept wheels need no index."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.workspaces import REPOSITORY
 environment = load("environment")
 SetupError = environment.SetupError
 
-# A build backend of its own, so that the editable install needs no package either.
+# A build backend of the checkout's own, so that the editable install needs no package either.
 BACKEND = """\
 import zipfile
 
@@ -41,7 +41,7 @@ def build_editable(folder, config_settings=None, metadata_directory=None):
 
 @pytest.fixture
 def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
-    """An index that pip asks, and no patience between its tries."""
+    """Run an index for pip, without waiting between attempts."""
     for name in [name for name in os.environ if name.startswith("PIP_")]:
         monkeypatch.delenv(name)
     monkeypatch.setattr(environment, "WAITS_S", (0, 0.01, 0.01))
@@ -49,14 +49,14 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
         monkeypatch.setenv("PIP_INDEX_URL", found.url)
         monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
         monkeypatch.setenv("no_proxy", "127.0.0.1")
-        # pip itself asks again, seconds later, for what a server says it cannot do just now.
+        # pip itself retries, seconds later, what a server cannot do just now.
         monkeypatch.setattr(environment, "RETRIES", 0)
         yield found
 
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout with one pin, and a cache of its own."""
+    """Create a checkout with one pin, and a cache of its own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     root = tmp_path / "checkout"
     root.mkdir()
@@ -72,7 +72,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def fetch(root: Path) -> Path:
-    """The wheels of the checkout, fetched by this Python's pip."""
+    """Fetch the wheels of the checkout with this Python's pip; return their folder."""
     folder: Path = environment.wheels("run", root)
     environment.fetch(Path(sys.executable), "run", root, folder)
     return folder
@@ -93,7 +93,7 @@ def fetch(root: Path) -> Path:
         ("smallest==1.0 \\\n    --hash=md5:00\n", "constraints-run.txt:2: '--hash=md5:00' is no package"),
     ],
 )
-def test_pins_that_are_not_whole_end_it_before_anything_is_made(text: str, says: str, checkout: Path) -> None:
+def test_broken_pins_end_set_up_before_anything_is_made(text: str, says: str, checkout: Path) -> None:
     (checkout / "constraints-run.txt").write_text(text)
     with pytest.raises(SetupError) as caught:
         environment.make("run", checkout)
@@ -101,7 +101,7 @@ def test_pins_that_are_not_whole_end_it_before_anything_is_made(text: str, says:
     assert not (checkout / ".venv").exists()
 
 
-def test_our_own_pins_are_whole() -> None:
+def test_our_own_pins_are_complete() -> None:
     for names in environment.PINS.values():
         for name in names:
             text = (REPOSITORY / name).read_text(encoding="utf-8")
@@ -110,7 +110,7 @@ def test_our_own_pins_are_whole() -> None:
 
 
 def _pinned(name: str) -> dict[str, str]:
-    """Package -> version."""
+    """Return the pinned version of each package."""
     text = (REPOSITORY / name).read_text(encoding="utf-8")
     return {
         canonicalize_name(found[1]): found[2]
@@ -119,7 +119,7 @@ def _pinned(name: str) -> dict[str, str]:
 
 
 def test_pins_and_requirements_agree() -> None:
-    """A package that is added to pyproject.toml alone would be missed only when something imports it."""
+    """A package that is added only to pyproject.toml would be missed only when something imports it."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     needs = {
@@ -136,14 +136,14 @@ def test_pins_and_requirements_agree() -> None:
     assert {name: every.get(name) for name in run} == run
 
 
-def test_a_bad_moment_of_the_index_costs_another_try(checkout: Path, index: Index) -> None:
+def test_a_failing_index_is_retried(checkout: Path, index: Index) -> None:
     index.refusals = 2
     assert [path.name for path in fetch(checkout).iterdir()] == [f"{NAME}-1.0-py3-none-any.whl"]
     assert not index.refusals
 
 
 @pytest.mark.parametrize("code", [403, 503])
-def test_an_index_that_refuses_is_to_blame_and_not_the_pins(code: int, checkout: Path, index: Index) -> None:
+def test_a_refusing_index_is_blamed_and_not_the_pins(code: int, checkout: Path, index: Index) -> None:
     index.refusals, index.code = 1000, code
     with pytest.raises(
         SetupError, match=r"the package index failed 3 times; the pins are not to blame: .*smallest==1.0"
@@ -152,7 +152,7 @@ def test_an_index_that_refuses_is_to_blame_and_not_the_pins(code: int, checkout:
     assert not list((checkout.parent / "cache/gangplan/wheels").iterdir()), "nothing is left of the tries"
 
 
-def test_an_index_that_never_answers_is_to_blame_too(
+def test_a_silent_index_is_blamed_and_not_the_pins(
     checkout: Path, index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index.is_silent = True
@@ -162,8 +162,8 @@ def test_an_index_that_never_answers_is_to_blame_too(
     assert len(index.asked) == 3
 
 
-def test_a_silent_index_ends_set_up_before_the_gate_does() -> None:
-    a_try_s = environment.ANSWER_S * (environment.RETRIES + 1) + 30  # pip waits between its own tries
+def test_the_patience_with_a_silent_index_fits_into_the_limit_of_set_up() -> None:
+    a_try_s = environment.ANSWER_S * (environment.RETRIES + 1) + 30  # pip waits between its own attempts
     assert sum(environment.WAITS_S) + len(environment.WAITS_S) * a_try_s < load("gate").GATE[0].limit_s
 
 
@@ -174,14 +174,14 @@ def test_a_silent_index_ends_set_up_before_the_gate_does() -> None:
         (pin().replace("sha256:", "sha256:" + "0" * 4, 1)[:-5] + "\n", "DO NOT MATCH THE HASHES"),
     ],
 )
-def test_a_wrong_pin_is_not_tried_again(text: str, says: str, checkout: Path, index: Index) -> None:
+def test_a_wrong_pin_is_not_retried(text: str, says: str, checkout: Path, index: Index) -> None:
     (checkout / "constraints-run.txt").write_text(text)
     with pytest.raises(SetupError, match=f"pip refuses constraints-run.txt: .*({says})"):
         fetch(checkout)
     assert sum(not path.endswith(".whl") for path in index.asked) == 1
 
 
-def test_kept_wheels_are_of_these_pins_and_the_newest_stay(checkout: Path, index: Index) -> None:
+def test_wheels_are_kept_by_pins_and_only_the_newest_stay(checkout: Path, index: Index) -> None:
     first = fetch(checkout)
     for number in range(3):
         (checkout / "constraints-run.txt").write_text(pin() + f"# {number}\n")
@@ -191,23 +191,23 @@ def test_kept_wheels_are_of_these_pins_and_the_newest_stay(checkout: Path, index
     assert newest.is_dir()
 
 
-def test_without_a_cache_folder_the_checkout_keeps_them(
+def test_wheels_are_kept_in_the_checkout_without_a_cache_folder(
     checkout: Path, index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A home that nobody may write to."""
+    """The cache folder of this home is not writable."""
     (checkout.parent / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(checkout.parent / "file"))
     assert fetch(checkout).is_relative_to(checkout / ".venv")
 
 
 def _imports(root: Path) -> bool:
-    """Whether the environment has its package."""
+    """Return whether the environment has its package."""
     program = [str(root / ".venv/bin/python"), "-c", f"import {NAME}"]
     return subprocess.run(program, check=False, capture_output=True).returncode == 0
 
 
-def test_from_half_an_environment_to_a_whole_one_and_without_an_index(checkout: Path, index: Index) -> None:
-    """`python -m venv` was killed; then the index is gone, a kept wheel is damaged, and it is back."""
+def test_half_an_environment_is_completed_and_remade_without_an_index(checkout: Path, index: Index) -> None:
+    """`python -m venv` was killed. Later the index is not needed, until a kept wheel is damaged."""
     (checkout / ".venv/bin").mkdir(parents=True)
     (checkout / ".venv/bin/python").symlink_to(sys.executable)
     (checkout / ".venv/pyvenv.cfg").write_text("home = /nowhere\n")
@@ -229,7 +229,7 @@ def test_from_half_an_environment_to_a_whole_one_and_without_an_index(checkout: 
     assert len(index.asked) > asked
 
 
-def test_an_old_python_is_told_which_is_wanted(
+def test_an_old_python_is_refused_with_the_required_version(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 9, 1))
@@ -237,8 +237,8 @@ def test_an_old_python_is_told_which_is_wanted(
     assert capsys.readouterr().err == "set-up: gangplan needs Python 3.11 or later; set PYTHON=python3.12\n"
 
 
-def test_the_files_of_ci_start_on_the_oldest_python_that_could_say_so() -> None:
-    """They are read before anything checks the version, so they have no syntax that is newer than 3.8."""
+def test_files_of_ci_can_be_parsed_by_python_3_8() -> None:
+    """They are read before anything checks the version, so they have no syntax newer than 3.8."""
     import ast
 
     for path in CI.glob("*.py"):

@@ -1,4 +1,4 @@
-"""What tests fetch is fetched once, and so is a failure: sixty tests do not wait one after the other."""
+"""What tests fetch is fetched once, and so is a failure: sixty tests must not wait one after another."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tests.reality.families import REMEMBERED_S, UnavailableError, fetched
 
 
 class Maker:
-    """Makes a folder, or says why it cannot; counts how often it was asked."""
+    """Makes a folder, or raises its reason; counts how often it was called."""
 
     def __init__(self, reason: str = "") -> None:
-        """`reason` is why not."""
+        """Store the reason for failing, '' to succeed."""
         self.reason, self.asked = reason, 0
 
     def __call__(self, target: Path) -> None:
@@ -27,7 +27,7 @@ class Maker:
 
 
 def another_process() -> None:
-    """Forget what this one remembers."""
+    """Forget what this process remembers, as another process would."""
     families._made.cache_clear()
 
 
@@ -55,7 +55,9 @@ def test_a_failure_is_remembered_by_this_process_and_others(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("how", ["later", "told"])
-def test_a_failure_does_not_last(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_is_forgotten_later_or_on_request(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(UnavailableError):
         fetched(tmp_path / "mpich-1", Maker("no"))
     another_process()
@@ -69,7 +71,7 @@ def test_a_failure_does_not_last(how: str, tmp_path: Path, monkeypatch: pytest.M
     assert not (tmp_path / "mpich-1.failed").exists()
 
 
-def test_a_cache_that_nobody_may_write_to_is_a_skip(tmp_path: Path) -> None:
+def test_a_cache_that_is_not_writable_is_unavailable(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UnavailableError, match="mpich-1: "):
         fetched(tmp_path / "file/mpich-1", Maker())

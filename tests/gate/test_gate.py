@@ -1,4 +1,4 @@
-"""The gate says in its last line how it ended and why, whatever happened."""
+"""The gate's last line always says how it ended and why."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.workspaces import REPOSITORY
 gate = load("gate")
 Stage = gate.Stage
 
-# A run of stages that a test makes up.
+# A gate with the stages of a test.
 PROGRAM = """\
 import sys
 sys.path.insert(0, {ci!r})
@@ -40,7 +40,7 @@ subprocess.Popen = Slow
 
 
 def sh(name: str, script: str, *, limit_s: int = 60, **more: object) -> str:
-    """A stage that is a shell script, as source text."""
+    """Return a stage that is a shell script, as source text."""
     return repr(Stage(name, limit_s, ("sh", "-c", script), **more)) + ","
 
 
@@ -53,13 +53,13 @@ def start(*stages: str, before: str = "", **variables: str) -> subprocess.Popen[
 
 
 def run(*stages: str, **variables: str) -> tuple[int, list[str]]:
-    """Exit code and lines of a gate with stages."""
+    """Run a gate with stages; return its exit code and lines."""
     with start(*stages, **variables) as process:
         out, _ = process.communicate(timeout=100)
     return process.returncode, out.splitlines()
 
 
-def test_passed_says_how_long() -> None:
+def test_a_passed_gate_says_how_long_it_took() -> None:
     code, lines = run(sh("one", "echo fine"), sh("two", "true"), GIT_DIR="/nowhere")
     assert code == 0
     assert re.fullmatch(
@@ -69,7 +69,7 @@ def test_passed_says_how_long() -> None:
     assert re.fullmatch(r"ci: passed in \d+ s", lines[-1])
 
 
-def test_every_stage_that_failed_is_named_with_its_reasons() -> None:
+def test_every_failed_stage_is_named_with_its_reasons() -> None:
     code, lines = run(
         sh("static", "echo 'make check: lint found problems'; echo 'make check: types do not fit'; exit 2",
            why="make check: (.*)"),
@@ -88,7 +88,7 @@ def test_every_stage_that_failed_is_named_with_its_reasons() -> None:
     )
 
 
-def test_a_stage_that_all_others_need_ends_it() -> None:
+def test_a_required_stage_that_fails_ends_the_gate() -> None:
     code, lines = run(
         sh("set-up", "echo 'set-up: the index failed 5 times'; exit 2", why="set-up: (.*)", must=True),
         sh("tests", "echo never"),
@@ -104,8 +104,8 @@ def test_an_unsteady_test_is_named_although_all_passed() -> None:
     assert re.fullmatch(r"ci: passed in \d+ s; 1 unsteady: tests/x.py::test_y", lines[-1])
 
 
-def test_a_stage_has_a_limit_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    """Its whole group ends, and those that do not listen as well."""
+def test_a_stage_has_a_time_limit_and_leaves_no_process(tmp_path: Path) -> None:
+    """Its whole process group ends, also processes that ignore SIGTERM."""
     script = (
         f"trap '' TERM; sh -c 'trap \"\" TERM; echo $$ >{tmp_path}/pid; while :; do sleep 0.1; done' & wait"
     )
@@ -116,7 +116,7 @@ def test_a_stage_has_a_limit_and_leaves_nothing_behind(tmp_path: Path) -> None:
     assert _gone(int((tmp_path / "pid").read_text()))
 
 
-def test_what_a_stage_starts_and_forgets_is_ended_with_it(tmp_path: Path) -> None:
+def test_background_processes_end_with_their_stage(tmp_path: Path) -> None:
     code, _ = run(sh("leaves", f"sleep 600 & echo $! >{tmp_path}/pid"))
     assert code == 0
     assert _gone(int((tmp_path / "pid").read_text()))
@@ -124,7 +124,7 @@ def test_what_a_stage_starts_and_forgets_is_ended_with_it(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("before", ["", SLOW], ids=["known", "starting"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_ends_it_with_a_last_line(number: signal.Signals, before: str, tmp_path: Path) -> None:
+def test_a_signal_ends_the_gate_with_a_last_line(number: signal.Signals, before: str, tmp_path: Path) -> None:
     with start(sh("long", f"echo $$ >{tmp_path}/pid; exec sleep 600"), before=before) as process:
         for _ in range(600):
             if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text():
@@ -137,8 +137,8 @@ def test_a_signal_ends_it_with_a_last_line(number: signal.Signals, before: str, 
     assert _gone(int((tmp_path / "pid").read_text()))
 
 
-def test_a_full_disk_is_no_fault_of_the_change(tmp_path: Path) -> None:
-    """What earlier runs kept in the cache goes first."""
+def test_a_full_disk_is_not_blamed_on_the_change(tmp_path: Path) -> None:
+    """What earlier runs left in the cache is deleted first."""
     left = tmp_path / "gangplan/lab/.building-x"
     kept = tmp_path / "gangplan/tools/kustomize"
     for folder in (left, kept):
@@ -155,14 +155,14 @@ def test_a_full_disk_is_no_fault_of_the_change(tmp_path: Path) -> None:
     assert (left.exists(), kept.exists()) == (False, True)
 
 
-def test_a_command_that_is_not_there_is_named() -> None:
+def test_a_missing_command_is_named() -> None:
     code, lines = run(repr(Stage("none", 9, ("no-such-program",))) + ",")
     assert code == 1
     assert lines[-1].startswith("ci: FAILED in none (the gate itself broke: FileNotFoundError(")
 
 
-def test_stages_see_nobodys_settings(tmp_path: Path) -> None:
-    """Nor a make around them; but the way to the package index."""
+def test_stages_do_not_inherit_user_settings(tmp_path: Path) -> None:
+    """They do not inherit those of a surrounding make either, but keep the way to the package index."""
     strange = {
         "MAKEFLAGS": "k", "PYTHONPATH": "/nowhere", "PYTEST_ADDOPTS": "--collect-only", "PIP_USER": "1",
         "PIP_NO_INDEX": "1", "GIT_DIR": "/nowhere", "GIT_INDEX_FILE": "/nowhere", "LANG": "de_DE.UTF-8",
@@ -211,13 +211,13 @@ def test_every_stage_is_a_target_of_the_makefile(name: str) -> None:
         assert done.returncode == 0, done.stderr
 
 
-def test_the_limits_of_the_gate_are_shorter_than_an_hour_and_a_half() -> None:
-    """A run that is cut off from outside has no last line."""
+def test_the_limits_of_all_stages_add_up_to_less_than_90_minutes() -> None:
+    """A run that is stopped from outside has no last line."""
     assert sum(stage.limit_s for stage in gate.GATE) <= 5100
 
 
-def test_reasons_of_the_real_programs() -> None:
-    """What each stage of the gate prints when it fails is what the table looks for."""
+def test_the_reasons_of_the_real_programs_are_found() -> None:
+    """The table searches for what each stage of the gate prints when it fails."""
     said = {
         "set-up": ("set-up: pip refuses constraints.txt: no", "pip refuses constraints.txt: no"),
         "demo": ("fatal: there is no folder specs/", "there is no folder specs/"),
@@ -233,7 +233,7 @@ def test_reasons_of_the_real_programs() -> None:
 
 
 def _gone(pid: int) -> bool:
-    """Whether a process has ended within ten seconds (a zombie has)."""
+    """Return whether a process ends within ten seconds (a zombie has ended)."""
     for _ in range(500):
         try:
             if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":

@@ -56,7 +56,7 @@ def test_hooks_are_targets_of_make() -> None:
         assert done.returncode == 0, done.stderr
 
 
-def test_hooks_start_for_each_folder_that_rendered_comes_from() -> None:
+def test_hooks_start_for_each_source_of_rendered_files() -> None:
     config = yaml.safe_load((REPOSITORY / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
     files = next(hook["files"] for hook in config["repos"][0]["hooks"] if hook["id"] == "rendered")
     for path in (

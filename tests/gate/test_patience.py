@@ -1,4 +1,4 @@
-"""The lab's patience: what passes is asked for again, and a refusal is a refusal."""
+"""The lab's patience: passing errors are retried, and refusals are not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.lab import client, go
 from tests.lab.client import ApiError, TooLateError
 from tests.lab.go import go as run_go
 
-# Fails as often as the file says, with its words, then prints its arguments.
+# Fails as often as the file says, with the given error, then prints its arguments.
 FAKE = """\
 #!/bin/sh
 here=$(dirname "$0")
@@ -26,7 +26,7 @@ exit 1
 
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A `go` that has bad days, and no patience between tries."""
+    """Create a `go` that fails at first, without waiting between attempts."""
     (tmp_path / "go").write_text(FAKE)
     (tmp_path / "go").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
@@ -43,7 +43,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("# example.com/x\n./x.go:1:1: undefined: y", 1, None),
     ],
 )
-def test_a_download_is_tried_again_and_code_that_does_not_compile_is_not(
+def test_downloads_are_retried_and_compiler_errors_are_not(
     words: str, bad: int, asked: int | None, fake: Path
 ) -> None:
     (fake / "words").write_text(words)
@@ -65,19 +65,17 @@ def test_a_download_is_tried_again_and_code_that_does_not_compile_is_not(
         (500, 'failed calling webhook "mtrainjob.kb.io": connection refused', "PATCH", True),
         (500, "internal error", "PATCH", False),
         (504, "timeout", "PATCH", True),
-        (504, "timeout", "POST", False),  # it may have been made
+        (504, "timeout", "POST", False),  # it may have been created
         (403, 'admission webhook "x" denied the request', "PATCH", False),
         (409, "conflict", "PATCH", False),
     ],
 )
-def test_what_a_server_cannot_do_now_is_no_refusal(
-    status: int, message: str, method: str, passes: bool
-) -> None:
+def test_passing_server_errors_are_not_refusals(status: int, message: str, method: str, passes: bool) -> None:
     assert ApiError(status, {"message": message}).is_passing(method) is passes
 
 
-def test_nothing_has_less_than_the_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither with a limit that was measured on a quick machine; a factor makes all limits longer."""
+def test_no_timeout_is_shorter_than_the_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit that was measured on a quick machine is raised to it, and a factor makes all limits longer."""
     now = [0.0]
     monkeypatch.setattr(client.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(client.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + 10))

@@ -1,4 +1,4 @@
-"""The real `.ci/run` in a checkout with little more than its set-up: each way to fail names itself."""
+"""The real `.ci/run` in a checkout with little more than its set-up: each way to fail is named."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PROJECT = (
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout whose only package is nowhere but in the cache of wheels."""
+    """Create a checkout whose only package would come from the cache of wheels."""
     root = tmp_path / "checkout"
     shutil.copytree(CI, root / ".ci", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(REPOSITORY / "Makefile", root)
@@ -38,7 +38,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def last_line(root: Path, **variables: str) -> str:
-    """How `.ci/run` ends there."""
+    """Run `.ci/run` in a checkout, and return its last line."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "GANGPLAN_"))}
     given = {"XDG_CACHE_HOME": str(root.parent / "cache"), "PYTHON": sys.executable, **variables}
     done = subprocess.run(
@@ -90,20 +90,20 @@ WAYS: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_it_is_named(name: str, checkout: Path) -> None:
+def test_each_failure_of_set_up_is_named_in_the_last_line(name: str, checkout: Path) -> None:
     change, says = WAYS[name]
     change(checkout)
     assert re.fullmatch(rf"ci: FAILED in {says} after \d+ s", last_line(checkout))
 
 
-def test_a_disk_without_room(checkout: Path) -> None:
+def test_a_disk_without_room_is_named_in_the_last_line(checkout: Path) -> None:
     assert re.fullmatch(
         r"ci: FAILED in room \(\d+ MiB are free at .*\) after \d+ s",
         last_line(checkout, GANGPLAN_CI_ROOM_MIB="999999999"),
     )
 
 
-def test_a_python_that_does_not_start(checkout: Path) -> None:
+def test_a_python_that_does_not_start_is_named_in_the_last_line(checkout: Path) -> None:
     assert last_line(checkout, PYTHON="no-such-python") == (
         "ci: FAILED in start after 0 s: no-such-python is no Python 3.11 or later; set PYTHON=python3.12"
     )

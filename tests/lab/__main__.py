@@ -1,8 +1,7 @@
 """A lab for people: ``python -m tests.lab build|up|down|status [--profile NAME]``.
 
-``build`` only builds what is missing, Argo CD included (``--profile all`` for every version).
-``up`` leaves one process behind that holds the lab; ``down`` ends it, and the
-kernel ends everything else with it.
+``build`` only builds what is missing, including Argo CD (``--profile all`` for every version). ``up`` leaves
+one process running that holds the lab; ``down`` ends it, and the kernel ends everything else with it.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def _state(profile: str) -> Path:
 
 
 def _running(profile: str) -> dict[str, Any] | None:
-    """Return what the holder of a lab wrote, if that holder is alive."""
+    """Return what the holder of a lab wrote, or None if no holder is alive."""
     lock = folders.locked(_state(profile).with_suffix(".lock"))
     if lock:
         lock.close()
@@ -52,7 +51,7 @@ def construct(profile: str) -> int:
 
 
 def up(profile: str) -> int:
-    """Build what is missing, start a lab that stays, and tell how to use it."""
+    """Build what is missing, start a lab that stays, and print how to use it."""
     if _running(profile) is None:
         if construct(profile):
             return 3
@@ -69,7 +68,7 @@ def up(profile: str) -> int:
 
 
 def hold(profile: str) -> int:
-    """Keep a lab until told to stop."""
+    """Keep a lab running until SIGTERM."""
     lock = folders.locked(_state(profile).with_suffix(".lock"))
     if not lock:
         print(f"lab: a lab of profile {profile} is up already", file=sys.stderr)
@@ -98,7 +97,7 @@ def hold(profile: str) -> int:
 
 
 def down(profile: str) -> int:
-    """End a lab that `up` started, and wait until it is gone."""
+    """End a lab that `up` started, and wait until it has ended."""
     state = _running(profile)
     if state:
         with suppress(ProcessLookupError):
@@ -141,7 +140,7 @@ COMMANDS = {"build": construct, "up": up, "down": down, "status": status, "hold"
 
 
 def main() -> int:
-    """Do what the command line says."""
+    """Run the command given on the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.lab", description=__doc__)
     parser.add_argument("what", choices=COMMANDS)
     names = [profile.name for profile in profiles.PROFILES]

@@ -1,7 +1,7 @@
 """Custom resources whose controllers the lab does not run, but whose objects are rendered.
 
-Their definitions come out of upstream's Go modules, each held to the module's checksum, so that the API
-server judges alert rules and external secrets by the real schemas and defaults.
+Their definitions are taken from upstream's Go modules, each checked against the module's checksum, so that
+the API server judges alert rules and external secrets by the real schemas and defaults.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ ADDONS = (
 
 
 def definitions() -> list[Object]:
-    """Return the definitions; fetched once, then from the cache."""
+    """Return the definitions, which are fetched once and then cached."""
     text = repr(ADDONS).encode()
     kept = folders.cache() / f"addons-{hashlib.sha256(text).hexdigest()[:12]}.json"
     if not kept.is_file():

@@ -18,17 +18,16 @@ from .lab import Lab
 
 NAMESPACE = "argocd"
 REFRESH = "argocd.argoproj.io/refresh"
-#: Seconds between two looks at the same application; upstream's default is 120.
+#: Seconds between two reconciliations of an application; upstream's default is 120.
 RECONCILIATION = 3
 
 
 class ArgoCD:
-    """Argo CD's controllers beside a lab; they end with it.
+    """Argo CD's controllers in addition to a lab; they end with it.
 
-    Applications name their destination ``cluster``; their repositories are
-    ``file://`` addresses (see `gitrepo.GitRepository`).  ``settings`` is laid over
-    the ConfigMap ``argocd-cm``.  ``plugin`` is the text of a plugin.yaml, and ``tools`` are the
-    folders of the programs that the plugin's image would have.
+    Applications name their destination ``cluster``; their repositories are ``file://`` addresses (see
+    `gitrepo.GitRepository`). ``settings`` are merged into the ConfigMap ``argocd-cm``. ``plugin`` is the text
+    of a plugin.yaml, and ``tools`` are the folders of the programs that the plugin's image would have.
     """
 
     def __init__(
@@ -80,7 +79,7 @@ class ArgoCD:
         """Start Redis, the repo server and the application controller."""
         folder = self.lab.site.folder / "argocd"
         folder.mkdir()
-        # Upstream's image has this script beside Git; it is run for every revision, signed or not.
+        # Upstream's image has this script next to Git; it is run for every revision, signed or not.
         verify = folder / "tools" / "git-verify-wrapper.sh"
         verify.parent.mkdir()
         verify.write_text("#!/bin/sh\nexit 0\n")
@@ -123,7 +122,7 @@ class ArgoCD:
             self.lab.run(name, [str(build.executable(programs.ARGOCD, name)), *options], environment)
 
     def _sockets(self) -> dict[str, str]:
-        """The repo server finds the plugin by its socket."""
+        """Return the variable by which the repo server finds the plugin's socket."""
         folder = self.lab.site.folder / "plugins"
         folder.mkdir(exist_ok=True)
         return {"ARGOCD_PLUGINSOCKFILEPATH": str(folder)}
@@ -158,7 +157,7 @@ class ArgoCD:
         return self.api.get("Application", name, NAMESPACE)
 
     def refresh(self, name: str, *, hard: bool = False) -> None:
-        """Let Argo CD look at an application at once."""
+        """Let Argo CD reconcile an application at once."""
         change = {"metadata": {"annotations": {REFRESH: "hard" if hard else "normal"}}}
         self.api.patch("Application", name, change, NAMESPACE)
 
@@ -198,18 +197,18 @@ class ArgoCD:
         return self.api.wait("Application", name, NAMESPACE, until=reached, timeout=timeout)
 
     def differing(self, name: str) -> list[str]:
-        """Return the objects of an application that are not as in Git, as ``Kind namespace/name``."""
+        """Return the objects of an application that differ from Git, as ``Kind namespace/name``."""
         resources = self.get(name).get("status", {}).get("resources") or ()
         return [_reference(each) for each in resources if each.get("status") != "Synced"]
 
     def reconciled(self, name: str) -> str:
-        """Return when Argo CD looked at an application last."""
+        """Return when Argo CD last reconciled an application."""
         at: str = self.get(name).get("status", {}).get("reconciledAt", "")
         return at
 
 
 def _data(kind: str, name: str, data: Mapping[str, str], labels: Mapping[str, str] | None = None) -> Object:
-    """Return a ConfigMap or Secret of Argo CD's."""
+    """Return one of Argo CD's ConfigMaps or Secrets."""
     marked = {"app.kubernetes.io/part-of": "argocd", **(labels or {})}
     metadata = {"name": name, "namespace": NAMESPACE, "labels": marked}
     values = dict(data)

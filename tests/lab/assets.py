@@ -1,4 +1,4 @@
-"""Take installation manifests out of a program's module, as plain objects."""
+"""Take installation manifests from a program's module, as plain objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .programs import Program
 
 Object = dict[str, Any]
 
-#: Of an upstream installation, what a control plane without pods needs.
+#: The kinds of an upstream installation that a control plane without pods needs.
 KEPT = {
     "ConfigMap",
     "CustomResourceDefinition",
@@ -24,7 +24,7 @@ KEPT = {
     "ValidatingWebhookConfiguration",
 }
 
-#: KWOK's own idea of a node's life; of a pod's, the lab has its own.
+#: KWOK's own simulation of a node's life; the lab has its own for pods.
 KWOK_FILES = (
     "crd/bases/*_stages.yaml",
     "stage/node/fast/node-initialize.yaml",
@@ -65,13 +65,13 @@ def _files(folder: Path, *patterns: str) -> list[Object]:
 
 
 def _built(folder: Path, target: str, kustomize: Path) -> list[Object]:
-    """Build an upstream installation; keep what the lab needs of it."""
+    """Build an upstream installation, and keep what the lab needs of it."""
     with tempfile.TemporaryDirectory() as name:
         copy = Path(name) / "upstream"
         shutil.copytree(folder, copy, copy_function=shutil.copyfile)
         for path in copy.rglob("kustomization.yaml"):
             lines = path.read_text().splitlines(keepends=True)
-            # Trainer brings a JobSet from a remote address; the lab has its own.
+            # Trainer fetches a JobSet from a remote address; the lab has its own.
             path.write_text("".join(line for line in lines if "third-party/jobset" not in line))
         command = [str(kustomize), "build", str(copy / target)]
         output = subprocess.run(command, check=True, capture_output=True, text=True)

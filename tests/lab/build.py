@@ -1,8 +1,8 @@
 """Build what the lab runs, once.
 
-Each program becomes a folder ``<name>-<version>-<digest>`` of the cache with its
-executable and its installation manifests; the digest covers the pinned module
-files, so a changed pin is a new folder and an unchanged one costs nothing.
+Each program becomes a folder ``<name>-<version>-<digest>`` of the cache with its executable and its
+installation manifests. The digest covers the pinned module files, so a changed pin is a new folder and an
+unchanged one costs nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ INSTALL_GO = f"install Go {GO[0]}.{GO[1]} or later (make lab builds the control 
 
 Say = Callable[[str], None]
 
-#: How the folders begin in which something is built; a run of CI that needs room deletes them (.ci/gate.py).
+#: The prefix of the folders in which something is built; a run of CI that needs room deletes them
+#: (.ci/gate.py).
 _ASIDE = ".building-"
 
 
@@ -41,7 +42,7 @@ def say(line: str) -> None:
 
 
 def home(program: Program) -> Path:
-    """Return the folder of a built program, whether or not it is there."""
+    """Return the folder of a built program, whether or not it exists."""
     return folders.cache() / f"{program.key}-{program.digest()}"
 
 
@@ -67,7 +68,10 @@ def problem() -> str | None:
 
 
 def ensure(programs: Iterable[Program], report: Say = say) -> None:
-    """Build what is missing; several callers at once wait for each other."""
+    """Build what is missing; concurrent callers wait for each other.
+
+    Raises GoMissingError if something is missing and this machine cannot build it.
+    """
     absent = missing(programs)
     if not absent:
         return
@@ -77,7 +81,7 @@ def ensure(programs: Iterable[Program], report: Say = say) -> None:
         absent = list(dict.fromkeys([KUSTOMIZE, *absent]))
     absent.sort(key=lambda program: program != KUSTOMIZE)
     with folders.exclusive(folders.cache() / "build.lock"):
-        for left in folders.cache().glob(f"{_ASIDE}*"):  # by a build that was killed: nobody else builds now
+        for left in folders.cache().glob(f"{_ASIDE}*"):  # by a build that was killed: no other build runs now
             shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(dir=folders.cache(), prefix=_ASIDE) as name:
             for number, program in enumerate(absent, 1):
@@ -89,9 +93,9 @@ def ensure(programs: Iterable[Program], report: Say = say) -> None:
 
 
 def _build(program: Program, shared: Path) -> None:
-    """Build one program aside, then move it into its place at once.
+    """Build one program in a temporary folder, then move it into place at once.
 
-    What the compiler keeps is in `shared`, so that programs with the same packages compile them once, and
+    The compiler's cache is in `shared`, so that programs with the same packages compile them once, and
     gigabytes are deleted when all are built. Modules stay in Go's own cache.
     """
     target = home(program)
@@ -115,7 +119,7 @@ def _build(program: Program, shared: Path) -> None:
 
 
 def _package(program: Program, folder: Path, module: Path) -> str:
-    """Return the package to build: upstream's, our own main, or upstream's edited."""
+    """Return the package to build: upstream's, our own main file, or upstream's main file with edits."""
     if program.package and not program.edits:
         return program.package
     if program.package:

@@ -1,9 +1,8 @@
 """Keys and certificates without a cryptography library.
 
-The API server signs a certificate for itself when it has none; the lab lets it,
-and gives the same certificate to the webhook servers.  Only the key that signs
-service account tokens must exist before, and a private elliptic curve key is
-nothing but a random number in a fixed frame.
+The API server signs a certificate for itself when it has none; the lab lets it, and gives the same
+certificate to the webhook servers. Only the key that signs service account tokens must exist before, and a
+private elliptic curve key is just a random number in a fixed frame.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ def write_signing_key(path: Path) -> None:
 
 
 class Identity:
-    """The certificate that every server of one lab shows."""
+    """The certificate that every server of one lab presents."""
 
     def __init__(self, folder: Path) -> None:
-        """Point at the folder in which the API server puts its certificate."""
+        """Use the folder in which the API server puts its certificate."""
         self.folder = folder
         self.certificate = folder / "apiserver.crt"
         self.key = folder / "apiserver.key"
@@ -51,7 +50,7 @@ class Identity:
         return context
 
     def link(self, folder: Path) -> None:
-        """Offer the certificate in a folder, under the names that controllers want."""
+        """Link the certificate into a folder, under the names that controllers expect."""
         folder.mkdir(parents=True, exist_ok=True)
         for name, target in (("tls.crt", self.certificate), ("tls.key", self.key)):
             (folder / name).symlink_to(target)

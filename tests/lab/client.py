@@ -1,4 +1,4 @@
-"""A small client of the API server: JSON over one kept connection per thread."""
+"""A small client of the API server: JSON over one persistent connection per thread."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Object = dict[str, Any]
 Objects = list[Object]
 Query = Mapping[str, str]
 
-#: Seconds that anything may take which comes by itself: a limit costs nothing where things work. The
-#: variable is a factor for machines that are slower still.
+#: Seconds that anything may take which happens by itself: a limit costs nothing where things work. The
+#: variable is a factor for even slower machines.
 PATIENCE = 60.0 * float(os.environ.get("GANGPLAN_LAB_PATIENCE", "1"))
-#: Seconds for which a server that says "not now" is asked again.
+#: Seconds for which a request that gets "not now" is repeated.
 _AGAIN = PATIENCE / 2
 
 _APPLY = "application/apply-patch+yaml"
@@ -31,7 +31,7 @@ _DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryLi
 
 
 class ApiError(RuntimeError):
-    """The API server refused; the message is its own."""
+    """The API server's refusal, with its own message."""
 
     def __init__(self, status: int, body: Any) -> None:
         """Take the message, reason and details from the server's answer."""
@@ -43,19 +43,19 @@ class ApiError(RuntimeError):
         super().__init__(f"{status} {self.reason}: {self.message}")
 
     def is_passing(self, method: str) -> bool:
-        """Whether the same request may succeed in a moment, and this one did nothing."""
+        """Return whether the same request may succeed in a moment, and this one did nothing."""
         if self.status == 500:
             return "failed calling webhook" in self.message
         return self.status in (429, 503) or (self.status == 504 and method != "POST")
 
 
 class TooLateError(AssertionError):
-    """What was waited for did not come in time."""
+    """Raised when something did not happen in time."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server said: the object, and the texts of its Warning headers."""
+    """The server's answer: the object, and the texts of its Warning headers."""
 
     object: Object
     warnings: tuple[str, ...] = ()
@@ -81,9 +81,9 @@ class Client:
         query: Query | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Send one request and return the answer; raise ApiError when refused.
+        """Send one request and return the answer; raise ApiError if it is refused.
 
-        "Not now" is no refusal: too many requests, a webhook that did not answer, a server that is restarted.
+        "Not now" is no refusal: too many requests, a webhook that did not answer, a server that restarts.
         """
         head = {
             "Authorization": f"Bearer {self.token}",
@@ -108,7 +108,7 @@ class Client:
     def _send(
         self, method: str, target: str, data: bytes | None, headers: Mapping[str, str]
     ) -> tuple[http.client.HTTPResponse, bytes]:
-        """Use this thread's connection; make a new one when the old was closed."""
+        """Use this thread's connection; open a new one if the old one was closed."""
         for last in (False, True):
             connection = getattr(self._local, "connection", None)
             if connection is None:
@@ -137,7 +137,7 @@ class Client:
         return self._resources[kind]
 
     def discover(self) -> Mapping[str, Resource]:
-        """Ask for every kind that the server knows; earlier groups and versions win."""
+        """Return every kind that the server knows; earlier groups and versions win."""
         found: dict[str, Resource] = {}
         for root in ("/api", "/apis"):
             groups = self.request("GET", root, headers={"Accept": _DISCOVERY}).object["items"]
@@ -158,7 +158,7 @@ class Client:
         return self.request("GET", self.resource(kind).path(namespace, name)).object
 
     def find(self, kind: str, name: str, namespace: str | None = None) -> Object | None:
-        """Return one object, or None if there is no such."""
+        """Return one object, or None if it does not exist."""
         try:
             return self.get(kind, name, namespace)
         except ApiError as error:
@@ -196,8 +196,7 @@ class Client:
     def apply_patiently(self, item: Object, *, timeout: float = PATIENCE, **options: Any) -> Answer:
         """Apply an object that may be refused until a controller has seen another one.
 
-        Trainer refuses a run as long as its own cache lacks the runtime, even
-        when the API server has it.
+        Trainer refuses a run as long as its own cache lacks the runtime, even when the API server has it.
         """
         answers: list[Answer] = []
         refusals: list[ApiError] = []
@@ -219,12 +218,12 @@ class Client:
     def patch(
         self, kind: str, name: str, change: Object, namespace: str | None = None, part: str = ""
     ) -> Object:
-        """Merge a change into an object, or into its ``status`` or other part."""
+        """Return an object after merging a change into it, or into its ``status`` or another part."""
         path = self.resource(kind).path(namespace, name) + (f"/{part}" if part else "")
         return self.request("PATCH", path, change, headers={"Content-Type": _MERGE}).object
 
     def delete(self, kind: str, name: str, namespace: str | None = None, *, foreground: bool = False) -> None:
-        """Delete an object; nothing happens if there is none."""
+        """Delete an object, if it exists."""
         policy = {"propagationPolicy": "Foreground" if foreground else "Background"}
         try:
             self.request("DELETE", self.resource(kind).path(namespace, name), query=policy)
@@ -241,7 +240,7 @@ class Client:
         until: Callable[[Object], Any],
         timeout: float = PATIENCE,
     ) -> Object:
-        """Wait until something holds for an object, which may not be there yet; return it."""
+        """Wait until something holds for an object, which may not exist yet; return the object."""
         seen: list[Object] = []
 
         def holds() -> Any:
@@ -255,13 +254,13 @@ class Client:
     def wait_gone(
         self, kind: str, name: str, namespace: str | None = None, *, timeout: float = PATIENCE
     ) -> None:
-        """Wait until an object is no more."""
+        """Wait until an object no longer exists."""
         what = f"{kind} {name} is still there"
         poll(lambda: self.find(kind, name, namespace) is None, timeout, lambda: what)
 
 
 def poll(holds: Callable[[], Any], timeout: float, explain: Callable[[], str], every: float = 0.1) -> None:
-    """Ask again and again until something holds; raise TooLateError with an explanation if it never does.
+    """Poll until something holds; raise TooLateError with an explanation if it never does.
 
     `timeout` is what a test knows to be needed, in seconds; it is never shorter than PATIENCE.
     """

@@ -1,4 +1,4 @@
-"""Make the lab's fixture known to the tests of this folder."""
+"""The lab's fixture, made available to the tests of this folder."""
 
 from .fixtures import lab, pytest_runtest_makereport
 

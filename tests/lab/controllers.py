@@ -30,7 +30,7 @@ class Manager:
 
 
 def manager(site: Site, name: str, settings: Mapping[str, Any]) -> Manager:
-    """Prepare a controller manager: its own upstream configuration, moved to our ports."""
+    """Prepare a controller manager with its own upstream configuration and our ports."""
     program = site.profile.program(name)
     manifests = json.loads((build.home(program) / "manifests.json").read_text())
     folder = site.folder / name
@@ -41,7 +41,7 @@ def manager(site: Site, name: str, settings: Mapping[str, Any]) -> Manager:
     file = folder / "configuration.yaml"
     file.write_text(json.dumps(merged(assets.configuration(manifests), moved, settings), indent=2))
     command = [str(build.executable(program)), f"--config={file}", f"--kubeconfig={site.kubeconfig}"]
-    # Trainer takes no setting for its certificate: it looks in a folder of TMPDIR.
+    # Trainer has no setting for its certificate: it looks in a folder of TMPDIR.
     environment = {"TMPDIR": str(folder), KUEUE_METRICS_CERTS: str(certificates)}
     return Manager(name, command, environment, manifests, webhook, health)
 
@@ -59,7 +59,7 @@ def _moved(name: str, webhook: int, health: int, certificates: Path) -> Object:
     moved["internalCertManagement"] = {"enable": False}
     moved["webhook"]["certDir"] = str(certificates)
     if name == "kueue":
-        # The visibility server wants a fixed port and an aggregated API.
+        # The visibility server needs a fixed port and an aggregated API.
         moved["featureGates"] = {"VisibilityOnDemand": False}
     return moved
 
@@ -86,7 +86,7 @@ def mpi_operator(site: Site, port: int) -> list[str]:
 
 
 def merged(base: Mapping[str, Any], *changes: Mapping[str, Any]) -> Object:
-    """Return a mapping with changes laid over it, mapping by mapping."""
+    """Return a mapping with changes merged into it, mapping by mapping."""
     result = dict(base)
     for change in changes:
         for key, value in change.items():

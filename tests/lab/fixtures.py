@@ -1,4 +1,4 @@
-"""The lab as a pytest fixture: started once per test run, when a test asks for it."""
+"""The lab as a pytest fixture: started once per test run, when a test needs it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def chosen() -> Profile:
 
 
 def require(profile: Profile) -> None:
-    """Skip a test by name where the lab is neither built nor can be."""
+    """Skip a test, naming what is missing, if the lab is not built and cannot be."""
     absent = build.missing(profile.programs)
     trouble = build.problem() if absent else None
     if trouble:
@@ -30,7 +30,7 @@ def require(profile: Profile) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add to a failed test's report what the lab's programs complained of meanwhile."""
+    """Add to a failed test's report what the lab's programs logged as errors meanwhile."""
     report = yield
     running = getattr(item, "funcargs", {}).get("lab")
     if isinstance(running, Lab) and report.when == "setup":

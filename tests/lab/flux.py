@@ -11,12 +11,12 @@ from .client import Object, condition
 from .lab import Lab
 
 NAMESPACE = "flux-system"
-#: Flux looks again when this annotation gets another value (fluxcd/pkg, ReconcileRequestAnnotation).
+#: Flux reconciles when this annotation gets another value (fluxcd/pkg, ReconcileRequestAnnotation).
 REQUEST = "reconcile.fluxcd.io/requestedAt"
 
 
 class Flux:
-    """Flux's source-controller and kustomize-controller beside a lab; they end with it."""
+    """Flux's source-controller and kustomize-controller in addition to a lab; they end with it."""
 
     def __init__(self, lab: Lab, *, timeout: float = 60) -> None:
         """Build what is missing, start, and wait until the controllers answer."""
@@ -76,7 +76,7 @@ class Flux:
         return self.api.get(kind, name, NAMESPACE)
 
     def look(self, name: str, kind: str = "Kustomization") -> Object:
-        """Let Flux look at an object at once, and wait until it has; return it."""
+        """Let Flux reconcile an object at once, and wait until it has; return the object."""
         self._looks += 1
         word = str(self._looks)
         self.api.patch(kind, name, {"metadata": {"annotations": {REQUEST: word}}}, NAMESPACE)

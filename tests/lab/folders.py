@@ -1,4 +1,4 @@
-"""Where the lab keeps what: built programs, run folders, locks."""
+"""The lab's folders: built programs, runs, locks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-#: Finished run folders (their logs) that are kept for a later look.
+#: How many folders of finished runs (their logs) are kept for a later look.
 KEPT_RUNS = 5
 
 
@@ -24,9 +24,9 @@ def cache() -> Path:
 
 
 def locked(path: Path, *, wait: bool = False) -> IO[str] | None:
-    """Open and lock a file until it is closed; None when someone else holds it.
+    """Open and lock a file until it is closed; return None if another process holds the lock.
 
-    The kernel drops the lock when the holder dies, however it dies.
+    The kernel releases the lock when the holder dies, however it dies.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = path.open("a")
@@ -40,7 +40,7 @@ def locked(path: Path, *, wait: bool = False) -> IO[str] | None:
 
 @contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """Hold a lock file for the length of a block, waiting for it first."""
+    """Hold a lock file for the length of a block, after waiting for it."""
     handle = locked(path, wait=True)
     try:
         yield
@@ -53,7 +53,7 @@ class RunFolder:
     """The private folder of one running lab; its logs outlive it."""
 
     def __init__(self, name: str) -> None:
-        """Make the folder, and prune what runs that ended long ago left behind."""
+        """Create the folder, and prune what runs that ended long ago left behind."""
         runs = cache() / "runs"
         self.path, self._lock = _claim(runs, name)
         self.logs = self.path / "logs"
@@ -71,7 +71,7 @@ class RunFolder:
 
 
 def _claim(runs: Path, name: str) -> tuple[Path, IO[str]]:
-    """Make and lock the first free folder ``<name>-<process>-<number>``."""
+    """Create and lock the first free folder ``<name>-<process>-<number>``."""
     for number in range(1000):
         path = runs / f"{name}-{os.getpid()}-{number}"
         with suppress(FileExistsError):
@@ -84,7 +84,7 @@ def _claim(runs: Path, name: str) -> tuple[Path, IO[str]]:
 
 
 def _prune(runs: Path) -> None:
-    """Empty the folders of dead runs and drop all but the newest few."""
+    """Empty the folders of dead runs, and delete all but the newest few."""
     dead = []
     for path in sorted(runs.iterdir(), key=lambda entry: entry.stat().st_mtime, reverse=True):
         lock = locked(path / "lock") if (path / "lock").exists() else None

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-#: Nobody's settings and nobody's name.
+#: Without any user's settings and name.
 _ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_SYSTEM": os.devnull,
@@ -25,19 +25,19 @@ class GitRepository:
     """A repository in a folder, with one branch ``main``."""
 
     def __init__(self, folder: Path) -> None:
-        """Make the repository; the folder may hold files already."""
+        """Create the repository; the folder may have files already."""
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self._git("init", "--quiet", "--initial-branch=main")
 
     @property
     def url(self) -> str:
-        """Return the address for an Application's ``repoURL``."""
+        """The address for an Application's ``repoURL``."""
         return self.folder.resolve().as_uri()
 
     @contextmanager
     def served(self, port: int) -> Iterator[str]:
-        """Serve the repository on a loopback port as long as the context lasts; the address is its value."""
+        """Serve the repository on a loopback port as long as the context lasts; yield its address."""
         handler = type("Handler", (_Handler,), {"folder": self.folder.resolve()})
         with http.server.ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
             threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -60,7 +60,7 @@ class GitRepository:
         return self._git("rev-parse", "HEAD")
 
     def checkout(self, revision: str) -> None:
-        """Have the files of a revision, or of the branch."""
+        """Check out the files of a revision or of the branch."""
         self._git("checkout", "--quiet", revision)
 
     def _git(self, *arguments: str) -> str:
@@ -111,4 +111,4 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     do_POST = do_GET  # noqa: N815  # the name is the base class's
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""

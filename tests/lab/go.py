@@ -1,4 +1,4 @@
-"""Run ``go``, which asks a proxy for hundreds of modules: one that is not answered is asked for again."""
+"""Run ``go``, which requests hundreds of modules from a proxy: failed requests are retried."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-#: Seconds before each try; a proxy that limits requests answers again within a minute.
+#: Seconds before each attempt; a proxy that limits requests answers again within a minute.
 WAITS_S = (0, 10, 45)
 
 
 def go(*arguments: str, folder: Path, environment: Mapping[str, str] | None = None) -> str:
     """Run ``go`` in a folder with the module files as they are; return what it prints.
 
-    Raises RuntimeError with the end of what it said. Code that does not compile is not tried again.
+    Raises RuntimeError with the end of its output. Code that does not compile is not tried again.
     """
     said = ""
     for wait in WAITS_S:
@@ -31,6 +31,6 @@ def go(*arguments: str, folder: Path, environment: Mapping[str, str] | None = No
         if result.returncode == 0:
             return result.stdout.strip()
         said = result.stderr or result.stdout
-        if any(line.startswith("# ") for line in said.splitlines()):  # the compiler names the package so
+        if any(line.startswith("# ") for line in said.splitlines()):  # the compiler's heading
             break
     raise RuntimeError(f"go {' '.join(arguments)} failed in {folder.name}:\n{said[-4000:]}")

@@ -39,7 +39,7 @@ def kinds(objects: Iterable[Object], *wanted: str) -> list[Object]:
 
 
 def create(api: Client, objects: Iterable[Object]) -> None:
-    """Create objects side by side; one that is there already stays as it is."""
+    """Create objects in parallel; leave those alone that exist already."""
 
     def one(item: Object) -> None:
         try:
@@ -53,7 +53,7 @@ def create(api: Client, objects: Iterable[Object]) -> None:
 
 
 def served(api: Client, definitions: Iterable[Object]) -> bool:
-    """Tell whether the API server serves and tells of every version of every kind that was defined."""
+    """Return whether the API server serves and lists every version of every kind that was defined."""
     known = api.discover()
     return all(
         f"{item['spec']['group']}/{version['name']}/{item['spec']['names']['kind']}" in known

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 @dataclass(frozen=True)
 class Resource:
-    """One kind as the server serves it."""
+    """A kind as the server serves it."""
 
     api_version: str
     kind: str
@@ -27,7 +27,7 @@ class Resource:
 
 
 def served_kinds(group: dict[str, Any]) -> Iterable[Resource]:
-    """Return the kinds of one group of an aggregated discovery answer."""
+    """Yield the kinds of one group of an aggregated discovery answer."""
     name = group["metadata"].get("name", "")
     for version in group["versions"]:
         api_version = f"{name}/{version['version']}" if name else version["version"]

@@ -32,9 +32,9 @@ START_TIMEOUT = 1.5 * client.PATIENCE
 class Lab:
     """A control plane at the versions of a profile, on loopback, for one test run.
 
-    ``settings`` are laid over the controllers' upstream configurations, such as
-    ``{"kueue": {"waitForPodsReady": {"timeout": "10s"}}}``.  ``nodes`` are plain
-    descriptions (see `nodes.node`).  ``gates`` are Kubernetes'.  Use it in a ``with`` statement.
+    ``settings`` are merged into the controllers' upstream configurations, such as ``{"kueue":
+    {"waitForPodsReady": {"timeout": "10s"}}}``. ``nodes`` are plain descriptions (see `nodes.node`).
+    ``gates`` are Kubernetes'. Use it in a ``with`` statement.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Lab:
         gates: Iterable[str] = (),
         report: build.Say = build.say,
     ) -> None:
-        """Choose; nothing starts yet."""
+        """Store the choices; nothing starts yet."""
         self.profile = profiles.find(profile) if isinstance(profile, str) else profile
         self.timings: dict[str, float] = {}
         self._nodes = tuple(nodes)
@@ -66,7 +66,7 @@ class Lab:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End everything; after a failure, show what the programs had to say."""
+        """End everything; after a failure, show the errors in the programs' logs."""
         if isinstance(error, Exception):
             self._report(self.problems())
         self.stop()
@@ -86,12 +86,12 @@ class Lab:
         return self
 
     def stop(self) -> None:
-        """End every program and give back ports and folder; the logs stay."""
+        """End every program, and release ports and folder; the logs stay."""
         while self._undo:
             self._undo.pop()()
 
     def _boot_patiently(self) -> None:
-        """Try a start that failed once more: all tests of a run depend on it."""
+        """Repeat a start that failed once: all tests of a run depend on it."""
         try:
             self._boot()
         except Exception as error:  # noqa: BLE001  # whatever it was, the second time it is raised
@@ -151,7 +151,7 @@ class Lab:
             definitions += self._manifests("mpi-operator", install.CRD)
         others = install.kinds(objects, "Namespace", *install.WEBHOOKS)
         install.create(self.client, [*definitions, *others])
-        # The controller manager gives up if the API server isn't all healthy soon.
+        # The controller manager gives up if the API server isn't completely healthy soon.
         self._until(self._api_is_healthy, "the API server is healthy")
         self.run("kube-controller-manager", plane.controller_manager(self.site))
         self.run("kube-scheduler", plane.scheduler(self.site))
@@ -162,7 +162,7 @@ class Lab:
         return self._manifests("kwok", kind)
 
     def _manifests(self, name: str, kind: str) -> list[Object]:
-        """Return the objects of a kind that a program comes with."""
+        """Return the objects of a kind among a program's manifests."""
         text = (build.home(self.profile.program(name)) / "manifests.json").read_text()
         return install.kinds(json.loads(text), kind)
 
@@ -186,7 +186,7 @@ class Lab:
         self.processes.start(name, command, environment or {})
 
     def _until(self, holds: Callable[[], bool], what: str) -> None:
-        """Wait for a step of the start; give up as soon as a program ended."""
+        """Wait for a step of the start; give up as soon as a program has ended."""
 
         def step() -> bool:
             self.processes.check()
@@ -218,17 +218,17 @@ class Lab:
 
     @property
     def url(self) -> str:
-        """Return the address of the API server."""
+        """The address of the API server."""
         return self.site.url
 
     @property
     def token(self) -> str:
-        """Return the administrator's bearer token."""
+        """The administrator's bearer token."""
         return self.site.token
 
     @property
     def kubeconfig(self) -> Path:
-        """Return the administrator's kubeconfig."""
+        """The administrator's kubeconfig."""
         return self.site.kubeconfig
 
     def kubectl(self, *arguments: str, text: str | None = None) -> str:
@@ -245,11 +245,11 @@ class Lab:
         return self.processes[name].log.read_text(errors="replace")
 
     def mark(self) -> None:
-        """Let `problems` leave out what the programs said until now."""
+        """Let `problems` leave out what the programs have logged so far."""
         self._marks = {process.name: process.log.stat().st_size for process in self.processes}
 
     def problems(self) -> str:
-        """Return the telling lines of every program's log since the last mark."""
+        """Return the relevant lines of every program's log since the last mark."""
         marks = self._marks
         said = [logs.relevant(each.log, start=marks.get(each.name, 0)) for each in self.processes]
         dead = [f"ended by themselves: {', '.join(ended)}"] if (ended := self.processes.ended()) else []
@@ -264,7 +264,7 @@ class Lab:
         return names
 
     def tell(self, *stories: Story, instead_of: Iterable[Story] = ()) -> None:
-        """Decide what happens to some pods from now on, in place of what was told before."""
+        """Decide what happens to some pods from now on, in place of `instead_of`."""
         told.tell(self.client, stories, instead_of)
 
     def forget(self, *stories: Story) -> None:
@@ -276,12 +276,12 @@ class Lab:
         self.processes.stop(name)
 
     def resume(self, name: str) -> None:
-        """Start a program again that was halted."""
+        """Restart a program that was halted."""
         self.run(name, *self._commands[name])
 
 
 def _healthy(port: int) -> bool:
-    """Tell whether a controller manager calls itself ready."""
+    """Return whether a controller manager reports that it is ready."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
         connection.request("GET", "/readyz")

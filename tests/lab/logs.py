@@ -6,7 +6,7 @@ import re
 from collections import deque
 from pathlib import Path
 
-#: Of a longer line (a stack trace, an object), the rest is in the file.
+#: The length at which lines (stack traces, objects) are cut; the rest is in the file.
 WIDTH = 400
 
 #: klog errors (``E1121 ...``), zap errors in both of its styles, crashes.
@@ -17,7 +17,7 @@ _TROUBLE = re.compile(
 
 
 def relevant(log: Path, limit: int = 8, *, start: int = 0, anything: bool = False) -> str:
-    """Return a log's last telling lines after a place; if none tells, its last lines or nothing."""
+    """Return a log's last relevant lines after an offset, or without any, its last lines or nothing."""
     telling: deque[str] = deque(maxlen=limit)
     last: deque[str] = deque(maxlen=limit)
     with log.open(errors="replace") as file:

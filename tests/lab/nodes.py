@@ -7,10 +7,10 @@ from typing import Any
 
 from .client import Client, Object, condition
 
-#: What a node has when its description doesn't say.
+#: What a node has if its description doesn't say.
 USUAL = {"cpu": "16", "memory": "64Gi", "ephemeral-storage": "500Gi", "pods": "110"}
 
-#: Nodes of a lab that was not given any.
+#: The nodes of a lab that was not given any.
 DEFAULT: tuple[Mapping[str, Any], ...] = ({"name": "cpu", "count": 4},)
 
 
@@ -51,11 +51,11 @@ def create(api: Client, descriptions: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def usable(api: Client, names: Iterable[str]) -> bool:
-    """Tell whether pods can be scheduled to all of some nodes."""
+    """Return whether pods can be scheduled to all of some nodes."""
     return set(names) <= {item["metadata"]["name"] for item in api.list("Node") if _usable(item)}
 
 
 def _usable(item: Object) -> bool:
-    """Tell whether a node is ready and no longer carries the taint of a new one."""
+    """Return whether a node is ready and no longer has the taint of a new one."""
     taints = {taint["key"] for taint in item["spec"].get("taints", ())}
     return condition(item, "Ready") == "True" and "node.kubernetes.io/not-ready" not in taints

@@ -1,8 +1,8 @@
 """Write the pinned ``go.mod`` and ``go.sum`` of a program: ``python -m tests.lab.pin NAME VERSION``.
 
-Only needed to add a version; the results are committed.  The file starts from
-upstream's own ``go.mod`` (Go version, replacements, compatibility settings) and
-``go.sum`` (some upstream dependencies are unknown to the checksum database).
+Only needed to add a version; the results are committed. The file starts from upstream's own ``go.mod`` (Go
+version, replacements, compatibility settings) and ``go.sum`` (some upstream dependencies are unknown to the
+checksum database).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from . import programs
 from .go import go
 from .programs import Program
 
-#: Where upstream replaces a module with a folder of its own repository: the
-#: published version to take when it isn't the obvious one.
+#: For modules that upstream replaces with a folder of its own repository: the published version, if it is not
+#: the obvious one.
 PUBLISHED = {
     ("argocd", "3.5.1"): {"github.com/argoproj/argo-cd/gitops-engine": "v0.0.0-20260914071520-c9c369efcc5b"},
 }
 
-#: What the main file of ours takes beside the program's own module.
+#: What our main file needs in addition to the program's own module.
 BESIDE = {("tekton-check", "1.9.0"): ("github.com/tektoncd/triggers v0.35.0",)}
 
 
@@ -61,7 +61,7 @@ def module_file(program: Program, mod: dict[str, Any]) -> str:
 
 
 def _local(version: str) -> bool:
-    """Tell whether a required version only stands for a folder of the repository."""
+    """Return whether a required version only stands for a folder of the repository."""
     return version.startswith("v0.0.0") and "-" not in version
 
 

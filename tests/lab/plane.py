@@ -28,7 +28,7 @@ def etcd(site: Site) -> Command:
 
 
 def gates(site: Site) -> Command:
-    """Return the flag for feature gates that a test asks for; alpha ones are off otherwise."""
+    """Return the flag for the feature gates that a test needs; alpha ones are off otherwise."""
     if not site.gates:
         return []
     return [f"--feature-gates={','.join(f'{name}=true' for name in site.gates)}"]
@@ -62,9 +62,8 @@ def api_server(site: Site) -> Command:
 def controller_manager(site: Site) -> Command:
     """Return the controller manager's command.
 
-    A quota counts objects of a custom kind only after the next look at what kinds
-    there are, every 30 seconds upstream, and refuses all of them until the
-    resync 5 minutes later; the short period makes that seconds.
+    A quota counts objects of a custom kind only after the next discovery of kinds, every 30 seconds upstream,
+    and refuses all of them until the resync 5 minutes later; the short period makes that seconds.
     """
     return [
         str(site.executable("kubernetes", "kube-controller-manager")),
@@ -74,7 +73,7 @@ def controller_manager(site: Site) -> Command:
         f"--service-account-private-key-file={site.signing_key}",
         f"--root-ca-file={site.identity.certificate}",
         "--resource-quota-sync-period=5s",
-        # A starved machine must not turn every pod unready: simulated nodes never fail by themselves.
+        # A starved machine must not make every pod unready: simulated nodes never fail by themselves.
         "--node-monitor-grace-period=1h",
         "--controllers=*,-nodeipam,-node-route-controller,-cloud-node-lifecycle-controller",
         "--kube-api-qps=200",

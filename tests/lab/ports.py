@@ -23,7 +23,7 @@ def _last() -> int:
 
 
 def _free(port: int) -> bool:
-    """Tell whether nothing listens on a loopback port now."""
+    """Return whether nothing listens on a loopback port now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -37,7 +37,7 @@ class Ports:
     """Hands out ports, and keeps each reserved with a lock file until closed."""
 
     def __init__(self) -> None:
-        """Start at a place of this user's own: other users' labs have other locks."""
+        """Start at a place of this user's own, because other users' labs have other locks."""
         self._locks: list[IO[str]] = []
         self._range = range(FIRST, _last())
         self._next = self._range[os.getuid() * 100 % len(self._range)]
@@ -57,6 +57,6 @@ class Ports:
         raise RuntimeError(f"no free loopback port from {FIRST} to {self._range.stop}")
 
     def close(self) -> None:
-        """Give all ports back."""
+        """Release all ports."""
         while self._locks:
             self._locks.pop().close()

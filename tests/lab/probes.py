@@ -1,4 +1,4 @@
-"""Ask each controller's webhook something whose answer only it can give."""
+"""Ask each controller's webhook for something that only it can answer."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ METADATA = {"name": PROBE, "namespace": "default"}
 
 
 def answers(api: Client, name: str) -> bool:
-    """Tell whether a controller's webhook took part in a dry run."""
+    """Return whether a controller's webhook took part in a dry run."""
     return _PROBES[name](api)
 
 
 def _kueue(api: Client) -> bool:
-    """Kueue's webhook puts a finalizer on new flavors."""
+    """Return whether Kueue's webhook puts a finalizer on a new flavor."""
     version = api.resource("ResourceFlavor").api_version
     item = {"apiVersion": version, "kind": "ResourceFlavor", "metadata": {"name": PROBE}, "spec": {}}
     return bool(_sent(api, item).get("metadata", {}).get("finalizers"))
 
 
 def _jobset(api: Client) -> bool:
-    """JobSet's webhook fills in the network."""
+    """Return whether JobSet's webhook fills in the network."""
     spec = {"replicatedJobs": [{"name": "a", "template": {"spec": _job()}}]}
     item = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": METADATA, "spec": spec}
     return "enableDNSHostnames" in _sent(api, item).get("spec", {}).get("network", {})
 
 
 def _trainer(api: Client) -> bool:
-    """Trainer's webhook refuses runs of a runtime that isn't there."""
+    """Return whether Trainer's webhook refuses a run whose runtime does not exist."""
     spec = {"runtimeRef": {"kind": "TrainingRuntime", "name": "gangplan-none"}}
     item = {
         "apiVersion": "trainer.kubeflow.org/v1alpha1",
@@ -45,7 +45,7 @@ def _trainer(api: Client) -> bool:
 
 
 def _sent(api: Client, item: Object) -> Object:
-    """Create an object without keeping it; return what would be kept."""
+    """Return what the server would store if an object were created."""
     try:
         return api.create(item, dry_run=True).object
     except client.ApiError as error:

@@ -18,8 +18,8 @@ from . import logs
 GRACE = 5.0
 PATIENCE = 60.0
 
-#: A program that asks the kernel to be killed with its parent, and becomes another
-#: one.  (Doing the same between fork and exec can lock up a process with threads.)
+#: A program that asks the kernel to kill it with its parent, and then executes another one.
+#: (Doing the same between fork and exec can lock up a process with threads.)
 _BECOME = """
 import ctypes, os, sys
 ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
@@ -30,11 +30,11 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 class ProcessEndedError(RuntimeError):
-    """A program of the lab ended by itself; the message shows why."""
+    """Raised when a program of the lab ended by itself; the message shows why."""
 
 
 def _mortal(command: Sequence[str | Path]) -> list[str]:
-    """Return a command that ends when this process does, where the kernel can see to that."""
+    """Return a command that ends when this process does, where the kernel can ensure that."""
     words = [str(word) for word in command]
     if sys.platform != "linux":
         return words
@@ -45,23 +45,23 @@ class Process:
     """One running program."""
 
     def __init__(self, name: str, popen: subprocess.Popen[bytes], log: Path) -> None:
-        """Remember the program under a name."""
+        """Store the program's name, process and log."""
         self.name = name
         self.log = log
         self._popen = popen
 
     @property
     def pid(self) -> int:
-        """Return the process id, which is also its process group."""
+        """The process id, which is also its process group."""
         return self._popen.pid
 
     @property
     def running(self) -> bool:
-        """Tell whether the program is still there."""
+        """Whether the program is still running."""
         return self._popen.poll() is None
 
     def check(self) -> None:
-        """Raise with the log's relevant lines if the program ended."""
+        """Raise ProcessEndedError with the log's relevant lines if the program has ended."""
         code = self._popen.poll()
         if code is not None:
             raise ProcessEndedError(
@@ -74,7 +74,7 @@ class Process:
             os.killpg(self.pid, number)
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the end; tell whether it came."""
+        """Wait for the end, and return whether it came."""
         with suppress(subprocess.TimeoutExpired):
             self._popen.wait(max(seconds, 0))
             return True
@@ -114,11 +114,11 @@ class Processes:
         return Process(name, popen, log)
 
     def __getitem__(self, name: str) -> Process:
-        """Return the running program of a name."""
+        """Return the running program with a name."""
         return self._running[name]
 
     def __iter__(self) -> Iterator[Process]:
-        """Go through the programs in the order in which they started."""
+        """Return an iterator over the programs in the order in which they started."""
         return iter(tuple(self._running.values()))
 
     def ended(self) -> list[str]:
@@ -126,12 +126,12 @@ class Processes:
         return [process.name for process in self if not process.running]
 
     def check(self) -> None:
-        """Raise if any program ended by itself."""
+        """Raise ProcessEndedError if any program has ended by itself."""
         for process in self:
             process.check()
 
     def stop(self, name: str) -> None:
-        """End one program, politely first."""
+        """End one program, with SIGTERM first."""
         process = self._running.pop(name)
         process.signal(signal.SIGTERM)
         if not process.wait(GRACE):
@@ -139,7 +139,7 @@ class Processes:
             process.wait(PATIENCE)
 
     def close(self) -> None:
-        """End every program at once; nothing is left when this returns."""
+        """End every program at once; none is left when this returns."""
         processes = tuple(self)
         self._running.clear()
         for process in processes:

@@ -1,4 +1,4 @@
-"""Version profiles: which versions run together in one lab."""
+"""Version profiles: the versions that run together in one lab."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Profile:
 
     @property
     def programs(self) -> tuple[Program, ...]:
-        """Return every program that the control plane of this profile runs."""
+        """Every program that the control plane of this profile runs."""
         return (
             programs.ETCD,
             programs.kubernetes(self.kubernetes),

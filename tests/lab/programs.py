@@ -1,9 +1,9 @@
 """The programs of the lab: which Go module, which version, which executables.
 
-Every program is built from a Go module whose exact dependencies are committed
-under ``modules/<name>/<version>/`` (``go.mod`` and ``go.sum``).  A program
-without a ``package`` has its own small ``modules/<name>/main.go``.  A program
-with ``edits`` is built from a copy of its package with those strings replaced.
+Every program is built from a Go module whose exact dependencies are committed under
+``modules/<name>/<version>/`` (``go.mod`` and ``go.sum``). A program without a ``package`` has its own small
+``modules/<name>/main.go``. A program with ``edits`` is built from a copy of its package with those strings
+replaced.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 MODULES = Path(__file__).parent / "modules"
 
-#: The variable that tells our Kueue where its metrics certificate is.
+#: The variable with the folder of our Kueue's metrics certificate.
 KUEUE_METRICS_CERTS = "GANGPLAN_LAB_KUEUE_METRICS_CERTS"
 
 
@@ -22,9 +22,8 @@ KUEUE_METRICS_CERTS = "GANGPLAN_LAB_KUEUE_METRICS_CERTS"
 class Program:
     """One Go program at one version, built into one executable.
 
-    ``binaries`` are the names under which the executable is linked; programs
-    with several names (Kubernetes, Argo CD) look at the name they run under.
-    ``edits`` are (old, new) strings of upstream's main file.
+    ``binaries`` are the names under which the executable is linked; programs with several names (Kubernetes,
+    Argo CD) check the name they run under. ``edits`` are (old, new) strings of upstream's main file.
     """
 
     name: str
@@ -36,17 +35,17 @@ class Program:
 
     @property
     def key(self) -> str:
-        """Return ``name-version``, unique among all programs."""
+        """``name-version``, unique among all programs."""
         return f"{self.name}-{self.version}"
 
     @property
     def pins(self) -> Path:
-        """Return the folder that holds the pinned ``go.mod`` and ``go.sum``."""
+        """The folder with the pinned ``go.mod`` and ``go.sum``."""
         return MODULES / self.name / self.version
 
     @property
     def main(self) -> Path | None:
-        """Return our own main file, or None when upstream's package is built."""
+        """Our own main file, or None when upstream's package is built."""
         return None if self.package else MODULES / self.name / "main.go"
 
     def sources(self) -> tuple[Path, ...]:
@@ -55,14 +54,14 @@ class Program:
         return (*files, self.main) if self.main else files
 
     def digest(self) -> str:
-        """Return a short hash over the build inputs; it names the cache entry."""
+        """Return a short hash of the build inputs, which names the cache entry."""
         total = hashlib.sha256(repr((self.package, self.binaries, self.edits)).encode())
         for path in self.sources():
             total.update(path.read_bytes())
         return total.hexdigest()[:12]
 
     def ldflags(self) -> str:
-        """Return linker flags: no debug data, and a version where one is read."""
+        """Return linker flags: no debug data, and a version where the program reads one."""
         flags = ["-s", "-w"]
         if self.name in ("kubernetes", "kubelet"):
             major, minor, _ = self.version.split(".")
@@ -88,7 +87,7 @@ def kubernetes(version: str) -> Program:
 
 
 def kubelet(version: str) -> Program:
-    """Return the kubelet, for the tests that have a real node."""
+    """Return the kubelet, for the tests with a real node."""
     module = "k8s.io/kubernetes"
     return Program("kubelet", version, module, f"{module}/cmd/kubelet", ("kubelet",))
 
@@ -108,8 +107,8 @@ def trainer(version: str) -> Program:
 def kueue(version: str) -> Program:
     """Return the Kueue controller manager.
 
-    It reads its metrics certificate from one fixed path of the machine, which
-    neither an unprivileged user nor two labs can share; ours asks the environment.
+    It reads its metrics certificate from one fixed path of the machine, which neither an unprivileged user
+    nor two labs can share; ours takes the path from the environment.
     """
     module = "sigs.k8s.io/kueue"
     edit = ('"/etc/kueue/metrics/certs"', f'os.Getenv("{KUEUE_METRICS_CERTS}")')
@@ -123,7 +122,7 @@ def mpi_operator(version: str) -> Program:
 
 
 def kwok(version: str) -> Program:
-    """Return KWOK, which plays the nodes and their pods."""
+    """Return KWOK, which simulates the nodes and their pods."""
     module = "sigs.k8s.io/kwok"
     return Program("kwok", version, module, f"{module}/cmd/kwok", ("kwok",))
 
@@ -164,19 +163,19 @@ def argocd(version: str) -> Program:
 
 
 def actionlint(version: str) -> Program:
-    """Return actionlint, which knows workflows and actions of GitHub."""
+    """Return actionlint, which checks workflows and actions of GitHub."""
     module = "github.com/rhysd/actionlint"
     return Program("actionlint", version, module, f"{module}/cmd/actionlint", ("actionlint",))
 
 
 def codeowners(version: str) -> Program:
-    """Return a parser of CODEOWNERS files that tells who owns a path."""
+    """Return a parser of CODEOWNERS files that prints who owns a path."""
     module = "github.com/hmarr/codeowners"
     return Program("codeowners", version, module, f"{module}/cmd/codeowners", ("codeowners",))
 
 
 def tekton_check(version: str) -> Program:
-    """Return a command of ours that judges objects by the code of Tekton's webhook."""
+    """Return a command of ours that checks objects with the code of Tekton's webhook."""
     return Program("tekton-check", version, "github.com/tektoncd/pipeline", None, ("tekton-check",))
 
 
@@ -193,7 +192,7 @@ def kustomize_controller(version: str) -> Program:
 
 
 def flux_check(version: str) -> Program:
-    """Return a command of ours that reads and judges objects by the code of Flux's controllers.
+    """Return a command of ours that reads and checks objects with the code of Flux's controllers.
 
     Its pins began as those of kustomize-controller itself: the newest fluxcd/pkg/runtime needs a newer Go.
     """

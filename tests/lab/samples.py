@@ -11,7 +11,7 @@ TRAINER = "trainer.kubeflow.org/v1alpha1"
 
 
 def queue(api: Client, name: str, cpu: str = "40", memory: str = "160Gi") -> list[Object]:
-    """Return a namespace, a flavor of all nodes, a cluster queue and a local queue, all of one name."""
+    """Return a namespace, a flavor of all nodes, a cluster queue and a local queue, all with one name."""
     version = api.resource("ClusterQueue").api_version
     quotas = [{"name": "cpu", "nominalQuota": cpu}, {"name": "memory", "nominalQuota": memory}]
     group = {"coveredResources": ["cpu", "memory"], "flavors": [{"name": name, "resources": quotas}]}
@@ -68,7 +68,7 @@ def runtime(namespace: str, name: str) -> Object:
 
 
 def run(namespace: str, name: str, *, nodes: int = 3, cpu: str = "4", queue: str | None = None) -> Object:
-    """Return a run of the runtime of the same name as the namespace, in its queue."""
+    """Return a run of the runtime with the same name as the namespace, in its queue."""
     trainer: dict[str, Any] = {
         "numNodes": nodes,
         "numProcPerNode": 2,

@@ -15,7 +15,7 @@ from .profiles import Profile
 
 @dataclass
 class Site:
-    """The addresses and files of one lab; made before anything starts."""
+    """The addresses and files of one lab, created before anything starts."""
 
     profile: Profile
     folder: Path
@@ -38,17 +38,17 @@ class Site:
 
     @property
     def url(self) -> str:
-        """Return the address of the API server."""
+        """The address of the API server."""
         return f"https://127.0.0.1:{self.api_port}"
 
     @property
     def signing_key(self) -> Path:
-        """Return the key that signs service account tokens."""
+        """The key that signs service account tokens."""
         return self.identity.folder / "service-accounts.key"
 
     @property
     def kubeconfig(self) -> Path:
-        """Return the administrator's kubeconfig."""
+        """The administrator's kubeconfig."""
         return self.folder / "kubeconfig"
 
     def write_kubeconfig(self) -> None:

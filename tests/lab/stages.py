@@ -1,9 +1,8 @@
 """What simulated nodes and pods do: KWOK Stage objects.
 
-Without a word, a pod becomes Ready at once and a Job's pod succeeds a second
-later, except MPI workers (pods other than the launcher whose command names
-``sshd``), which serve until somebody deletes them.  A `Story`, or the annotations
-``lab.gangplan.dev/plot`` and ``lab.gangplan.dev/after`` on a pod, tell otherwise.
+By default, a pod becomes Ready at once and a Job's pod succeeds a second later, except MPI workers (pods
+other than the launcher whose command names ``sshd``), which serve until they are deleted. A `Story`, or the
+annotations ``lab.gangplan.dev/plot`` and ``lab.gangplan.dev/after`` on a pod, change that.
 """
 
 from __future__ import annotations
@@ -67,12 +66,12 @@ class Story:
 
     @property
     def name(self) -> str:
-        """Return a name of its own for the story's Stage."""
+        """A unique name for the story's Stage."""
         parts = (self.plot, self.namespace, self.run, self.role, self.attempt, self.index)
         return "story-" + "-".join("any" if part is None else str(part) for part in parts)
 
     def labels(self) -> dict[str, str]:
-        """Return the labels that the story's pods carry."""
+        """Return the labels of the story's pods."""
         labels = {
             "jobset.sigs.k8s.io/jobset-name": self.run,
             ROLE: self.role,
@@ -99,7 +98,7 @@ class Story:
 
 
 def usual() -> list[Object]:
-    """Return the stages of every lab, those for annotated pods among them."""
+    """Return the stages of every lab, including those for annotated pods."""
     role_is_launcher = {"key": f'.metadata.labels["{ROLE}"]', "operator": "In", "values": ["launcher"]}
     is_of_operator = {"key": f'.metadata.labels["{MPI_ROLE}"]', "operator": "In", "values": ["launcher"]}
     serves_not = {"key": _SERVES, "operator": "DoesNotExist"}
@@ -119,14 +118,14 @@ def usual() -> list[Object]:
 
 
 def _annotated(plot: Plot) -> Object:
-    """Return the stage for pods that carry a plot as an annotation."""
+    """Return the stage for pods with a plot as an annotation."""
     after: Object = {"expressionFrom": f'.metadata.annotations["{AFTER}"]'}
     delay = {"durationMilliseconds": _FOREVER if plot is Plot.RUN else 1000, "durationFrom": after}
     return _plot(f"annotated-{plot}", plot, {"matchAnnotations": {PLOT: str(plot)}}, weight=100, delay=delay)
 
 
 def _plot(name: str, plot: Plot, selector: Object, *, weight: int, delay: Object) -> Object:
-    """Return the stage of a plot for the pods that a selector takes."""
+    """Return the stage of a plot for the pods of a selector."""
     at_start = {Plot.NEVER_READY: _status("Running", "running", ready=False), Plot.PENDING: _waiting()}
     while_running = {
         Plot.FINISH: _ended(0),
@@ -158,7 +157,7 @@ def _stage(
 
 
 def _deletion() -> Object:
-    """Return the stage that lets a deleted pod go at once."""
+    """Return the stage that removes a deleted pod at once."""
     gone = {"key": ".metadata.deletionTimestamp", "operator": "Exists"}
     stage = _stage("pod-delete", {"matchExpressions": [gone]}, "")
     stage["spec"]["next"] = {"finalizers": {"empty": True}, "delete": True}
@@ -227,7 +226,7 @@ def _ended(code: int) -> str:
 
 
 def _evicted() -> str:
-    """Return the status of a pod that the node threw out."""
+    """Return the status of a pod that the node evicted."""
     target = """
 - type: DisruptionTarget
   status: "True"
@@ -240,5 +239,5 @@ def _evicted() -> str:
 
 
 def _waiting() -> str:
-    """Return the status of a pod whose image can't be had."""
+    """Return the status of a pod whose image can't be pulled."""
     return "phase: Pending\n" + _containers("waiting: {reason: ImagePullBackOff}", False)

@@ -11,8 +11,8 @@ from .client import PATIENCE, ApiError, Client
 from .stages import Story
 
 NUDGED = "lab.gangplan.dev/nudged"
-#: How long KWOK takes to notice a changed Stage, in seconds; nothing tells. A busy machine takes longer, so
-#: pods are nudged more than once.
+#: How long KWOK takes to notice a changed Stage, in seconds; nothing reports it. A busy machine takes longer,
+#: so pods are nudged more than once.
 NOTICES = (0.3, 1.2)
 
 _NUMBERS = count(1)
@@ -37,7 +37,7 @@ def forget(api: Client, stories: Iterable[Story]) -> None:
 
 
 def _nudge(api: Client, stories: list[Story]) -> None:
-    """Make KWOK decide again about pods that are there: it only does so when one changes."""
+    """Make KWOK decide again about existing pods, which it does only when one changes."""
     pods = [pod for story in stories for pod in api.list("Pod", story.namespace, story.selector())]
     for notice in NOTICES if pods else ():
         time.sleep(notice * PATIENCE / 60)

@@ -21,7 +21,7 @@ TEAM = "argo"
 
 @pytest.fixture(scope="module")
 def argocd(lab: Lab) -> Iterator[ArgoCD]:
-    """Return Argo CD with a project that allows everything."""
+    """Run Argo CD with a project that allows everything."""
     fixtures.require(lab.profile)
     if build.missing([programs.ARGOCD]) and (trouble := build.problem()):
         pytest.skip(f"Argo CD can't be built: {trouble}")
@@ -50,7 +50,7 @@ def _argo(kind: str, name: str, spec: Object) -> Object:
 
 
 def application(name: str, repository: GitRepository, path: str, policy: Object) -> Object:
-    """Return an application that syncs a folder by itself."""
+    """Return an application that syncs a folder automatically."""
     source = {"repoURL": repository.url, "path": path, "targetRevision": "main"}
     options = ["ServerSideApply=true", "SkipDryRunOnMissingResource=true"]
     retry = {"limit": 5, "backoff": {"duration": "1s", "factor": 1}}
@@ -67,7 +67,7 @@ def text(*items: Object) -> str:
     return yaml.safe_dump_all(items)
 
 
-def test_repository_is_synced_and_runs_are_left_alone(lab: Lab, argocd: ArgoCD, tmp_path: Path) -> None:
+def test_a_repository_is_synced_and_runs_are_left_alone(lab: Lab, argocd: ArgoCD, tmp_path: Path) -> None:
     repository = GitRepository(tmp_path / "repository")
     queue = samples.queue(lab.client, TEAM)
     files = {"tenants/queue.yaml": text(*queue), "tenants/runtime.yaml": text(samples.runtime(TEAM, TEAM))}
@@ -92,7 +92,7 @@ def test_repository_is_synced_and_runs_are_left_alone(lab: Lab, argocd: ArgoCD, 
     assert lab.client.get("TrainJob", "first", TEAM)["metadata"]["uid"] == identity
 
 
-def test_application_is_looked_at_again_and_again(lab: Lab, argocd: ArgoCD) -> None:
+def test_an_application_is_reconciled_repeatedly(lab: Lab, argocd: ArgoCD) -> None:
     if not lab.client.find("Application", "tenants", NAMESPACE):
         pytest.skip("needs the applications of the test before")
     seen = argocd.reconciled("tenants")

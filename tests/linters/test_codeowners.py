@@ -1,4 +1,4 @@
-"""CODEOWNERS, read by two programs of others: who owns each file of a new workspace."""
+"""CODEOWNERS, read by two other programs: who owns each file of a new workspace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLATFORM = (
 
 
 def wanted(path: str, prefix: str) -> str:
-    """The owner of a file."""
+    """Return the owner of a file."""
     here = path.removeprefix(prefix)
     if here.startswith("specs/nlp/"):
         return "@acme/nlp"
@@ -28,7 +28,7 @@ def wanted(path: str, prefix: str) -> str:
 
 @pytest.mark.parametrize("prefix", ["", "ml/jobs/"])
 @pytest.mark.parametrize("forge", ["github", "gitlab", "none"])
-def test_two_parsers_tell_the_same_owners(forge: str, prefix: str, tmp_path: Path) -> None:
+def test_two_parsers_find_the_same_owners(forge: str, prefix: str, tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     git(tmp_path, "remote", "add", "origin", "git@git.example.com:acme/jobs.git")
     root = tmp_path / prefix
@@ -46,12 +46,12 @@ def test_two_parsers_tell_the_same_owners(forge: str, prefix: str, tmp_path: Pat
     told = {path: wanted(path, prefix) for path in paths}
     assert {"@acme/nlp", "@acme/platform", ""} == set(told.values())
     assert of_go(tmp_path, paths) == told
-    found = of_node(tmp_path)  # which names what has an owner, and folders, too
+    found = of_node(tmp_path)  # it lists only what has an owner, and folders, too
     assert {path: found.get(path, "") for path in paths} == told
 
 
 def of_go(top: Path, paths: list[str]) -> dict[str, str]:
-    """What github.com/hmarr/codeowners says."""
+    """Return the owners that github.com/hmarr/codeowners finds."""
     command = [programs.go(lab.CODEOWNERS), *paths]
     text = subprocess.run(command, cwd=top, capture_output=True, text=True, check=True).stdout
     rows = (line.split() for line in text.splitlines())
@@ -59,7 +59,7 @@ def of_go(top: Path, paths: list[str]) -> dict[str, str]:
 
 
 def of_node(top: Path) -> dict[str, str]:
-    """What npm's codeowners says."""
+    """Return the owners that npm's codeowners finds."""
     command = [str(programs.node()), programs.package("codeowners")[1], "audit"]
     text = subprocess.run(command, cwd=top, capture_output=True, text=True, check=True).stdout
     rows = (line.split() for line in text.splitlines())

@@ -28,7 +28,7 @@ class Editor:
     number: int = 0
 
     def send(self, method: str, params: Any, *, asks: bool = False) -> int:
-        """A notification, or a request with its number."""
+        """Send a notification, or a request with its number; return the last request's number."""
         self.number += asks
         body = {"jsonrpc": "2.0", "method": method, "params": params}
         self._write(body | ({"id": self.number} if asks else {}))
@@ -41,7 +41,7 @@ class Editor:
         self.process.stdin.flush()
 
     def _read(self) -> Object:
-        """The next message for us; what the server asks about settings is answered."""
+        """Return the next message for the client; answer the server's requests for settings."""
         assert self.process.stdout is not None
         while True:
             size = 0
@@ -56,7 +56,7 @@ class Editor:
             self._write({"jsonrpc": "2.0", "id": body["id"], "result": asked or None})
 
     def ask(self, method: str, params: Any) -> Any:
-        """The answer to a request."""
+        """Send a request and return its answer."""
         number = self.send(method, params, asks=True)
         while True:
             body = self._read()
@@ -65,7 +65,7 @@ class Editor:
                 return body["result"]
 
     def marks(self, name: str, text: str) -> list[str]:
-        """What the editor would underline in a file that is opened."""
+        """Open a file, and return what the editor would underline."""
         where = self._uri(name)
         item = {"uri": where, "languageId": "yaml", "version": 1, "text": text}
         self.send("textDocument/didOpen", {"textDocument": item})
@@ -75,7 +75,7 @@ class Editor:
                 return [one["message"] for one in body["params"]["diagnostics"]]
 
     def offers(self, name: str, text: str) -> dict[str, str]:
-        """What is offered at the end of a file, with its documentation."""
+        """Return what is offered at the end of a file, with its documentation."""
         self.marks(name, text)
         last = text.split("\n")
         at = {"line": len(last) - 1, "character": len(last[-1])}
@@ -89,7 +89,7 @@ class Editor:
         return shown
 
     def hover(self, name: str, text: str, line: int) -> str:
-        """What is shown over the first word of a line."""
+        """Return what is shown over the first word of a line."""
         self.marks(name, text)
         at = {"line": line, "character": 1}
         found = self.ask("textDocument/hover", {"textDocument": {"uri": self._uri(name)}, "position": at})
@@ -101,7 +101,7 @@ class Editor:
 
 @pytest.fixture(scope="module")
 def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
-    """The server, with the schema of the sample's team nlp for its specs, as docs/editor.md binds it."""
+    """Run the server with the schema of the sample's team nlp for its specs, as docs/editor.md binds it."""
     folder = tmp_path_factory.mktemp("editor")
     printed = gangplan("schema", "print", "spec", "-C", REPOSITORY, "--team", "nlp")
     assert printed.code == 0, printed.err
@@ -125,7 +125,7 @@ def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
         process.kill()
 
 
-def test_no_spec_of_the_sample_is_marked(editor: Editor) -> None:
+def test_no_spec_of_the_sample_is_underlined(editor: Editor) -> None:
     files = [path for path in sorted((REPOSITORY / "specs/nlp").rglob("*.yaml")) if path.name != "team.yaml"]
     jobs = [path for path in files if "\nkind: TrainingJob\n" in path.read_text()]
     assert jobs
@@ -148,7 +148,7 @@ def test_no_spec_of_the_sample_is_marked(editor: Editor) -> None:
         ("workers:", ""),
     ],
 )
-def test_what_a_team_does_not_have_is_underlined(line: str, said: str, editor: Editor) -> None:
+def test_values_that_a_team_does_not_have_are_underlined(line: str, said: str, editor: Editor) -> None:
     marks = editor.marks(f"{abs(hash(line))}.yaml", f"{HEAD}{line}\n")
     assert marks
     assert said in " ".join(marks)
@@ -166,7 +166,7 @@ def test_names_of_the_team_are_offered_with_descriptions(editor: Editor) -> None
     assert "workers" in fields
 
 
-def test_fields_say_what_they_are(editor: Editor) -> None:
+def test_fields_have_descriptions(editor: Editor) -> None:
     shown = editor.hover("hover.yaml", f"{HEAD}workers: 4\n", 3)
     assert "Pods that run ranks" in shown
     assert len(shown) > 20

@@ -1,4 +1,4 @@
-"""Flux: its own types read what is written, and its own evaluator judges recorded statuses."""
+"""Flux: its own types read what gangplan writes, and its own evaluator judges recorded statuses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WORDS = {CURRENT: "Current", FAILED: "Failed"}
 
 
 def asked(**questions: Any) -> dict[str, list[str]]:
-    """What Flux's code says."""
+    """Return the answers of Flux's code."""
     command = [programs.go(lab.FLUX_CHECK)]
     done = subprocess.run(command, input=json.dumps(questions), capture_output=True, text=True, check=True)
     answers: dict[str, list[str]] = json.loads(done.stdout)
@@ -47,7 +47,7 @@ def test_flux_reads_every_field(name: str, tmp_path: Path) -> None:
     assert asked(objects=bodies)["objects"] == [""] * 4
     wrong = json.loads(json.dumps(bodies).replace('"interval"', '"intervall"'))
     assert all('unknown field "intervall"' in one for one in asked(objects=wrong)["objects"])
-    # The health checks of these files are evaluated as they stand there.
+    # The health checks of these files are evaluated as they are written.
     for body in bodies[1:]:
         for check in body["spec"].get("healthCheckExprs", ()):
             cases = [case.values[1] for case in CASES if case.values[1]["kind"] == check["kind"]]
@@ -57,7 +57,7 @@ def test_flux_reads_every_field(name: str, tmp_path: Path) -> None:
             assert said == [WORDS.get(word, "InProgress") for word in flux]
 
 
-def test_flux_s_evaluator_gives_every_recorded_status_its_word() -> None:
+def test_fluxs_evaluator_gives_every_recorded_status_its_word() -> None:
     bodies = [case.values[1] for case in CASES]
     checks = {kind: checks_of([table])[0] for kind, table in TABLE.items()}
     questions = [{"check": checks[body["kind"]], "object": {"apiVersion": "a/v1", **body}} for body in bodies]

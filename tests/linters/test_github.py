@@ -35,7 +35,7 @@ def repository(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 
 def actionlint(root: Path) -> subprocess.CompletedProcess[str]:
-    """What actionlint says of a repository."""
+    """Run actionlint on a repository."""
     shell = programs.system("shellcheck")
     command = [programs.go(lab.ACTIONLINT), "-no-color", "-shellcheck", shell]
     return subprocess.run(
@@ -44,7 +44,7 @@ def actionlint(root: Path) -> subprocess.CompletedProcess[str]:
 
 
 def asked(**questions: Any) -> Object:
-    """What GitHub's own code answers."""
+    """Return the answers of GitHub's own code."""
     text = json.dumps({"folder": str(programs.NPM.home), **questions})
     command = [programs.node(), programs.HERE / "evaluate.mjs"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
@@ -52,7 +52,7 @@ def asked(**questions: Any) -> Object:
     return answers
 
 
-def test_actionlint_has_no_objection(repository: Path) -> None:
+def test_actionlint_finds_nothing_in_the_recipe(repository: Path) -> None:
     done = actionlint(repository)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
@@ -65,7 +65,7 @@ def test_actionlint_has_no_objection(repository: Path) -> None:
         ("permissions: {}", "permissions: {contents: wrote}", '"wrote" is invalid'),
     ],
 )
-def test_actionlint_sees_what_is_wrong(old: str, new: str, said: str, tmp_path: Path) -> None:
+def test_actionlint_finds_mistakes_in_the_recipe(old: str, new: str, said: str, tmp_path: Path) -> None:
     made("github", tmp_path)
     git(tmp_path / "out", "init", "-q")
     file = tmp_path / "out" / WORKFLOW
@@ -74,7 +74,7 @@ def test_actionlint_sees_what_is_wrong(old: str, new: str, said: str, tmp_path: 
     assert said in actionlint(tmp_path / "out").stdout
 
 
-def test_the_published_schemas_take_it(repository: Path) -> None:
+def test_the_published_schemas_accept_the_recipe(repository: Path) -> None:
     for schema, file in (
         ("vendor.github-workflows", WORKFLOW),
         ("custom.github-workflows-require-timeout", WORKFLOW),
@@ -85,8 +85,8 @@ def test_the_published_schemas_take_it(repository: Path) -> None:
         assert done.returncode == 0, done.stdout
 
 
-def test_shellcheck_reads_the_steps_of_the_action(repository: Path) -> None:
-    """actionlint reads those of workflows alone. GitHub starts `bash --noprofile --norc -eo pipefail`."""
+def test_shellcheck_finds_nothing_in_the_steps_of_the_action(repository: Path) -> None:
+    """actionlint only reads those of workflows. GitHub starts `bash --noprofile --norc -eo pipefail`."""
     for step in plain.load((repository / ACTION).read_text())["runs"]["steps"]:
         if "run" in step:
             command = [programs.system("shellcheck"), "--shell=bash", "--severity=style", "-"]
@@ -95,7 +95,7 @@ def test_shellcheck_reads_the_steps_of_the_action(repository: Path) -> None:
             assert done.stdout == "", step["name"]
 
 
-def test_github_s_parser_takes_the_workflow(repository: Path) -> None:
+def test_githubs_parser_accepts_the_workflow(repository: Path) -> None:
     text = (repository / WORKFLOW).read_text()
     files = [{"name": "a", "content": text}, {"name": "b", "content": text.replace("runs-on", "runs-in")}]
     good, bad = asked(workflows=files)["workflows"]
@@ -103,7 +103,7 @@ def test_github_s_parser_takes_the_workflow(repository: Path) -> None:
     assert any("Unexpected value 'runs-in'" in one for one in bad)
 
 
-# Who gets what: the conditions of all steps, as GitHub evaluates them.
+# Which steps run for which event: the conditions of all steps, as GitHub evaluates them.
 
 OWN, FORK = "acme/jobs", "stranger/jobs"
 EVENTS = {
@@ -118,7 +118,7 @@ EVENTS = {
 
 
 def contexts(event: str, task: str) -> Object:
-    """What expressions of the action read, for an event."""
+    """Return what expressions of the action read, for an event."""
     name, actor, head = EVENTS[event]
     payload: Object = {}
     if head is not None:
@@ -139,7 +139,7 @@ def contexts(event: str, task: str) -> Object:
 
 
 def steps_that_run(action: Object, event: str, task: str, failed: bool = False) -> set[str]:
-    """The steps with a condition that run; a step `failed` before them."""
+    """Return the steps with a condition that run; `failed` says whether an earlier step failed."""
     steps = [step for step in action["runs"]["steps"] if "if" in step]
     values = contexts(event, task)
     questions = [
@@ -151,13 +151,13 @@ def steps_that_run(action: Object, event: str, task: str, failed: bool = False) 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Object, Object]:
-    """The workflow and the action."""
+    """Return the workflow and the action."""
     texts = made("github", tmp_path_factory.mktemp("files"))
     return plain.load(texts[WORKFLOW]), plain.load(texts[ACTION])
 
 
 def jobs_that_run(workflow: Object, event: str, failed: bool = False, **variables: str) -> set[str]:
-    """The jobs that run for an event; those before them `failed`."""
+    """Return the jobs that run for an event; `failed` says whether earlier jobs failed."""
     jobs = {name: job["if"] for name, job in workflow["jobs"].items() if "if" in job}
     values = contexts(event, "") | {"vars": variables}
     questions = [
@@ -174,7 +174,7 @@ CHECKED = {
 
 
 @pytest.mark.parametrize("event", EVENTS)
-def test_only_who_may_write_is_asked_to(event: str, files: tuple[Object, Object]) -> None:
+def test_jobs_that_write_run_only_where_they_may(event: str, files: tuple[Object, Object]) -> None:
     assert steps_that_run(files[1], event, "check") == CHECKED
     assert steps_that_run(files[1], event, "plan") == {"Plan", "Keep the plan for the comment"}
     is_ours = event in ("pull request", "push", "merge queue", "schedule")
@@ -195,12 +195,12 @@ def test_findings_are_uploaded_when_they_fail_the_job(files: tuple[Object, Objec
 def test_the_base_is_that_of_the_pull_request(event: str, base: str, files: tuple[Object, Object]) -> None:
     given = files[0]["jobs"]["check"]["steps"][-1]["with"]["base"].removeprefix("${{").removesuffix("}}")
     question = {"text": given, "contexts": contexts(event, "check"), "cancelled": False, "failed": False}
-    # The evaluator is asked for a value here, which no status function is laid over.
+    # The evaluator is asked for a value here, which has no status function.
     question["text"] = f"always() && ({given})"
     assert asked(expressions=[question])["answers"] == [base]
 
 
-def test_actionlint_has_no_objection_to_our_own_workflow(tmp_path: Path) -> None:
+def test_actionlint_finds_nothing_in_our_own_workflow(tmp_path: Path) -> None:
     folder = tmp_path / ".github"
     shutil.copytree(REPOSITORY / ".github", folder)
     git(tmp_path, "init", "-q")

@@ -24,11 +24,11 @@ ORIGIN = "https://gitlab.example.com/acme/jobs.git"
 
 
 @pytest.mark.parametrize("flags", [(), ("--image", "registry.example.com/ci:1", "--prefix", "ml/jobs")])
-def test_the_published_schema_takes_it(flags: tuple[str, ...], tmp_path: Path) -> None:
+def test_the_published_schema_accepts_the_recipe(flags: tuple[str, ...], tmp_path: Path) -> None:
     files = made("gitlab", tmp_path, *flags)
     head, body = re.split(r"^---\n", files[".gitlab/gangplan.yml"], flags=re.MULTILINE)
     inputs = plain.load(head)["spec"]["inputs"]
-    # As GitLab fills them in; the schema knows a file of jobs alone.
+    # As GitLab fills them in; the schema only knows a file of jobs.
     jobs = re.sub(r"\$\[\[ inputs\.([\w-]+) \]\]", lambda one: str(inputs[one[1]]["default"]), body)
     texts = {"pipeline.yml": files[".gitlab-ci.yml"], "jobs.yml": jobs}
     texts["wrong.yml"] = jobs.replace("allow_failure: true", "allow_failure: []")
@@ -42,7 +42,7 @@ def test_the_published_schema_takes_it(flags: tuple[str, ...], tmp_path: Path) -
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of the jobs' image: Python with pip, and gangplan from its wheel."""
+    """Install the programs of the jobs' image: Python with pip, and gangplan from its wheel."""
     folder = tmp_path_factory.mktemp("image")
     wheel = wheels.build(folder / "wheel")
     subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
@@ -55,7 +55,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass
 class Project:
-    """A repository of GitLab's with a workspace in it, on a branch that may be merged."""
+    """A GitLab repository with a workspace, on a branch that may be merged."""
 
     top: Path
     root: Path
@@ -100,7 +100,7 @@ class Project:
 
 @pytest.fixture(params=[".", "ml/jobs"], ids=["repository", "folder"])
 def project(request: pytest.FixtureRequest, image: Path, tmp_path: Path) -> Project:
-    """A new workspace, at the top of its repository or below it, as its pages say."""
+    """Create a workspace, at the top of its repository or below it, as its pages say."""
     top = tmp_path / "jobs"
     top.mkdir()
     git(top, "init", "-q", "-b", "main")
@@ -113,7 +113,7 @@ def project(request: pytest.FixtureRequest, image: Path, tmp_path: Path) -> Proj
     assert outcome.code == 0, outcome.err
     assert gangplan("render", "-C", root).code == 0
     if request.param != ".":
-        # As init says: what forges read belongs to the top of the repository.
+        # As init says: what forges read belongs at the top of the repository.
         assert gangplan("gitops", "write", "-C", root).code == 0
     with (top / ".gitignore").open("a") as ignored:
         ignored.write(".gitlab-ci-local/\n.gangplan/\n")
@@ -124,7 +124,7 @@ def project(request: pytest.FixtureRequest, image: Path, tmp_path: Path) -> Proj
     return Project(top, root, image, git(top, "rev-parse", "HEAD"))
 
 
-def test_a_good_branch_is_green(project: Project) -> None:
+def test_the_pipeline_of_a_good_branch_passes(project: Project) -> None:
     done = project.pipeline(is_request=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "PASS  gangplan" in done.stdout
@@ -132,7 +132,7 @@ def test_a_good_branch_is_green(project: Project) -> None:
     assert json.loads((project.top / "gl-code-quality.json").read_text()) == []
 
 
-def test_a_good_merge_request_is_green_and_planned(project: Project) -> None:
+def test_the_pipeline_of_a_good_merge_request_passes_with_a_plan(project: Project) -> None:
     project.change("workers: 2", "workers: 3")
     done = project.pipeline(is_request=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -148,7 +148,7 @@ def test_a_good_merge_request_is_green_and_planned(project: Project) -> None:
     ("old", "new", "rule"),
     [("memory: 8Gi", "memory: 8GB", "spec-value"), ("memory: 8Gi", "memory: 900Gi", "pool-no-fit")],
 )
-def test_a_bad_merge_request_is_red_and_says_where(old: str, new: str, rule: str, project: Project) -> None:
+def test_a_bad_merge_request_fails_with_the_place(old: str, new: str, rule: str, project: Project) -> None:
     project.change(old, new, render=False)
     done = project.pipeline(is_request=True)
     assert done.returncode == 1, done.stdout + done.stderr
@@ -169,7 +169,7 @@ def test_a_bad_merge_request_is_red_and_says_where(old: str, new: str, rule: str
     assert path in {suite.get("name") for suite in suites.iter("testsuite")}
 
 
-def test_a_stale_tree_is_red(project: Project) -> None:
+def test_the_pipeline_of_a_stale_tree_fails(project: Project) -> None:
     project.change("workers: 2", "workers: 3", render=False)
     done = project.pipeline(is_request=True)
     assert (done.returncode, "FAIL  gangplan" in done.stdout) == (1, True), done.stdout

@@ -16,7 +16,7 @@ IMAGE = "registry.example.com/ci@sha256:" + "0" * 64
 
 
 def read(file: Path) -> subprocess.CompletedProcess[str]:
-    """What Groovy makes of a Jenkinsfile; npm-groovy-lint brings it."""
+    """Read a Jenkinsfile with Groovy, which npm-groovy-lint contains."""
     java = programs.system("java")
     programs.node()
     jars = programs.NPM.home / "node_modules/npm-groovy-lint/lib/java/groovy/lib/*"
@@ -27,7 +27,7 @@ def read(file: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def recipe(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the recipe says."""
+    """Return what the recipe says."""
     folder = tmp_path_factory.mktemp("jenkins")
     made("jenkins", folder, "--image", IMAGE, "--prefix", "ml/jobs")
     done = read(folder / "out/Jenkinsfile")
@@ -46,14 +46,14 @@ def test_groovy_reads_the_recipe(recipe: dict[str, Any]) -> None:
     ]
     assert ["pipeline/agent/docker", "image", [IMAGE]] in said
     assert recipe["environment"]["GANGPLAN_WORKSPACE"] == "ml/jobs"
-    # What is left of a pull request is gone before Git comes again; nothing of the agent is archived.
+    # The rest of a pull request is deleted before Git fetches again; nothing of the agent is archived.
     assert ["pipeline/post/cleanup", "deleteDir", []] in said
     (archived,) = (words[0] for _, name, words in said if name == "archiveArtifacts")
     assert archived["followSymlinks"] is False
 
 
-def test_shellcheck_reads_the_steps_of_the_recipe(recipe: dict[str, Any]) -> None:
-    """As Groovy gives them to Jenkins, which starts `sh -xe`."""
+def test_shellcheck_finds_nothing_in_the_steps_of_the_recipe(recipe: dict[str, Any]) -> None:
+    """The steps are checked as Groovy gives them to Jenkins, which starts `sh -xe`."""
     scripts = [words[0] for _, name, words in recipe["said"] if name == "sh"]
     assert len(scripts) == 4
     for text in scripts:
@@ -71,7 +71,7 @@ def test_shellcheck_reads_the_steps_of_the_recipe(recipe: dict[str, Any]) -> Non
         ("  stages {", "  stages ", "MultipleCompilationErrorsException"),
     ],
 )
-def test_groovy_sees_what_is_wrong(old: str, new: str, said: str, tmp_path: Path) -> None:
+def test_groovy_finds_mistakes_in_the_recipe(old: str, new: str, said: str, tmp_path: Path) -> None:
     text = made("jenkins", tmp_path)["Jenkinsfile"]
     assert old in text
     (tmp_path / "Jenkinsfile").write_text(text.replace(old, new, 1))

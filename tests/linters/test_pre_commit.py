@@ -1,6 +1,6 @@
 """pre-commit itself runs our hooks: it installs gangplan from a clone of this checkout, as it does for users.
 
-Each case is one commit: the files that it has, and what becomes of each hook.
+Each case is one commit: its files, and the result of each hook.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.workspaces import REPOSITORY, gangplan, write
 CONFIG = ".pre-commit-config.yaml"
 FOLDER = "infra/training"
 SPEC, TEAM = "specs/nlp/quickstart.yaml", "specs/nlp/team.yaml"
-# Hooks by the first letters of their names: v(alidate), r(ender), g(itops).
+# Hooks by their first letters: v(alidate), r(ender), g(itops).
 NAMES = {"specs are valid": "v", "rendered/ is fresh": "r", "CI and sync manifests are fresh": "g"}
 LINE = re.compile(r"^(.+?)\.{3,}(?:\(no files to check\))?(Passed|Failed|Skipped)$", re.MULTILINE)
 
@@ -43,7 +43,7 @@ def _team(root: Path) -> None:
     assert path.read_text() != text
 
 
-# What a person does: a changed job, rendered again; a new team that its cluster lets in.
+# What a person does: a changed job, rendered again; a new team that its cluster admits.
 STEPS: Mapping[str, Callable[[Path], None]] = {"a job": _job, "a team": _team}
 
 
@@ -69,7 +69,7 @@ class Commits:
         scripts.git(top, "commit", "-qm", "Begin")
 
     def pre_commit(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """A command of pre-commit; packages come from kept wheels where there are some."""
+        """Run a command of pre-commit; packages come from kept wheels, if there are any."""
         kept = modules.load("environment").wheels("all", REPOSITORY)
         offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(kept)} if kept.is_dir() else {}
         path = os.pathsep.join([str(self.home / "tools"), os.environ["PATH"]])
@@ -84,7 +84,7 @@ class Commits:
         return done
 
     def outcome(self, files: Mapping[str, str]) -> tuple[dict[str, str], str]:
-        """What becomes of each hook when these texts are added to files, and all that was printed."""
+        """Return the result of each hook when these texts are added to files, and all that was printed."""
         for path, text in files.items():
             if path in STEPS:
                 STEPS[path](self.root)
@@ -99,14 +99,14 @@ class Commits:
 
 
 def hooks(source: Path, block: str) -> str:
-    """A block of docs/gitops.md, with the address and commit of a source."""
+    """Return a block of docs/gitops.md, with the address and commit of a source."""
     rev = scripts.git(source, "rev-parse", "HEAD")
     return block.replace("https://git.example.com/ml/gangplan", str(source)).replace("v0.1.0", rev)
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """This checkout as it is, in a repository that pre-commit clones."""
+    """Copy this checkout into a repository that pre-commit clones."""
     folder = tmp_path_factory.mktemp("source") / "gangplan"
     wheels.copied(folder)
     scripts.git(folder, "init", "-q", "-b", "main")
@@ -117,7 +117,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What both repositories share: gangplan is installed once."""
+    """Create the folder that both repositories share, so that gangplan is installed once."""
     folder = tmp_path_factory.mktemp("home")
     scripts.program(folder / "tools")
     return folder
@@ -139,7 +139,7 @@ def commits(
     return found
 
 
-# By what a commit has: the files, the hooks that pass and fail (the others must not start), and what is said.
+# By a commit's contents: its files, the hooks that pass and fail (others must not start), and the output.
 CASES: dict[str, tuple[dict[str, str], str, str, str]] = {
     "a job, rendered again": ({"a job": ""}, "vr", "", ""),
     "a job, not rendered": ({f"WS/{SPEC}": "retries: 1\n"}, "v", "r", "stale"),
@@ -165,7 +165,7 @@ CASES: dict[str, tuple[dict[str, str], str, str, str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_hook_starts_for_what_it_is_about(case: str, commits: Commits) -> None:
+def test_hooks_start_only_for_their_files(case: str, commits: Commits) -> None:
     files, passed, failed, said = CASES[case]
     wanted = {
         one: "Passed" if one in passed else "Failed" if one in failed else "Skipped" for one in NAMES.values()
@@ -175,15 +175,15 @@ def test_a_hook_starts_for_what_it_is_about(case: str, commits: Commits) -> None
         and "g" not in failed
         and any(path.startswith("WS/") or path in STEPS for path in files)
     ):
-        wanted["g"] = "Passed"  # its pattern takes the whole folder, which costs a second and no more
+        wanted["g"] = "Passed"  # its pattern covers the whole folder, which only costs a second
     found, text = commits.outcome(files)
     assert found == wanted, text
     assert said in text
 
 
 @pytest.mark.parametrize("commits", [FOLDER], indirect=True)
-def test_a_folder_without_its_name_is_skipped(source: Path, commits: Commits) -> None:
-    """As the page says: the patterns are those of a workspace at the top."""
+def test_hooks_without_the_folders_name_are_skipped(source: Path, commits: Commits) -> None:
+    """As the page says, the patterns are those of a workspace at the top."""
     names = "[{id: gangplan-validate}, {id: gangplan-render}, {id: gangplan-gitops}]"
     rev = scripts.git(source, "rev-parse", "HEAD")
     (commits.top / CONFIG).write_text(f"repos: [{{repo: {source}, rev: {rev}, hooks: {names}}}]\n")
@@ -192,8 +192,10 @@ def test_a_folder_without_its_name_is_skipped(source: Path, commits: Commits) ->
 
 
 @pytest.mark.parametrize("folder", ["", FOLDER])
-def test_the_hooks_of_a_new_workspace(folder: str, home: Path, tmp_path: Path) -> None:
-    """`gangplan init` writes hooks for the gangplan that is there."""
+def test_the_hooks_of_a_new_workspace_pass_and_fail_as_they_should(
+    folder: str, home: Path, tmp_path: Path
+) -> None:
+    """`gangplan init` writes hooks for the installed gangplan."""
     made = Commits(tmp_path, folder, home)
     for files, how in (({"a job": ""}, "Passed"), ({f"WS/{SPEC}": "workers: 1\n"}, "Failed")):
         found, text = made.outcome(files)

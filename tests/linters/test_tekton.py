@@ -1,4 +1,4 @@
-"""Tekton: what is written is decoded, filled in and validated by the code of its webhook."""
+"""Tekton: the code of its webhook decodes, defaults and validates what gangplan writes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VARIANTS = {
 
 
 def said(objects: list[Object]) -> list[str]:
-    """What the webhook's code says of each object; nothing where it takes it."""
+    """Return the webhook's complaint about each object, '' if it accepts the object."""
     program = programs.go(lab.TEKTON_CHECK)
     text = json.dumps([_named(body) for body in objects])
     done = subprocess.run([program], input=text, capture_output=True, text=True, check=True)
@@ -37,25 +37,25 @@ def said(objects: list[Object]) -> list[str]:
 
 
 def _named(body: Object) -> Object:
-    """The API server makes the name before it asks webhooks that validate."""
+    """Return the object with a name, which the API server generates before it calls validating webhooks."""
     metadata = body["metadata"]
     return {**body, "metadata": {"name": metadata.get("generateName", "") + "x7k2p", **metadata}}
 
 
 def of_tekton(texts: list[str]) -> list[Object]:
-    """The objects of Tekton in some files."""
+    """Return Tekton's objects in some files."""
     found = [body for text in texts for body in plain.load_all(text)]
     return [body for body in found if body["apiVersion"].startswith("tekton.dev/")]
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_the_webhook_takes_the_recipe(name: str, tmp_path: Path) -> None:
+def test_the_webhook_accepts_the_recipe(name: str, tmp_path: Path) -> None:
     objects = of_tekton(list(made("tekton", tmp_path, *VARIANTS[name]).values()))
     assert {body["kind"] for body in objects} == {"Task", "Pipeline", "PipelineRun"}
     assert said(objects) == [""] * len(objects)
 
 
-def test_the_webhook_takes_pipelines_of_runs(tmp_path: Path) -> None:
+def test_the_webhook_accepts_pipelines_of_runs(tmp_path: Path) -> None:
     root = tmp_path / "jobs"
     shutil.copytree(REPOSITORY / "tests/examples/pipeline/input", root)
     with (root / "overlays/lab/cluster.yaml").open("a") as cluster:
@@ -78,7 +78,9 @@ def test_the_webhook_takes_pipelines_of_runs(tmp_path: Path) -> None:
         ("PipelineRun", '"pipeline": "15m"', '"pipeline": "-1m"', "timeouts"),
     ],
 )
-def test_the_webhook_refuses_what_is_wrong(kind: str, old: str, new: str, words: str, tmp_path: Path) -> None:
+def test_the_webhook_refuses_mistakes_in_the_recipe(
+    kind: str, old: str, new: str, words: str, tmp_path: Path
+) -> None:
     texts = [json.dumps(body) for body in of_tekton(list(made("tekton", tmp_path).values()))]
     changed = [
         json.loads(text.replace(old, new)) for text in texts if f'"kind": "{kind}"' in text and old in text

@@ -28,7 +28,7 @@ VARIANTS = {
     "gitlab": ("--forge", "gitlab"),
     "argocd": ("--wait", "argocd", "--namespace", "tools"),
 }
-# Bodies as the forges send them, without the fields that nobody reads.
+# Bodies as the forges send them, without the fields that are not read.
 # gangplan/gitops/tekton.py names their source.
 REPOSITORY = {"id": 1, "full_name": "acme/jobs", "clone_url": URL}
 PROJECT = {"id": 14, "path_with_namespace": "acme/jobs", "git_http_url": URL}
@@ -64,7 +64,7 @@ BODIES: dict[tuple[str, str], Object] = {
 PULLS = {"github": "pull_request", "gitlab": "Merge Request Hook"}
 PUSHES = {"github": "push", "gitlab": "Push Hook"}
 GITHUB_ACTION, GITLAB_ACTION = "action", "object_attributes.action"
-# By forge and what is changed in a body: whether that starts a run.
+# The forge, what is changed in a body, and whether that starts a run.
 PULL_CASES: dict[str, tuple[str, Mapping[str, Any], bool]] = {
     "opened": ("github", {}, True),
     "more commits": ("github", {GITHUB_ACTION: "synchronize"}, True),
@@ -104,13 +104,13 @@ PUSH_CASES: dict[str, tuple[Mapping[str, Any], bool]] = {
 
 
 def objects(folder: Path, *flags: str) -> list[Object]:
-    """All that is written with these flags."""
+    """Return all objects that are written with these flags."""
     texts = made("tekton", folder, "--start", "triggers", *flags).values()
     return [body for text in texts for body in plain.load_all(text)]
 
 
 def changed(body: Object, changes: Mapping[str, Any]) -> Object:
-    """A body with other values in some of its fields."""
+    """Return a body with other values in some of its fields."""
     found = copy.deepcopy(body)
     for path, value in changes.items():
         *way, last = path.split(".")
@@ -122,7 +122,7 @@ def changed(body: Object, changes: Mapping[str, Any]) -> Object:
 
 
 def event(forge: str, kind: str, changes: Mapping[str, Any], secret: str = SECRET) -> Object:
-    """A webhook, signed as its forge does."""
+    """Return a webhook, signed as its forge does."""
     text = json.dumps(changed(BODIES[forge, kind], changes))
     digest = hmac.new(secret.encode(), text.encode(), hashlib.sha256).hexdigest()
     headers = {
@@ -133,7 +133,7 @@ def event(forge: str, kind: str, changes: Mapping[str, Any], secret: str = SECRE
 
 
 def created(written: list[Object], *events: Object) -> list[list[Object]]:
-    """What the listener creates for each event."""
+    """Return what the listener creates for each event."""
     program = programs.go(lab.TEKTON_CHECK)
     (place,) = (body["metadata"]["namespace"] for body in written if body["kind"] == "EventListener")
     listening = [body for body in written if body["apiVersion"].startswith("triggers.tekton.dev/")]
@@ -151,12 +151,12 @@ def created(written: list[Object], *events: Object) -> list[list[Object]]:
 
 
 def params(run: Object) -> dict[str, str]:
-    """What a run is given."""
+    """Return the parameters of a run."""
     return {one["name"]: one["value"] for one in run["spec"]["params"]}
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_the_webhook_takes_what_listens(name: str, tmp_path: Path) -> None:
+def test_the_webhook_accepts_the_listener(name: str, tmp_path: Path) -> None:
     written = objects(tmp_path, *VARIANTS[name])
     own = [body for body in written if "tekton.dev/" in body["apiVersion"]]
     kinds = {"Task", "Pipeline", "TriggerBinding", "TriggerTemplate", "EventListener"}
@@ -172,14 +172,16 @@ def test_the_webhook_takes_what_listens(name: str, tmp_path: Path) -> None:
         ("TriggerTemplate", "$(tt.params.revision)", "$(tt.params.revison)", "undeclared param"),
     ],
 )
-def test_the_webhook_refuses_what_is_wrong(kind: str, old: str, new: str, words: str, tmp_path: Path) -> None:
+def test_the_webhook_refuses_mistakes_in_the_listener(
+    kind: str, old: str, new: str, words: str, tmp_path: Path
+) -> None:
     texts = [json.dumps(body) for body in objects(tmp_path) if body["kind"] == kind]
     assert all(old in text for text in texts)
     assert all(words in answer for answer in said([json.loads(text.replace(old, new)) for text in texts]))
 
 
 @pytest.mark.parametrize("forge", ["github", "gitlab"])
-def test_pull_requests_start_what_is_due(forge: str, tmp_path: Path) -> None:
+def test_only_relevant_pull_requests_start_a_run(forge: str, tmp_path: Path) -> None:
     cases = {name: case for name, case in PULL_CASES.items() if case[0] == forge}
     written = objects(tmp_path, "--forge", forge)
     answers = created(written, *(event(forge, PULLS[forge], changes) for _, changes, _ in cases.values()))
@@ -206,7 +208,7 @@ def test_pull_requests_start_what_is_due(forge: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("forge", ["github", "gitlab"])
-def test_pushes_start_what_is_due(forge: str, tmp_path: Path) -> None:
+def test_only_pushes_to_the_branch_start_a_run(forge: str, tmp_path: Path) -> None:
     written = objects(tmp_path, "--forge", forge, "--wait", "flux")
     events = [event(forge, PUSHES[forge], changes) for changes, _ in PUSH_CASES.values()]
     started = dict(zip(PUSH_CASES, created(written, *events), strict=True))
@@ -223,8 +225,8 @@ def test_pushes_start_what_is_due(forge: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("forge", ["github", "gitlab"])
-def test_nobody_else_starts_a_run(forge: str, tmp_path: Path) -> None:
-    """Whoever does not know the secret, and events of other kinds."""
+def test_unsigned_forged_and_other_events_start_no_run(forge: str, tmp_path: Path) -> None:
+    """The senders do not know the secret, or the events are of other kinds."""
     written = objects(tmp_path, "--forge", forge)
     pull = event(forge, PULLS[forge], {})
     unsigned = {
@@ -239,7 +241,8 @@ def test_nobody_else_starts_a_run(forge: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("forge", ["github", "gitlab"])
 def test_a_hostile_value_stays_a_value(forge: str, tmp_path: Path) -> None:
-    """Also in a field that a forge fills: no quote ends its text, and Tekton fills nothing into it."""
+    """This holds in a field that a forge fills, too: no quote ends its text, and Tekton substitutes nothing
+    in it."""
     written = objects(tmp_path, "--forge", forge)
     ((run,),) = created(written, event(forge, PUSHES[forge], {"after": HOSTILE}))
     given = params(run)

@@ -1,4 +1,5 @@
-"""Specs for every family, and runs of them on hosts or a skip that names what is missing."""
+"""Specs for every family, and runs of them on hosts; tests are skipped, with the reason, without an MPI or
+hosts."""
 
 from __future__ import annotations
 
@@ -18,14 +19,14 @@ ALL = list(FAMILIES)
 
 
 def spec(family: Family, workers: int, *lines: str, command: str = "[python, train.py]") -> str:
-    """A spec of the small workspace in a family's image; `lines` are added."""
+    """Return a spec of the small workspace with a family's image, with `lines` added."""
     text = workspaces.SPEC.replace("image: openmpi", f"image: {family.image}")
     text = text.replace("workers: 4", f"workers: {workers}").replace("[python, train.py]", command)
     return text + family.extra + "".join(f"{line}\n" for line in lines)
 
 
 def python(family: Family) -> tuple[dict[str, str], dict[str, Path]]:
-    """A Python with mpi4py for an image: its programs and what is bound into it."""
+    """Return a Python with mpi4py for an image: its programs, and what is bound into it."""
     mpi4py = importlib.util.find_spec("mpi4py")
     if mpi4py is None or mpi4py.origin is None:
         pytest.skip("no mpi4py beside this python")
@@ -50,9 +51,11 @@ def running_spec(
     with_python: Mapping[str, str] | None = None,
     name: str = "python",
 ) -> Iterator[running.Run]:
-    """The run of a spec (or of `bodies`), its launcher started; skips where hosts or the MPI cannot be had.
+    """Yield the run of a spec (or of `bodies`) with its launcher started; skip where hosts or the MPI are
+    unavailable.
 
-    `program` is what each rank is, by its `name`; `with_python` gives the files of one in Python instead.
+    `program` is what each rank executes, under its `name`; `with_python` gives the files of a Python program
+    instead.
     """
     made = pods.cluster(bodies or pods.objects(folder / "workspace", text, **(files or {})))
     if with_python is None:

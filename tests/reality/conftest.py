@@ -1,4 +1,4 @@
-"""The gate has one MPI; `make reality` has them all."""
+"""The gate runs one MPI; `make reality` runs them all."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pytest
 
 from tests.reality.families import FAMILIES
 
-#: Of the families, the one that specs get by default.
+#: The family that specs get by default.
 FIRST = "openmpi5"
 
 
-@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
+@pytest.hookimpl(tryfirst=True)  # before tests are selected by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave what is asked of another MPI out of the plain tests: it takes minutes of the same answers."""
+    """Leave tests of other MPIs out of the plain run: they take minutes and give the same answers."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:

@@ -1,4 +1,5 @@
-"""sshd and nft: the machine's own, else Debian's packages unpacked into the cache (nothing is installed)."""
+"""sshd and nft: the machine's own, or else Debian's packages unpacked into the cache (nothing is
+installed)."""
 
 from __future__ import annotations
 
@@ -20,9 +21,9 @@ _TIMEOUT_S = 120
 
 @cache
 def layers() -> dict[str, Path]:
-    """What the machine lacks of the programs, as a tree to lay over `/usr`; empty when it has them all.
+    """Return the programs that the machine lacks, as a tree to put above `/usr`; empty if it has them all.
 
-    UnavailableError where it cannot be had.
+    Raises UnavailableError where the tree is unavailable.
     """
     if isinstance(wanted := _wanted(), str):
         raise UnavailableError(wanted)
@@ -35,7 +36,7 @@ def layers() -> dict[str, Path]:
 
 @cache
 def _wanted() -> list[tuple[str, str]] | str:
-    """Packages of Debian with their versions; why nobody can tell them."""
+    """Return Debian packages with their versions, or why they cannot be determined."""
     try:
         return _packages()
     except UnavailableError as error:
@@ -58,7 +59,7 @@ def _packages() -> list[tuple[str, str]]:
 
 
 def _apt(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """apt-get, which checks the signatures of what it fetches."""
+    """Run apt-get, which checks the signatures of what it fetches; raise UnavailableError if it fails."""
     try:
         done = subprocess.run(
             ["apt-get", *words],
@@ -99,7 +100,10 @@ def _merge_usr(tree: Path) -> None:
 
 @cache
 def unpacked(*names: str) -> Path:
-    """Packages that stand alone, as a tree in the cache; nothing is installed."""
+    """Return packages without dependencies, as a tree in the cache; nothing is installed.
+
+    Raises UnavailableError where they cannot be fetched.
+    """
     if is_offline() or shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         raise UnavailableError(f"{names[0]} is not installed, and cannot be fetched from Debian here")
     return fetched(folder() / f"debian-{'-'.join(names)}", partial(_unpack, list(names)))

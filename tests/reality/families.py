@@ -1,4 +1,4 @@
-"""Real MPI programs, each family in a folder of its own: two Open MPIs cannot share one environment.
+"""Real MPI programs, each family in a separate folder: two Open MPIs cannot share one environment.
 
 The wheels are installed at the pinned hashes of `wheels/` into the cache: by `make ready`, or at first use.
 """
@@ -20,23 +20,23 @@ from gangplan.tools.provision import is_offline
 from tests.lab.folders import exclusive
 
 WHEELS = Path(__file__).with_name("wheels")
-#: An install of all wheels takes half a minute on a slow line; three times that is a line in trouble.
+#: Installing all wheels takes half a minute on a slow line; three times that means a line in trouble.
 INSTALL_TIMEOUT_S = 90
-#: For how long what could not be fetched is not asked for again, by this process or another.
+#: Seconds for which a failed fetch is not repeated, by this process or another.
 REMEMBERED_S = 600
 
 
 class UnavailableError(Exception):
-    """Something that the machine does not have and cannot get: the reason of a skip."""
+    """Raised for something that the machine lacks and cannot get: the reason of a skip."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """An MPI, and the image of the small workspace that says it holds it."""
+    """An MPI, and the image of the small workspace that is declared to have it."""
 
     name: str
     image: str
-    extra: str = ""  # what its specs need beside
+    extra: str = ""  # what its specs also need
 
     @property
     def library(self) -> str:
@@ -58,15 +58,15 @@ FAMILIES = {
 
 
 def folder() -> Path:
-    """The folder of what is fetched for these tests."""
+    """Return the folder of what is fetched for these tests."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "gangplan" / "reality"
 
 
 def fetched(target: Path, make: Callable[[Path], None]) -> Path:
-    """A folder of the cache, made once; a failure is remembered, so that no other test waits for it again.
+    """Return a folder of the cache, made once; a failure is remembered, so that no other test waits for it.
 
-    UnavailableError where it cannot be had.
+    Raises UnavailableError where it cannot be made.
     """
     reason = target if target.is_dir() else _made(target, make)
     if isinstance(reason, str):
@@ -76,10 +76,10 @@ def fetched(target: Path, make: Callable[[Path], None]) -> Path:
 
 @cache
 def _made(target: Path, make: Callable[[Path], None]) -> str | None:
-    """Why a folder cannot be made. One process makes it while the others wait."""
+    """Make a folder, or return why it cannot be made. One process makes it while the others wait."""
     try:
         return _locked(target, make)
-    except OSError as error:  # nobody may write to the cache
+    except OSError as error:  # the cache may not be writable
         return f"{target.name}: {error}"
 
 
@@ -100,12 +100,15 @@ def _locked(target: Path, make: Callable[[Path], None]) -> str | None:
 
 
 def installed(name: str) -> Path:
-    """The tree of a family, its programs in `usr/local/bin`. UnavailableError where it cannot be had."""
+    """Return the tree of a family, with its programs in `usr/local/bin`.
+
+    Raises UnavailableError where it cannot be installed.
+    """
     return fetched(folder() / f"{name}-{_digest(name)}", _install)
 
 
 def forget() -> None:
-    """Forget what could not be fetched, so that it is tried at once."""
+    """Forget failed fetches, so that they are repeated at once."""
     for noted in folder().glob("*.failed"):
         noted.unlink(missing_ok=True)
 

@@ -1,6 +1,6 @@
-"""Fetch the real MPIs, a linter, sshd and Argo CD's Lua before tests ask for them (make ready).
+"""Fetch the real MPIs, a linter, sshd and Argo CD's Lua before tests need them (make ready).
 
-Nothing fails without them: their tests are skipped, and name the same reason.
+Nothing fails without them: their tests are skipped with the same reason.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.reality.families import WHEELS, UnavailableError, forget, installed
 
 
 def main() -> int:
-    """Fetch what is missing, and name what cannot be had."""
+    """Fetch what is missing, and name what is unavailable."""
     forget()
     names = sorted(path.stem for path in WHEELS.glob("*.txt"))
     for get in (*(partial(installed, name) for name in names), debian.layers, partial(build.ensure, [LUA])):

@@ -1,6 +1,6 @@
 """Hosts on one machine: UTS, network, mount and process namespaces, joined by a bridge.
 
-Each host is a container: files of its own above those of the machine, eth0, a packet filter, and the command
+Each host is a container: files of its own on top of the machine's, eth0, a packet filter, and the command
 that the kubelet would start as its first process.
 """
 
@@ -21,14 +21,14 @@ from pathlib import Path
 from tests.reality.families import UnavailableError
 
 SCRIPT = Path(__file__).with_name("host.sh")
-#: Who runs a container: the uid and gid of the images.
+#: The user of a container: the uid and gid of the images.
 USER = 1000
 PLUG_TIMEOUT_S = 30.0
 
 
 @cache
 def check() -> None:
-    """Raise UnavailableError with the reason where this machine cannot make hosts."""
+    """Raise UnavailableError with the reason where this machine cannot run hosts."""
     if os.geteuid() != 0:
         raise UnavailableError("hosts need root: namespaces with several users")
     for program in ("unshare", "nsenter", "setpriv", "ip", "mount"):
@@ -48,7 +48,7 @@ def check() -> None:
 
 @dataclass
 class Host:
-    """One host: its name, its files, and the process that it became."""
+    """One host: its name, its files, and its process."""
 
     name: str
     address: str
@@ -63,7 +63,7 @@ class Host:
 
     @property
     def err(self) -> str:
-        """What it printed to standard error."""
+        """What the container printed to standard error."""
         return (self.folder / "err").read_text(errors="replace")
 
     @property
@@ -76,7 +76,7 @@ class Host:
         os.kill(self.pid, signal.SIGTERM)
 
     def wait(self, timeout_s: float) -> int:
-        """Wait for the end of the container; 124 when it did not end in time."""
+        """Wait for the end of the container and return its exit code; 124 if it did not end in time."""
         try:
             code = self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -84,7 +84,7 @@ class Host:
         return code if code >= 0 else 128 - code
 
     def run(self, command: Sequence[str], env: Mapping[str, str], timeout_s: float) -> tuple[int, str]:
-        """Run a command beside the first process: its exit code (124: too long) and what it printed."""
+        """Run a command next to the first process; return its exit code (124: too long) and its output."""
         self._await_files()
         words = ["nsenter", f"--target={self.pid}", "--uts", "--net", "--mount", "--ipc", "--pid", "--root"]
         words += ["timeout", "-k", "5", str(timeout_s), *_become(env), *command]
@@ -101,7 +101,7 @@ class Host:
         return done.returncode, done.stdout
 
     def _await_files(self) -> None:
-        """Wait until the first process is in the container's files: at first it is in the machine's."""
+        """Wait until the first process uses the container's files: at first it uses the machine's."""
         machine, deadline = os.stat("/"), time.monotonic() + PLUG_TIMEOUT_S
         while self.is_running and time.monotonic() < deadline:
             with suppress(OSError):
@@ -111,7 +111,7 @@ class Host:
             time.sleep(0.005)
 
     def listens(self, port: int) -> bool:
-        """Whether something in the host listens on a TCP port."""
+        """Return whether something in the host listens on a TCP port."""
         with suppress(OSError):
             for name in ("tcp", "tcp6"):
                 for line in Path(f"/proc/{self.pid}/net/{name}").read_text().splitlines()[1:]:
@@ -123,10 +123,10 @@ class Host:
 
 @dataclass
 class Fabric:
-    """The hosts of one run and the bridge between them; close() ends them all."""
+    """The hosts of one run and the bridge between them; leaving the context ends them all."""
 
     folder: Path
-    layers: Mapping[str, Path]  # trees to lay over the machine's folders; a folder before those in it
+    layers: Mapping[str, Path]  # trees to put above the machine's folders; a folder before those in it
     hosts: list[Host] = field(default_factory=list)
     _switch: subprocess.Popen[bytes] | None = None
 
@@ -142,8 +142,8 @@ class Fabric:
     def __exit__(self, *_: object) -> None:
         processes = [host.process for host in self.hosts] + ([self._switch] if self._switch else [])
         for host in self.hosts:
-            # The end of a namespace's first process is the end of all in it. While unshare waits for it, the
-            # number can be nobody else's.
+            # When a namespace's first process ends, all processes in it end. While unshare waits for it, the
+            # number cannot belong to another process.
             if host.pid and host.is_running:
                 with suppress(ProcessLookupError):
                     os.kill(host.pid, signal.SIGKILL)
@@ -170,12 +170,12 @@ class Fabric:
         start_in: str = "",
         base: Path | None = None,
     ) -> Host:
-        """Make a host; it waits to be plugged in. `files` are the container's own, by path from its root.
+        """Make a host, which waits to be plugged in. `files` are the container's own, by path from its root.
 
         They are root's and of the user's group, as mounted secrets are with fsGroup; the home is the user's.
-        The command starts in the folder `start_in`, by default the home.
-        `base` is the root of an image, in place of the machine's own files.
-        `networks` are further interfaces with their addresses, by name, at which no other host is.
+        The command starts in the folder `start_in`, by default the home. `base` is the root of an image, in
+        place of the machine's own files. `networks` are further interfaces with their addresses, by name,
+        without other hosts.
         """
         folder = self.folder / name
         for part in ("disk", "files"):
@@ -217,7 +217,7 @@ class Fabric:
         return host
 
     def plug(self, hosts: Sequence[Host]) -> None:
-        """Give hosts their eth0 and let their first processes go on."""
+        """Give hosts their eth0 and let their first processes continue."""
         deadline = time.monotonic() + PLUG_TIMEOUT_S
         for host in hosts:
             while not (host.folder / "ready").exists():
@@ -242,9 +242,9 @@ class Fabric:
 
 
 def _become(env: Mapping[str, str], start_in: str = "") -> list[str]:
-    """The words that make a command one of the user's, without rights, in an environment of its own."""
+    """Return the words that run a command as the user, without privileges, in an environment of its own."""
     words = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--no-new-privs"]
-    # A change of user clears the signal by which --kill-child ends a host whose test is gone (prctl(2)).
+    # A change of user clears the signal by which --kill-child ends a host whose test has ended (prctl(2)).
     words += ["--pdeathsig=keep"]
     words += ["--bounding-set=-all", "--inh-caps=-all", "env", "-i", "-C", start_in or env.get("HOME", "/")]
     return words + [f"{key}={value}" for key, value in env.items()]
@@ -255,5 +255,5 @@ def _child(pid: int) -> int:
 
 
 def shown(command: Sequence[str]) -> str:
-    """A command as one would type it."""
+    """Return a command as one would type it."""
     return shlex.join(command)

@@ -1,4 +1,4 @@
-"""What the MPI operator makes of a rendered MPIJob: pods, hostfile, variables.
+"""What the MPI operator creates for a rendered MPIJob: pods, hostfile, variables.
 
 mpi-operator v0.8.2, pkg/controller/mpi_job_controller.go (newConfigMap, newWorker, newLauncherPodTemplate),
 repeated here from its source; nothing is taken from gangplan but the rendered objects.
@@ -34,7 +34,7 @@ NO_GPUS = {"NVIDIA_VISIBLE_DEVICES": "", "NVIDIA_DRIVER_CAPABILITIES": ""}
 
 
 def cluster(found: list[Body], job: Body) -> made.Cluster:
-    """The pods of an MPIJob, in the order of the others: workers, then the launcher."""
+    """Return the pods of an MPIJob in the same order as for other runs: workers, then the launcher."""
     spec, name, namespace = job["spec"], job["metadata"]["name"], job["metadata"]["namespace"]
     slots, family, runs = spec["slotsPerWorker"], spec["mpiImplementation"], spec["runLauncherAsWorker"]
     told = {key: value.format(slots=slots) for key, value in VARIABLES[family].items()}
@@ -64,7 +64,7 @@ def cluster(found: list[Body], job: Body) -> made.Cluster:
 
 
 def _pod(template: Body, role: str, host: str, job: Body, address: str, told: dict[str, str]) -> made.Pod:
-    """A pod; the operator's variables come last, so that they win."""
+    """Return a pod; the operator's variables come last, so that they win."""
     container = started(template["spec"]["containers"][0])
     name = job["metadata"]["name"]
     made.fill(template["spec"]["containers"][0], container["env"], host, address)

@@ -1,8 +1,9 @@
-"""What a cluster makes of a rendered run: pods with names, labels, environment, hostfile, keys; who may talk.
+"""What a cluster makes of a rendered run: pods with names, labels, environment, hostfile and keys;
+connections.
 
 Trainer 2.3's MPI plugin (pkg/runtime/framework/plugins/mpi/mpi.go), JobSet 0.12's names and labels, and the
 kubelet's expansion of variables, repeated here from their sources; nothing is taken from gangplan but the
-rendered objects and what it shares with `gangplan run` of others' programs.
+rendered objects and what it shares with `gangplan run` about other programs.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Pod:
 
     @property
     def names(self) -> list[str]:
-        """Its names in the cluster's DNS, as other pods may write them; the whole one first."""
+        """Its names in the cluster's DNS, as other pods may write them; the full name first."""
         short = f"{self.name}.{self.subdomain}"
         whole = f"{short}.{self.namespace}.svc.cluster.local"
         return [whole, f"{short}.{self.namespace}.svc", f"{short}.{self.namespace}", short]
@@ -49,14 +50,14 @@ class Pod:
 
 @dataclass(frozen=True)
 class Cluster:
-    """The pods of one run and the policies around them."""
+    """The pods of one run and the policies that apply to them."""
 
     pods: Sequence[Pod]
     hostfile: str
     keys: str  # where the SSH keys are mounted
     slots: int
     policies: Sequence[Body]
-    starts_together: bool = False  # launcher and workers, with no one to wait for another
+    starts_together: bool = False  # launcher and workers start without waiting for each other
 
     @property
     def launcher(self) -> Pod:
@@ -76,7 +77,7 @@ class Cluster:
 
 
 def objects(root: Path, spec: str, **files: str) -> list[Body]:
-    """What the small workspace with this spec is rendered to; `files` are added or replaced."""
+    """Return what gangplan renders for the small workspace with this spec; `files` are added or replaced."""
     workspaces.stock(root)
     workspaces.write(root, {"overlays/lab/cluster.yaml": workspaces.WIDE_CLUSTER})
     workspaces.write(root, {"specs/nlp/filings.yaml": spec, **files})
@@ -84,12 +85,12 @@ def objects(root: Path, spec: str, **files: str) -> list[Body]:
 
 
 def load(text: str) -> list[Body]:
-    """The objects of a YAML stream."""
+    """Return the objects of a YAML stream."""
     return [body for body in plain.load_all(text) if body]
 
 
 def cluster(bodies: Iterable[Body]) -> Cluster:
-    """The pods of the only run among the objects."""
+    """Return the pods of the only run among the objects."""
     found = list(bodies)
     for body in found:
         if body["kind"] == "MPIJob":
@@ -127,7 +128,7 @@ def cluster(bodies: Iterable[Body]) -> Cluster:
 
 
 def _torch(found: list[Body], job: Body, runtime: Body) -> Cluster:
-    """Workers alone, with what Trainer 2.3 tells torchrun (plugins/torch/torch.go)."""
+    """Return workers only, with the variables that Trainer 2.3 sets for torchrun (plugins/torch/torch.go)."""
     name, namespace, trainer = job["metadata"]["name"], job["metadata"]["namespace"], job["spec"]["trainer"]
     (role,) = runtime["spec"]["template"]["spec"]["replicatedJobs"]
     pods = [
@@ -159,7 +160,8 @@ def _pod(role: Body, index: int, run: str, namespace: str, address: str, slots: 
 
 
 def fill(container: Body, env: dict[str, str], name: str, address: str) -> None:
-    """Variables that are read from the pod: each is on a node of its own, whose name tempts shells."""
+    """Set variables that are read from the pod. Each pod is on a node of its own, with a name that tempts
+    shells."""
     fields = {"metadata.name": name, "status.podIP": address, "spec.nodeName": f"node of '{name}' $HOME"}
     for one in container.get("env", ()):
         source = one.get("valueFrom", {})
@@ -174,7 +176,7 @@ def fill(container: Body, env: dict[str, str], name: str, address: str) -> None:
 
 
 def hosts_file(cluster: Cluster, own: Pod) -> str:
-    """A pod's /etc/hosts, with what DNS would say of the others. Its own line is the kubelet's."""
+    """Return a pod's /etc/hosts, with DNS's answers for the others. Its own line is the kubelet's."""
     whole = own.names[0]
     lines = ["127.0.0.1 localhost", f"{own.address} {whole} {own.name}"]
     lines += [f"{pod.address} {' '.join(pod.names)}" for pod in cluster.pods if pod is not own]
@@ -183,7 +185,7 @@ def hosts_file(cluster: Cluster, own: Pod) -> str:
 
 
 def filters(cluster: Cluster, own: Pod) -> str:
-    """A packet filter for what the policies let a pod send to the others; empty where no policy is."""
+    """Return a packet filter for what the policies let a pod send to the others; '' without policies."""
     if not cluster.policies:
         return ""
     rules = ["oif lo accept", "ct state established,related accept"]
@@ -199,7 +201,7 @@ def filters(cluster: Cluster, own: Pod) -> str:
 
 
 def open_ports(cluster: Cluster, source: Pod, target: Pod, protocol: str = "TCP") -> list[tuple[int, int]]:
-    """The ranges of ports on which policies let one pod connect to another."""
+    """Return the ranges of ports on which policies let one pod connect to another."""
     starts = sorted({1, *_edges(cluster.policies)})
     ends = [start - 1 for start in starts[1:]] + [65535]
     home = {"kubernetes.io/metadata.name": source.namespace}
@@ -222,7 +224,10 @@ def _ports(container: Body) -> list[tuple[str, str, int]]:
 
 
 def _edges(policies: Sequence[Body]) -> Iterable[int]:
-    """Where an answer may change: the first port of each range and the one after it. Names are SSH's."""
+    """Yield where an answer may change: the first port of each range, and the port after it.
+
+    Named ports are SSH's.
+    """
     for body in policies:
         for rule in [*(body["spec"].get("ingress") or []), *(body["spec"].get("egress") or [])]:
             for entry in rule.get("ports") or []:

@@ -18,9 +18,9 @@ from tests.reality.hosts import USER, Fabric, Host
 REPOSITORY = Path(__file__).parents[2]
 SSH_PORT = 2222
 START_TIMEOUT_S = 60.0
-#: sshd's own on Debian; images of people add theirs before it.
+#: sshd's default on Debian; users' images add theirs before it.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#: What every rank does: it writes down who and where it is, once, into a file of its own.
+#: What every rank does: it writes its number and place, once, into a file of its own.
 PROGRAM = """\
 #!/bin/sh
 rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK} size=${OMPI_COMM_WORLD_SIZE:-$PMI_SIZE}
@@ -33,7 +33,7 @@ mv "$report.new" "$report"
 echo "rank $rank of $size on $(uname -n)"
 sleep 0.2 # Open MPI 5 now and then hangs over programs that end at once; MPI programs do not
 """
-#: A rank that needs five seconds to save its work, as a checkpoint does.
+#: A rank that needs five seconds to save its work, as for a checkpoint.
 SAVER = """\
 #!/bin/sh
 rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
@@ -47,7 +47,7 @@ while :; do sleep 0.1; done
 
 @dataclass(frozen=True)
 class Rank:
-    """What one rank wrote down."""
+    """What one rank wrote."""
 
     rank: int
     size: int
@@ -68,7 +68,7 @@ class Run:
     reports: Path
 
     def ranks(self) -> list[Rank]:
-        """The ranks that wrote down who they are, by number."""
+        """Return the ranks that wrote their files, by number."""
         found = [
             _rank(path)
             for path in self.reports.iterdir()
@@ -77,11 +77,11 @@ class Run:
         return sorted((rank for rank in found if rank), key=lambda rank: rank.rank)
 
     def end(self, timeout_s: float = 120.0) -> int:
-        """Wait for the launcher; its exit code, 124 when it did not end."""
+        """Wait for the launcher and return its exit code; 124 if it did not end."""
         return self.launcher.wait(timeout_s)
 
     def story(self) -> str:
-        """Everything that was printed: what a failed test shows."""
+        """Return everything that was printed, for failed tests to show."""
         parts = [f"launcher: {self.launcher.out}{self.launcher.err}"]
         parts += [f"{worker.name}: {worker.out}{worker.err}" for worker in self.workers]
         return "\n".join(part for part in parts if part.partition(": ")[2])
@@ -110,20 +110,20 @@ def _rank(path: Path) -> Rank | None:
 
 @dataclass(frozen=True)
 class Image:
-    """What stands in the image of a run beside the MPI."""
+    """What the image of a run has in addition to the MPI."""
 
     family: Family | None  # None: torch
     programs: Mapping[str, str]  # by path; "python" for a name in /usr/local/bin
-    prefix: str = "/usr/local"  # where the MPI is; elsewhere it is outside sshd's PATH
+    prefix: str = "/usr/local"  # the MPI's folder; another one is outside sshd's PATH
     bashrc: str = ""
     binds: Mapping[str, Path] | None = None
 
     def path(self) -> str:
-        """The PATH of the image."""
+        """Return the PATH of the image."""
         return PATH if self.prefix == "/usr/local" else f"{self.prefix}/bin:{PATH}"
 
     def files(self) -> dict[str, str]:
-        """The files of the image, the executables of its programs left out."""
+        """Return the files of the image, except for the executables of its programs."""
         contract = REPOSITORY / "images/openmpi"
         users = [
             "root:x:0:0::/root:/bin/bash",
@@ -144,7 +144,7 @@ class Image:
 
 @contextmanager
 def started(folder: Path, cluster: pods.Cluster, image: Image) -> Iterator[Run]:
-    """Start the pods of a run on hosts: the workers first, the launcher when they are ready (dependsOn).
+    """Start the pods of a run on hosts: first the workers, and the launcher when they are ready (dependsOn).
 
     The pods of an MPIJob start together.
     """
@@ -189,7 +189,7 @@ def _place(
         path if "/" in path else f"/usr/local/bin/{path}": text for path, text in image.programs.items()
     }
     start_in = pod.container.get("workingDir", pods.HOME)
-    files[f"{start_in}/.made"] = ""  # as container runtimes make it
+    files[f"{start_in}/.made"] = ""  # as container runtimes create it
     networks = {
         f"net{number}": f"10.{200 + number}.0.{pod.address.rpartition('.')[2]}"
         for number in range(1, pod.networks + 1)
@@ -214,7 +214,7 @@ def _wait(workers: list[Host]) -> None:
 
 @cache
 def keys() -> dict[str, str]:
-    """A key pair as Trainer makes it: EC P-521, PEM."""
+    """Return a key pair as Trainer creates it: EC P-521, PEM."""
     place = folder() / f"keys-{os.getpid()}"
     place.mkdir(parents=True, exist_ok=True)
     path = place / "id_rsa"

@@ -1,9 +1,9 @@
-"""Hosts for those who may make no namespaces: processes that believe to be on hosts of their own.
+"""Hosts for users who may not create namespaces: processes that take themselves for hosts.
 
-A preloaded library (standin.c) says who one is and whom one may reach, and a stand-in for ssh
-(standin_ssh.py) leads from one to the other. Files that a container has of its own stand in a folder for each
-host, and the paths to them are changed in the commands and variables of the pods; nothing else of what was
-rendered is.
+A preloaded library (standin.c) decides a process's host and which hosts it may reach, and a stand-in for ssh
+(standin_ssh.py) leads from one to the other. A container's own files are in a folder for each host, and the
+paths to them are changed in the commands and variables of the pods; nothing else that was rendered is
+changed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SOURCE = Path(__file__).with_name("standin.c")
 SSH = Path(__file__).with_name("standin_ssh.py")
 #: The soft limit of message queues that marks host 0 (standin.c).
 BASE = 700_000
-#: Places of a container that a host has of its own, and what they are called in its folder.
+#: The paths of a container that each host has separately, and their names in the host's folder.
 PLACES = {
     "/etc/mpi": "etc/mpi",
     pods.HOME: "home",
@@ -47,7 +47,7 @@ __all__ = ["BASE", "SSH", "SSH_PORT", "check", "started"]
 
 @cache
 def check() -> None:
-    """Raise UnavailableError with the reason where not even stand-ins can be had."""
+    """Raise UnavailableError with the reason where not even stand-ins can run."""
     if sys.platform != "linux":
         raise UnavailableError("stand-ins for hosts are for Linux")
     if shutil.which("cc") is None:
@@ -58,7 +58,7 @@ def check() -> None:
 
 @contextmanager
 def started(folder: Path, cluster: pods.Cluster, image: Image) -> Iterator[Run]:
-    """Start the pods of a run as stand-ins: the workers first, the launcher when they listen."""
+    """Start the pods of a run as stand-ins: the workers first, and the launcher when they listen."""
     check()
     library, table = folder / "standin.so", folder / "hosts" / "table"
     build = ["cc", "-shared", "-fPIC", "-O1", "-o", str(library), str(SOURCE), "-ldl"]
@@ -68,7 +68,7 @@ def started(folder: Path, cluster: pods.Cluster, image: Image) -> Iterator[Run]:
     table.parent.mkdir()
     table.write_text(_table(cluster))
     base = {"LD_PRELOAD": str(library), "GANGPLAN_STANDIN": str(table)}
-    if os.geteuid() == 0:  # mpirun of Open MPI refuses root; a pod never is
+    if os.geteuid() == 0:  # Open MPI's mpirun refuses to run as root; a pod never does
         base |= {
             name: "1"
             for tool in ("OMPI", "PRTE")
@@ -82,7 +82,8 @@ def started(folder: Path, cluster: pods.Cluster, image: Image) -> Iterator[Run]:
                 _wait([hosts[worker.name] for worker in cluster.workers])
             root = _root(table.parent / pod.name, cluster, pod, image, reports)
             path = f"{root / 'bin'}:{programs}:/usr/bin:/bin"
-            # What sshd gives to a login (OpenSSH 9.2, session.c do_setup_env), and what makes it a stand-in.
+            # What sshd gives to a login (OpenSSH 9.2, session.c do_setup_env), and what makes the process a
+            # stand-in.
             login = {
                 "USER": "mpiuser",
                 "LOGNAME": "mpiuser",
@@ -102,7 +103,7 @@ def started(folder: Path, cluster: pods.Cluster, image: Image) -> Iterator[Run]:
 
 
 def _table(cluster: pods.Cluster) -> str:
-    """Who is who, and who may connect to whom."""
+    """Return the table of hosts, their names, and the allowed connections."""
     lines = [f"host {pod.name} {pod.address}" for pod in cluster.pods]
     lines += [f"name {name} {number}" for number, pod in enumerate(cluster.pods) for name in pod.names]
     if cluster.policies:
@@ -118,7 +119,7 @@ def _table(cluster: pods.Cluster) -> str:
 
 
 def _root(root: Path, cluster: pods.Cluster, pod: pods.Pod, image: Image, reports: Path) -> Path:
-    """The folder of one host, with the files that the pod's container has of its own."""
+    """Create the folder of one host with the files of the pod's container."""
     moved = _moving(root)
     files = {path: text for path, text in image.files().items() if path.startswith((pods.HOME, "/opt/intel"))}
     files |= {f"{cluster.keys}/{name}": text for name, text in keys().items()}
@@ -143,7 +144,7 @@ def _root(root: Path, cluster: pods.Cluster, pod: pods.Pod, image: Image, report
 
 
 def _moving(root: Path) -> Callable[[str], str]:
-    """What changes the paths of a container to those of its host's folder."""
+    """Return a function that changes the paths of a container to those in its host's folder."""
     pattern = re.compile("|".join(re.escape(place) for place in PLACES))
     return lambda text: pattern.sub(lambda found: f"{root}/{PLACES[found.group()]}", text)
 
@@ -177,7 +178,7 @@ def _wait(workers: list[Host]) -> None:
 
 
 def _end(table: str) -> None:
-    """End every process that knows the table: those of this run, and no other."""
+    """End every process with this table in its environment: those of this run, and no other."""
     mark = f"GANGPLAN_STANDIN={table}".encode()
     for _ in range(50):
         found = []

@@ -1,9 +1,9 @@
 """A stand-in for ssh on hosts that are no namespaces (standin.py): it connects where the real one would.
 
-It reads a command line as OpenSSH 9 does, looks the host up, asks the network policies, looks for a listening
-sshd and for the keys, and gives the command what a login gives: a home, a shell, sshd's environment, nothing
-of the caller's. Run by `python -I`, with nothing of the tests at hand. `gangplan run` reads command
-lines in the same way.
+It reads a command line as OpenSSH 9 does, looks up the host, checks the network policies, looks for a
+listening sshd and for the keys, and gives the command what a login gives: a home, a shell, sshd's
+environment, nothing of the caller's. It is run by `python -I`, without any module of the tests. `gangplan
+run` reads command lines in the same way.
 """
 
 import os
@@ -19,7 +19,7 @@ KEY_FILES = ".ssh/id_rsa", ".ssh/authorized_keys"
 
 
 def main():
-    """Become the command on the other host."""
+    """Execute the command as on the other host."""
     host, command = read(sys.argv[1:])
     host = host.rpartition("@")[2].lower()
     table = Path(os.environ["GANGPLAN_STANDIN"])

@@ -1,8 +1,9 @@
 """Images of `images/`, built by buildah on a Debian of debootstrap, and started as pods are (`make built`).
 
-The MPI's own tarball has a stand-in: the build stage takes the wheel's tree. Those of UBI are built on Debian
+The MPI's own tarball is replaced: the build stage takes the wheel's tree. Images on UBI are built on Debian
 as well, where a dnf of the tests installs Debian's packages of the same programs. Every other instruction is
-the Containerfile's own. Needs root, buildah, debootstrap and the package index; GANGPLAN_BUILT: a folder.
+the Containerfile's own. Needs root, buildah, debootstrap and the package index; GANGPLAN_BUILT names a
+folder.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ pytestmark = pytest.mark.skipif(
 )
 BUILD_TIMEOUT_S = 1800
 SUITE = "bookworm"
-#: UBI's packages by Debian's names, without the host keys that only Debian's make as they are installed.
+#: UBI's packages by Debian's names, without the host keys that only Debian's packages create on installation.
 DNF = """\
 #!/bin/sh
 [ "$1" = install ] || exit 0
@@ -56,7 +57,7 @@ rm -rf /var/lib/apt/lists/* /etc/ssh/ssh_host_*
 
 
 def buildah(*words: str) -> str:
-    """Run buildah on a store of its own; what it prints."""
+    """Run buildah on a separate store; return what it prints."""
     own = ["--root", f"{PLACE}/store", "--runroot", f"{PLACE}/runroot", "--storage-driver", "vfs"]
     done = subprocess.run(
         ["buildah", *own, *words], capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False
@@ -66,13 +67,13 @@ def buildah(*words: str) -> str:
 
 
 def has(image: str) -> bool:
-    """Whether the store has an image."""
+    """Return whether the store has an image."""
     listed = json.loads(buildah("images", "--json") or "[]") or []
     return any(image in (one.get("names") or ()) for one in listed)
 
 
 def base() -> str:
-    """The base: a small Debian, as an image."""
+    """Build the base image, a small Debian, if the store lacks it; return its name."""
     name = f"localhost/debian:{SUITE}-base"
     if has(name):
         return name
@@ -84,7 +85,7 @@ def base() -> str:
     (folder / "dnf").write_text(DNF)
     (folder / "dnf").chmod(0o755)
     (folder / "Containerfile").write_text(
-        # COPY makes all root's: what group 0 may not read is the group's own again.
+        # COPY gives everything to root: what group 0 may not read goes back to its own group.
         "FROM scratch\nCOPY root /\nRUN chgrp shadow /etc/shadow /etc/gshadow\n"
         'COPY dnf /usr/local/bin/dnf\nCMD ["/bin/bash"]\n'
     )
@@ -95,13 +96,13 @@ def base() -> str:
 
 @pytest.fixture(scope="module", params=["mpich", "openmpi", "openmpi4"])
 def image(request: pytest.FixtureRequest) -> str:
-    """A folder of images/."""
+    """The name of a folder of images/."""
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
 def built(image: str) -> str:
-    """The image, built from its Containerfile if the store has no such build."""
+    """Build the image from its Containerfile, unless the store has the same build; return its name."""
     for program in ("buildah", "debootstrap"):
         if shutil.which(program) is None:
             pytest.skip(f"no {program}: apt-get install buildah debootstrap")
@@ -131,7 +132,7 @@ def built(image: str) -> str:
 
 @pytest.fixture(scope="module")
 def root(built: str) -> Iterator[Path]:
-    """The files of the image, mounted."""
+    """Mount the files of the image."""
     container = buildah("from", built)
     try:
         yield Path(buildah("mount", container))
@@ -143,7 +144,8 @@ def root(built: str) -> Iterator[Path]:
 def run(
     folder: Path, root: Path, built: str, launcher: Sequence[str]
 ) -> Iterator[tuple[Host, list[Host], Path]]:
-    """Two workers that serve and a launcher, on the files of the image; keys are mounted as Trainer does."""
+    """Yield two workers that serve and a launcher, on the files of the image, with keys mounted as by
+    Trainer."""
     secret, reports = folder / "secret", folder / "reports"
     for path in (secret, reports):
         path.mkdir()
@@ -179,7 +181,7 @@ def run(
 
 
 def check(launcher: Host, user: int) -> None:
-    """Two ranks on each worker, as this user, who has a name."""
+    """Check that two ranks ran on each worker as this user, who has a name."""
     code = launcher.wait(120)
     assert code == 0, f"{code}: {launcher.out}{launcher.err}"
     said = sorted(line for line in launcher.out.splitlines() if line.startswith("rank on"))
@@ -191,7 +193,7 @@ def test_ranks_start_on_two_hosts(tmp_path: Path, image: str, built: str, root: 
         check(launcher, 1000)
 
 
-def test_so_they_do_as_any_user_of_group_0(
+def test_ranks_start_as_any_user_of_group_0(
     random_user: None,  # noqa: F811
     tmp_path: Path,
     image: str,
@@ -210,13 +212,13 @@ def test_sigterm_reaches_the_ranks(tmp_path: Path, image: str, built: str, root:
         assert workers[0].wait(30) != 124
 
 
-def test_there_is_no_key_in_it(root: Path) -> None:
-    """Debian's openssh-server makes host keys as it is installed."""
+def test_the_image_has_no_host_keys(root: Path) -> None:
+    """Debian's openssh-server creates host keys on installation."""
     assert (root / "etc/ssh/ssh_config.d/mpi.conf").is_file()
     assert list((root / "etc/ssh").glob("ssh_host_*")) == []
 
 
-def test_inspect_finds_it_as_the_catalog_says(tmp_path: Path, image: str, built: str) -> None:
+def test_images_inspect_confirms_the_catalog(tmp_path: Path, image: str, built: str) -> None:
     if image != "mpich":
         pytest.skip("the wheels of Open MPI have other versions than the Containerfiles build")
     layout = tmp_path / "layout"
@@ -235,5 +237,5 @@ images:
     done = gangplan("images", "inspect", f"oci:{layout}:latest", "--image", "mpich", "-C", home)
     assert (done.code, done.findings) == (0, []), done.err
     assert re.search(r"^users +.*mpiuser \(1000\)", done.out, re.M), done.out
-    # The wheel that stands in has no mpich.pc, which a build from source installs.
+    # The replacement wheel has no mpich.pc, which a build from source installs.
     assert "MPICH (version not known) by /opt/mpich/bin/mpichversion" in done.out

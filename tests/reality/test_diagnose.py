@@ -1,4 +1,4 @@
-"""What real MPIs and OpenSSH print when something is wrong, and what gangplan diagnose makes of it.
+"""What real MPIs and OpenSSH print on failures, and the cause that gangplan diagnose finds.
 
 `--update` records it into tests/diagnose/recorded/mpi.yaml.
 """
@@ -24,7 +24,7 @@ from tests.reality.hosts import Host
 
 TIMEOUT_S = 60.0
 ENV = {"PATH": running.PATH, "HOME": pods.HOME}
-# A worker, and a key that it takes; ssh without the image's own configuration.
+# A worker, and a key that it accepts; ssh without the image's own configuration.
 NAMES = """\
 WORKER=$(grep -o '[^ ]*node-0-0[^ ]*' /etc/hosts | head -1)
 KEYS=$(dirname $(find / -xdev -name id_rsa 2>/dev/null | head -1))
@@ -48,7 +48,7 @@ sleep 20
 def hosts(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Family, Host]]:
-    """A launcher and two workers that wait, for each MPI."""
+    """Start a launcher and two workers that wait, for each MPI."""
     family = FAMILIES[request.param]
     folder = tmp_path_factory.mktemp(family.name)
     with running_spec(folder, family, spec(family, 2, "slots: 1"), program=running.SAVER) as run:
@@ -59,26 +59,26 @@ def hosts(
 
 
 def told(folder: Path, text: str) -> Verdict:
-    """The verdict about a launcher's log."""
+    """Return the verdict on a launcher's log."""
     (folder / "launcher.log").write_text(text)
     (verdict,) = verdicts(read_evidence([str(folder)], lambda: io.BytesIO(b"")))
     return verdict
 
 
 def ended(code: int) -> dict[str, object]:
-    """The status of a container that ended with a code."""
+    """Return the status of a container that ended with a code."""
     return {"name": "node", "state": {"terminated": {"exitCode": code, "reason": "Error"}}}
 
 
 def first(folder: Path, text: str) -> str:
-    """The cause that comes first."""
+    """Return the first cause."""
     found = told(folder, text).found
     assert found, text
     return found[0].cause.id
 
 
 def version(family: Family) -> str:
-    """The MPI, by the wheel that it comes from."""
+    """Return the MPI's version, by its wheel."""
     return next(
         line.split(" ")[0]
         for line in (WHEELS / f"{family.name}.txt").read_text().splitlines()
@@ -88,7 +88,7 @@ def version(family: Family) -> str:
 
 @pytest.fixture
 def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str, str, str, str], None]:
-    """Record what was printed, with --update."""
+    """Return a function that records what was printed, with --update."""
 
     def write(name: str, cause: str, by: str, said: str) -> None:
         if request.config.getoption("--update") and cause:
@@ -103,13 +103,14 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str, str, 
 
 
 def mpirun(family: Family, host: Host, *words: str) -> str:
-    """What mpirun of the launcher prints."""
+    """Return what mpirun prints on the launcher."""
     _, said = host.run(["mpirun", *words], ENV, TIMEOUT_S)
     return said
 
 
-# Hydra hands the code of a program on and says nothing; so does Open MPI 5 of a signal on a worker. What the
-# pod ended with says it then. Open MPI 4 counts a shell that a signal ended as a code.
+# Hydra passes on the exit code of a program and prints nothing; Open MPI 5 does the same for a signal on a
+# worker. The exit code of the pod shows it then. Open MPI 4 reports a shell that was ended by a signal as an
+# exit code.
 SAYS = {
     ("openmpi4", "code"): {"rank-failed"},
     ("openmpi4", "SEGV"): {"segmentation-fault", "rank-failed"},
@@ -128,7 +129,7 @@ SAYS = {
 
 @pytest.mark.parametrize("how", ["code", "SEGV", "KILL"])
 @pytest.mark.parametrize("name", ALL)
-def test_a_rank_that_ends(how: str, name: str, tmp_path: Path, kept: Callable[..., None]) -> None:
+def test_the_end_of_a_rank_is_found(how: str, name: str, tmp_path: Path, kept: Callable[..., None]) -> None:
     family = FAMILIES[name]
     text = spec(family, 2, "slots: 1", command=f"[python, {how}]")
     with running_spec(tmp_path, family, text, program=ENDS) as run:
@@ -163,7 +164,7 @@ def test_a_rank_that_ends(how: str, name: str, tmp_path: Path, kept: Callable[..
         ),
     ],
 )
-def test_mpirun_that_refuses(
+def test_the_refusal_of_mpirun_is_found(
     words: tuple[str, ...],
     cause: str,
     hosts: tuple[Family, Host],
@@ -197,7 +198,7 @@ def test_mpirun_that_refuses(
         ("/usr/sbin/sshd -D -e -f /dev/null -p 2299", "sshd-broken"),
     ],
 )
-def test_ssh_that_fails(
+def test_the_failure_of_ssh_is_found(
     command: str, cause: str, hosts: tuple[Family, Host], tmp_path: Path, kept: Callable[..., None]
 ) -> None:
     family, host = hosts

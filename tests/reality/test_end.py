@@ -1,4 +1,4 @@
-"""A run that is ended has its time: SIGTERM to a pod reaches the ranks, and they may finish their work."""
+"""A run that is ended has time: SIGTERM to a pod reaches the ranks, and they may finish their work."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def family(request: pytest.FixtureRequest) -> Family:
         pytest.param("launcher", marks=pytest.mark.e2e),
     ],
 )
-def test_ranks_finish_their_work(ended: str, family: Family, tmp_path: Path) -> None:
-    """A drained worker, a launcher whose node goes, a deleted run (all pods at once)."""
+def test_ranks_finish_their_work_when_pods_are_ended(ended: str, family: Family, tmp_path: Path) -> None:
+    """Pods are ended by a drained worker, a launcher whose node goes, or a deleted run (all pods at once)."""
     with running_spec(tmp_path, family, spec(family, 2, "slots: 1"), program=running.SAVER) as run:
         wait_for(run, 2)
         chosen = {"worker": run.workers[:1], "launcher": [run.launcher], "all": [*run.workers, run.launcher]}
@@ -47,8 +47,9 @@ def test_ranks_finish_their_work(ended: str, family: Family, tmp_path: Path) -> 
 
 
 @pytest.mark.e2e
-def test_with_retries_all_ranks_finish_their_work(family: Family, tmp_path: Path) -> None:
-    """A drained worker fails its Job only when it has ended: till then only the launcher tells others."""
+def test_all_ranks_of_a_run_with_retries_finish_their_work(family: Family, tmp_path: Path) -> None:
+    """A drained worker fails its Job only when it has ended: until then only the launcher informs the
+    others."""
     lines = ("slots: 1", "retries: 1")
     with running_spec(tmp_path, family, spec(family, 2, *lines), program=running.SAVER) as run:
         wait_for(run, 2)
@@ -59,7 +60,7 @@ def test_with_retries_all_ranks_finish_their_work(family: Family, tmp_path: Path
             path = run.reports / f"saved-{rank}"
             assert path.exists(), f"rank {rank} heard nothing: {run.story()}"
             assert path.read_text().splitlines()[:5] == SAVED, f"rank {rank} was killed: {run.story()}"
-        # What follows once the Job of the workers has failed: all pods are told to end.
+        # Once the Job of the workers has failed, all pods are ended.
         assert run.launcher.is_running, run.story()
         assert run.workers[1].is_running, run.story()
         began = time.monotonic()
@@ -70,8 +71,8 @@ def test_with_retries_all_ranks_finish_their_work(family: Family, tmp_path: Path
         assert time.monotonic() - began < 15, run.story()
 
 
-def test_a_run_whose_workers_were_taken_away_is_not_complete(family: Family, tmp_path: Path) -> None:
-    """Ranks that save and end well look like the end of the training: spot nodes that go at once."""
+def test_a_run_whose_workers_were_all_ended_is_not_complete(family: Family, tmp_path: Path) -> None:
+    """When spot nodes go at once, ranks that save and succeed look like the end of the training."""
     with running_spec(tmp_path, family, spec(family, 2, "slots: 1"), program=running.SAVER) as run:
         wait_for(run, 2)
         for worker in run.workers:

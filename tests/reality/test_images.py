@@ -21,7 +21,7 @@ from tests.reality.running import SSH_PORT, keys
 from tests.workspaces import REPOSITORY
 
 IMAGES = REPOSITORY / "images"
-# Folder of images/ -> the MPI that stands for its own, and where its Containerfile puts it.
+# Folder of images/ -> the MPI that replaces its own, and where its Containerfile puts it.
 MPIS = {
     "openmpi": ("openmpi5", "/opt/openmpi"),
     "openmpi4": ("openmpi4", "/opt/openmpi"),
@@ -43,7 +43,7 @@ RUNTIME_LINE = f"{RANDOM}:x:{RANDOM}:0:{RANDOM} user:/home/mpiuser:/sbin/nologin
 
 
 def command_of(image: str) -> list[str]:
-    """ENTRYPOINT and CMD of a Containerfile."""
+    """Return ENTRYPOINT and CMD of a Containerfile."""
     text = (IMAGES / image / "Containerfile").read_text()
     found = {
         name: json.loads(words) for name, words in re.findall(r"^(ENTRYPOINT|CMD) (\[.*\])$", text, re.M)
@@ -52,7 +52,7 @@ def command_of(image: str) -> list[str]:
 
 
 def files_of(image: str, is_random: bool) -> dict[str, str]:
-    """What the Containerfile copies from its folder, by its place in the image, and what packages bring."""
+    """Return the files that the Containerfile copies from its folder, by path, and those of packages."""
     folder = IMAGES / image
     copied = re.findall(
         r"^COPY (?:--ch\w+=\S+ )*([\w-]+) (/\S+)$", (folder / "Containerfile").read_text(), re.M
@@ -75,7 +75,7 @@ def files_of(image: str, is_random: bool) -> dict[str, str]:
 
 
 def mpirun(image: str, ranks: int, program: str) -> list[str]:
-    """The words that start ranks on both workers."""
+    """Return the words that start ranks on both workers."""
     family, prefix = MPIS[image]
     if family.startswith("openmpi"):
         words = [
@@ -104,7 +104,7 @@ def run(
     slots: int = 2,
     env: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[Host, list[Host], Path]]:
-    """Two workers that serve and a launcher; `is_fixed`: their root file systems cannot be written."""
+    """Yield two workers that serve and a launcher; `is_fixed` makes their root file systems read-only."""
     family, prefix = MPIS[image]
     try:
         hosts.check()
@@ -145,7 +145,7 @@ def run(
 
 
 def wait(holds: Callable[[], bool], host: Host, seconds: float = 30) -> None:
-    """Until something holds."""
+    """Wait until something holds."""
     until = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < until, f"{host.out}{host.err}"
@@ -154,7 +154,7 @@ def wait(holds: Callable[[], bool], host: Host, seconds: float = 30) -> None:
 
 @pytest.fixture
 def random_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Containers run as a user of no name and of group 0, and files of the image are that group's."""
+    """Run containers as a user without a name and of group 0, to which the files of the image belong."""
     usual = hosts._become
 
     def become(env: Mapping[str, str], start_in: str = "") -> list[str]:
@@ -166,7 +166,7 @@ def random_user(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def check(launcher: Host, user: int) -> None:
-    """Two ranks on each worker, as this user, who has a name."""
+    """Check that two ranks ran on each worker as this user, who has a name."""
     code = launcher.wait(60)
     assert code == 0, f"{code}: {launcher.out}{launcher.err}"
     said = sorted(line for line in launcher.out.splitlines() if line.startswith("rank on"))
@@ -181,12 +181,12 @@ def test_ranks_start_on_two_hosts(image: str, is_fixed: bool, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("image", MPIS)
-def test_so_they_do_as_any_user_of_group_0(image: str, random_user: None, tmp_path: Path) -> None:
+def test_ranks_start_as_any_user_of_group_0(image: str, random_user: None, tmp_path: Path) -> None:
     with run(tmp_path, image, mpirun(image, 4, "says"), is_random=True) as (launcher, _, _):
         check(launcher, RANDOM)
 
 
-def test_a_user_without_a_name_that_cannot_get_one_is_told(random_user: None, tmp_path: Path) -> None:
+def test_a_user_who_cannot_get_a_name_gets_an_error(random_user: None, tmp_path: Path) -> None:
     with run(tmp_path, "openmpi", ["true"], is_random=True, is_fixed=True) as (launcher, workers, _):
         for host in (launcher, *workers):
             assert host.wait(20) == 1
@@ -202,12 +202,12 @@ def test_sigterm_of_a_worker_reaches_its_ranks(image: str, tmp_path: Path) -> No
         assert workers[0].wait(20) != 124
 
 
-def test_the_exit_code_is_the_commands(tmp_path: Path) -> None:
+def test_the_exit_code_is_that_of_the_command(tmp_path: Path) -> None:
     with run(tmp_path, "openmpi", ["/bin/sh", "-c", "exit 7"]) as (launcher, _, _):
         assert launcher.wait(20) == 7
 
 
-def test_the_servers_let_nobody_in_without_the_key(tmp_path: Path) -> None:
+def test_the_servers_refuse_logins_without_the_key(tmp_path: Path) -> None:
     words = ["ssh", "-F", "/dev/null", "-p", str(SSH_PORT), "-o", "BatchMode=yes", "-i", "/dev/null"]
     words += ["-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "w0", "true"]
     with run(tmp_path, "openmpi", words) as (launcher, _, _):
@@ -215,7 +215,7 @@ def test_the_servers_let_nobody_in_without_the_key(tmp_path: Path) -> None:
         assert "Permission denied (publickey)" in launcher.err
 
 
-# What Trainer gives to the launcher (v2.3.0, plugins/mpi/mpi.go), and what gangplan adds.
+# What Trainer sets for the launcher (v2.3.0, plugins/mpi/mpi.go), and what gangplan adds.
 TRAINER = {"OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile", "OMPI_MCA_orte_keep_fqdn_hostnames": "true"}
 OURS = {**TRAINER, "PRTE_MCA_prte_default_hostfile": "/etc/mpi/hostfile"}
 # Image, variables -> hosts of the ranks.
@@ -227,8 +227,8 @@ HOSTFILES = {
 
 
 @pytest.mark.parametrize("name", HOSTFILES)
-def test_open_mpi_5_reads_another_variable(name: str, tmp_path: Path) -> None:
-    """Without it all ranks start beside mpirun, nothing fails, and every worker idles."""
+def test_open_mpi_5_reads_its_own_hostfile_variable(name: str, tmp_path: Path) -> None:
+    """Without it all ranks start on mpirun's host, nothing fails, and every worker idles."""
     image, env, wanted = HOSTFILES[name]
     words = ["/opt/openmpi/bin/mpirun", "-np", "2", "/usr/local/bin/says"]
     with run(tmp_path, image, words, slots=1, env=env) as (launcher, _, _):

@@ -1,7 +1,7 @@
-"""The law: gangplan says what is wrong, or what it renders starts the planned ranks, once, where planned.
+"""The law: gangplan reports what is wrong, or what it renders starts the planned ranks, once, where planned.
 
-Random command lines (a grammar over the table of launchers) and random patches of a site, run by real MPIs on
-hosts. `make law COUNT=500 SEED=7` looks further; what it finds becomes a case of its own.
+Random command lines (a grammar over the table of launchers) and random patches of a site are run by real MPIs
+on hosts. `make law COUNT=500 SEED=7` searches further; what it finds becomes a case of its own.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ RANKS = WORKERS * SLOTS
 COUNT = int(os.environ.get("GANGPLAN_LAW_COUNT", "0"))
 SEED = int(os.environ.get("GANGPLAN_LAW_SEED", "1"))
 GRAMMAR = {image: name for name, image in IMAGES.items()}
-#: Seconds for a launch; what takes longer hangs.
+#: Seconds for a launch; one that takes longer hangs.
 LIMIT_S = 90
 
 
 def profile(examples: int) -> settings:
-    """Settings of a search: a few examples in `make test`, COUNT in a campaign."""
+    """Return settings of a search: a few examples in `make test`, COUNT in a campaign."""
     return settings(
         max_examples=COUNT or examples,
         deadline=None,
@@ -48,14 +48,14 @@ def profile(examples: int) -> settings:
 
 
 class Bench:
-    """The pods of one run, standing, in which the launcher's container of any other spec can be started."""
+    """Running pods of one run, in which the launcher's container of any other spec can be started."""
 
     def __init__(self, family: Family, folder: Path, run: running.Run) -> None:
         """Take the pods of a run whose launcher sleeps."""
         self.family, self.folder, self.run = family, folder, run
 
     def hold(self, words: Sequence[str]) -> bool:
-        """Assert the law for a command; whether it was run."""
+        """Assert the law for a command; return whether it was run."""
         # The wheel's own prterun looks for its files where it was built; mpirun is the same with a prefix.
         words = [re.sub(r"\bprterun\b", "mpirun", word) for word in words]
         command = json.dumps([word.replace(MARK, "rank") for word in words])
@@ -82,7 +82,7 @@ class Bench:
 
 @contextmanager
 def bench(name: str, folder: Path) -> Iterator[Bench]:
-    """Standing pods of a family."""
+    """Yield running pods of a family."""
     family = FAMILIES[name]
     bodies = pods.objects(folder / "first", spec(family, WORKERS))
     runtime = next(body for body in bodies if body["kind"] == "TrainingRuntime")
@@ -96,7 +96,7 @@ def bench(name: str, folder: Path) -> Iterator[Bench]:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_command_lines(name: str, tmp_path: Path) -> None:
+def test_random_command_lines_keep_the_law(name: str, tmp_path: Path) -> None:
     grammar = GRAMMAR[FAMILIES[name].image]
     with bench(name, tmp_path) as pod:
 
@@ -177,7 +177,7 @@ def hold_patch(patch: dict[str, object], family: Family, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["mpich"])
-def test_patches(name: str, tmp_path: Path, builder: str) -> None:
+def test_random_patches_keep_the_law(name: str, tmp_path: Path, builder: str) -> None:
     @seed(SEED)
     @profile(3)
     @given(patches)

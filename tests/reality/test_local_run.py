@@ -1,4 +1,4 @@
-"""`gangplan run` with every MPI: as root, and as a user who has namespaces or has none."""
+"""`gangplan run` with every MPI: as root, and as a user with and without namespaces."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from tests.reality.families import FAMILIES, Family, UnavailableError, installed
 
 
 def spec_of(family: Family, command: str = "[python, train.py]") -> str:
-    """A spec of the small workspace in the family's image, of four workers with two ranks each."""
+    """Return a spec of the small workspace in the family's image, with four workers of two ranks each."""
     text = workspaces.SPEC.replace("image: openmpi", f"image: {family.image}")
     return text.replace("[python, train.py]", command) + family.extra
 
 
 def path_of(family: Family) -> str:
-    """A PATH that begins with the family's programs."""
+    """Return a PATH that begins with the family's programs; skip Open MPI 5 on a machine without a
+    network."""
     if family.name == "openmpi5" and not has_network():
         pytest.skip("Open MPI 5 needs a network beside the loopback")
     return programs_of(family)
 
 
 def programs_of(family: Family) -> str:
-    """The same, whatever the machine allows."""
+    """Return a PATH that begins with the family's programs, also without a network."""
     try:
         return f"{installed(family.name) / 'usr/local/bin'}:{os.environ['PATH']}"
     except UnavailableError as error:
@@ -82,12 +83,12 @@ def test_the_quickstart_of_the_sample_runs(tmp_path: Path, sample: Path, name: s
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may leave the network")
 @pytest.mark.parametrize("workers", [1, 2])
-def test_without_a_network_open_mpi_5_is_not_started(tmp_path: Path, workers: int) -> None:
-    """Its daemons would never meet, and the run would end with a riddle."""
+def test_open_mpi_5_is_not_started_without_a_network(tmp_path: Path, workers: int) -> None:
+    """Its daemons would never meet, and the run would end without a clear reason."""
     family = FAMILIES["openmpi5"]
     root = workspace(tmp_path, spec_of(family))
     words = ["gangplan", "run", "specs/nlp/filings.yaml", "--workers", str(workers)]
-    # Without the MPI beside our Python, which would do.
+    # Without the MPI that is installed with our Python, which would do.
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/python").symlink_to(sys.executable)
     text = f"import sys; sys.executable = {str(tmp_path / 'bin/python')!r}; sys.argv[:] = {words!r}\n"
@@ -105,7 +106,7 @@ def test_without_a_network_open_mpi_5_is_not_started(tmp_path: Path, workers: in
     assert "pip install mpich" in done.stderr
 
 
-def test_where_no_mpi_is_here_it_says_how_to_get_one(tmp_path: Path) -> None:
+def test_without_an_mpi_the_error_says_how_to_install_one(tmp_path: Path) -> None:
     root = workspace(tmp_path, workspaces.SPEC)
     text = "import sys; sys.executable = '/nowhere/python'; sys.argv[0] = 'gangplan'\n"
     text += "from gangplan.entry import main; sys.exit(main())"

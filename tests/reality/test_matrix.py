@@ -16,7 +16,7 @@ pytestmark = pytest.mark.reality
 @pytest.mark.parametrize("runs_ranks", [False, True], ids=["launcher", "no launcher"])
 @pytest.mark.parametrize("hosts", [2, 3, 17, 40])
 @pytest.mark.parametrize("name", ALL)
-def test_matrix(name: str, hosts: int, runs_ranks: bool, posture: str, tmp_path: Path) -> None:
+def test_planned_ranks_run(name: str, hosts: int, runs_ranks: bool, posture: str, tmp_path: Path) -> None:
     lines = ["slots: 1", f"network: {{posture: {posture}}}"]
     lines += ["launcher: {runsRanks: true}"] if runs_ranks else []
     with running_spec(tmp_path, FAMILIES[name], spec(FAMILIES[name], hosts, *lines)) as run:

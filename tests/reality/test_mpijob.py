@@ -15,7 +15,7 @@ from tests.reality.test_end import END_TIMEOUT_S, SAVED, wait_for
 
 OPERATOR = workspaces.WIDE_CLUSTER.replace('trainer: "2.3.0", kueue', 'mpiOperator: "0.8.2", kueue')
 FILES = {"overlays/lab/cluster.yaml": OPERATOR}
-#: What only the launcher has, and no rank elsewhere must see.
+#: Variables that only the launcher has, and that no rank elsewhere may see.
 OF_THE_LAUNCHER = ("K_MPI_JOB_ROLE", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES")
 
 
@@ -25,8 +25,8 @@ def family(request: pytest.FixtureRequest) -> Family:
     return FAMILIES[request.param]
 
 
-def test_every_rank_runs_where_it_was_planned(family: Family, tmp_path: Path) -> None:
-    """In each posture the same; ranks have the spec's environment and nothing of the launcher's own."""
+def test_every_planned_rank_runs_on_its_planned_host(family: Family, tmp_path: Path) -> None:
+    """Ranks have the spec's environment and none of the launcher's own variables."""
     text = spec(family, 2, "env: {GREETING: 'two  words, $HOME'}")
     with running_spec(tmp_path, family, text, files=FILES) as run:
         assert run.end() == 0, run.story()
@@ -38,14 +38,14 @@ def test_every_rank_runs_where_it_was_planned(family: Family, tmp_path: Path) ->
             assert not [name for name in OF_THE_LAUNCHER if name in rank.env]
 
 
-def test_in_a_narrow_posture(family: Family, tmp_path: Path) -> None:
+def test_ranks_run_in_the_restricted_posture(family: Family, tmp_path: Path) -> None:
     text = spec(family, 3, "network: {posture: restricted}")
     with running_spec(tmp_path, family, text, files=FILES) as run:
         assert run.end() == 0, run.story()
         run.check()
 
 
-def test_a_launcher_that_is_a_worker(family: Family, tmp_path: Path) -> None:
+def test_a_launcher_may_run_ranks(family: Family, tmp_path: Path) -> None:
     """The operator's hostfile names it first, by a name that its own MPI does not know."""
     text = spec(family, 3, "launcher: {runsRanks: true}", "network: {posture: restricted}")
     with running_spec(tmp_path, family, text, files=FILES) as run:
@@ -53,7 +53,7 @@ def test_a_launcher_that_is_a_worker(family: Family, tmp_path: Path) -> None:
         run.check()
 
 
-def test_an_mpirun_of_the_user(family: Family, tmp_path: Path) -> None:
+def test_a_users_own_mpirun_starts_the_planned_ranks(family: Family, tmp_path: Path) -> None:
     option = "-n" if family.is_hydra else "-np"
     text = spec(family, 2, "slots: 1", command=f"[mpirun, {option}, 2, python, train.py]")
     with running_spec(tmp_path, family, text, files=FILES) as run:
@@ -63,16 +63,16 @@ def test_an_mpirun_of_the_user(family: Family, tmp_path: Path) -> None:
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("name", ALL)
-def test_seventeen_hosts(name: str, tmp_path: Path) -> None:
-    """More than Hydra starts at once; in the isolated posture only the launcher may open SSH."""
+def test_ranks_run_on_seventeen_hosts(name: str, tmp_path: Path) -> None:
+    """These are more than Hydra starts at once; in the isolated posture only the launcher may open SSH."""
     text = spec(FAMILIES[name], 17, "slots: 1", "network: {posture: isolated}")
     with running_spec(tmp_path, FAMILIES[name], text, files=FILES) as run:
         assert run.end(300) == 0, run.story()
         run.check()
 
 
-def test_ranks_finish_their_work(family: Family, tmp_path: Path) -> None:
-    """A run that is stopped: all its pods are told to end, and each rank saves to the end."""
+def test_ranks_of_a_stopped_run_finish_their_work(family: Family, tmp_path: Path) -> None:
+    """All pods of a stopped run are ended, and each rank saves all its work."""
     with running_spec(
         tmp_path, family, spec(family, 2, "slots: 1"), files=FILES, program=running.SAVER
     ) as run:

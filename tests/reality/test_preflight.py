@@ -1,7 +1,7 @@
-"""The preflight with real MPIs: a sound run goes on, and each fault ends it with its own code and words.
+"""The preflight with real MPIs: a sound run continues, and each fault ends it with its own code and message.
 
-Hosts are namespaces with an sshd; the launch script is the rendered one. A wrong sum, another build of an
-MPI and a wrong clock are put into the program around the preflight, the other faults are real.
+Hosts are namespaces with an sshd; the launch script is the rendered one. A wrong sum, another build of an MPI
+and a wrong clock are simulated in the program around the preflight; the other faults are real.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.reality.families import FAMILIES, Family, UnavailableError, installed
 
 PROGRAM = workspaces.REPOSITORY / "images/preflight/preflight.py"
 IN_IMAGE = "/usr/local/bin/gangplan-preflight"
-# Faults of hardware, each on rank 1 alone, before the preflight of the image goes on as it is.
+# Faults of hardware, each only on rank 1, before the image's unchanged preflight continues.
 FAULTS = {
     "allreduce": """
 def add(one, other, datatype):
@@ -53,7 +53,7 @@ if MPI.COMM_WORLD.Get_rank() == 1:
 def ended(
     name: str, plan: Mapping[str, object], fault: str = "", ranks: int = 4, **env: str
 ) -> tuple[int, str]:
-    """The code and the words of the preflight alone, under mpirun on this machine."""
+    """Run only the preflight, under mpirun on this machine; return its exit code and output."""
     family = FAMILIES[name]
     try:
         prefix = installed(name) / "usr/local"
@@ -78,14 +78,14 @@ def ended(
 
 
 def cause_of(log: str) -> str:
-    """The cause that `gangplan diagnose` finds in a log."""
+    """Return the cause that `gangplan diagnose` finds in a log."""
     (verdict,) = verdicts(Evidence((), (of_text("launcher.log", log, Who()),)))
     return verdict.roots[0].cause.id
 
 
 @pytest.mark.parametrize("ranks", [2, 8])
 @pytest.mark.parametrize("name", ALL)
-def test_all_is_well_on_sound_ranks(name: str, ranks: int, tmp_path: Path) -> None:
+def test_the_preflight_passes_on_sound_ranks(name: str, ranks: int, tmp_path: Path) -> None:
     code, said = ended(name, {"workers": 1, "slots": ranks, "storage": tmp_path}, ranks=ranks)
     assert code == 0, said
     line = next(line for line in said.splitlines() if line.startswith("gangplan-preflight "))
@@ -110,7 +110,7 @@ def test_all_is_well_on_sound_ranks(name: str, ranks: int, tmp_path: Path) -> No
         ("versions", {"workers": 1, "slots": 4}, "of another build"),
     ],
 )
-def test_a_fault_has_its_code_its_words_and_its_cause(
+def test_each_fault_has_its_exit_code_message_and_cause(
     name: str, check: str, plan: dict[str, object], shown: str
 ) -> None:
     code, said = ended(name, plan, FAULTS.get(check, ""))
@@ -139,7 +139,7 @@ def on_hosts(
     binds: dict[str, Path] | None = None,
     lines: str = "",
 ) -> tuple[int, str]:
-    """A rendered run with `preflight: true` on two hosts: its code and what was printed."""
+    """Run a rendered spec with `preflight: true` on two hosts; return its exit code and output."""
     catalog = workspaces.CATALOG.replace('"}\n', f'"}}\n    preflight: {IN_IMAGE}\n')
     catalog = catalog.replace("setvars.sh}\n", f"setvars.sh}}\n    preflight: {IN_IMAGE}\n")
     bodies = pods.objects(folder / "workspace", text, **{"images/catalog.yaml": catalog})
@@ -177,7 +177,8 @@ def test_a_rendered_run_trains_after_its_preflight(tmp_path: Path, name: str) ->
     ("check", "gpus"), [("gpus", "gpus: 1"), ("clock", "slots: 1"), ("storage", "slots: 1")]
 )
 def test_a_rendered_run_does_not_train_on_faulty_workers(tmp_path: Path, check: str, gpus: str) -> None:
-    """No GPU on the hosts, a clock that is ahead, and a claim that the image's user may not write to."""
+    """The faults are missing GPUs, a clock that is ahead, and a claim that the image's user may not write
+    to."""
     family = FAMILIES["openmpi5"]
     (tmp_path / "claim").mkdir(mode=0o755)
     text = spec_of(family, 2, "preflight: true", "data: {filings: /data}").replace("gpus: 2", gpus)
@@ -189,7 +190,7 @@ def test_a_rendered_run_does_not_train_on_faulty_workers(tmp_path: Path, check: 
     assert cause_of(said) == f"preflight-{check}"
 
 
-def test_an_image_without_the_program_says_that_the_preflight_did_not_run(tmp_path: Path) -> None:
+def test_an_image_without_the_preflight_program_is_reported(tmp_path: Path) -> None:
     family = FAMILIES["mpich"]
     text = spec_of(family, 2, "preflight: true").replace("gpus: 2", "slots: 1")
     code, said = on_hosts(tmp_path, family, text, "sys.exit(7)")

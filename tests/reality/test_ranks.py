@@ -23,13 +23,14 @@ def family(request: pytest.FixtureRequest) -> Family:
 
 
 def own_cpus() -> str:
-    """The CPUs that a container of this machine may use."""
+    """Return the CPUs that a container of this machine may use."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(line.split()[1] for line in lines if line.startswith("Cpus_allowed_list"))
 
 
 def test_the_program_runs_on_all_workers(family: Family, tmp_path: Path) -> None:
-    """In an image whose logins print; OpenMP would count the CPUs of the node, not 8 for 2 slots."""
+    """The image's logins print text; without the variable, OpenMP would count the node's CPUs, not 8 for 2
+    slots."""
     text = spec(family, 2, "env: {GREETING: 'two  words, $HOME'}")
     with running_spec(tmp_path, family, text, bashrc=TALK) as run:
         assert run.end() == 0, run.story()
@@ -42,7 +43,7 @@ def test_the_program_runs_on_all_workers(family: Family, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("posture", ["restricted"])
-def test_a_launcher_that_is_a_worker(posture: str, family: Family, tmp_path: Path) -> None:
+def test_a_launcher_may_run_ranks(posture: str, family: Family, tmp_path: Path) -> None:
     text = spec(family, 3, "launcher: {runsRanks: true}", f"network: {{posture: {posture}}}")
     with running_spec(tmp_path, family, text) as run:
         assert run.end() == 0, run.story()
@@ -52,8 +53,8 @@ def test_a_launcher_that_is_a_worker(posture: str, family: Family, tmp_path: Pat
 @pytest.mark.parametrize(
     "name", [name if name == "intel" else pytest.param(name, marks=pytest.mark.e2e) for name in ALL]
 )
-def test_more_workers_than_a_tree_is_wide(name: str, tmp_path: Path) -> None:
-    """Hydra hands all but 16 hosts to other hosts, whom the policy lets open no SSH."""
+def test_ranks_run_on_more_workers_than_hydras_tree_is_wide(name: str, tmp_path: Path) -> None:
+    """Hydra hands all but 16 hosts to other hosts, for which the policy does not allow SSH."""
     family = FAMILIES[name]
     text = spec(family, 17, "slots: 1", "network: {posture: restricted}")
     with running_spec(tmp_path, family, text) as run:
@@ -61,8 +62,8 @@ def test_more_workers_than_a_tree_is_wide(name: str, tmp_path: Path) -> None:
         run.check()
 
 
-def test_an_mpirun_of_the_user(family: Family, tmp_path: Path) -> None:
-    """It starts the same ranks, and does not stack them on one core.
+def test_a_users_own_mpirun_starts_the_planned_ranks(family: Family, tmp_path: Path) -> None:
+    """It starts the same ranks, and does not bind them all to one core.
 
     As in HPC-X and NGC images, it is on the PATH of the image, which sshd does not pass on.
     """
@@ -89,7 +90,7 @@ sys.stdout.write(f"{got[-1]} reached {world.rank}\\n")
 def on_a_fabric(
     folder: Path, family: Family, cards: str = "", runs_ranks: bool = False, **more: Any
 ) -> AbstractContextManager[Run]:
-    """Three workers with two networks beside eth0, each with an address and nobody else there."""
+    """Run three workers with two networks besides eth0, each with an address and no other host."""
     pool = "gpu: {model: a100-80gb, count: 8}, labels: {pool: a100}"
     cluster = workspaces.WIDE_CLUSTER.replace(pool, pool + FABRIC % cards, 1)
     launcher = ["launcher: {runsRanks: true}"] if runs_ranks else []
@@ -108,10 +109,8 @@ def test_variables_of_the_fabric_reach_every_rank(family: Family, tmp_path: Path
 
 
 @pytest.mark.parametrize("runs_ranks", [False, pytest.param(True, marks=pytest.mark.e2e)])
-def test_messages_keep_off_networks_that_lead_nowhere(
-    runs_ranks: bool, family: Family, tmp_path: Path
-) -> None:
-    """Left alone, Open MPI 4 and Intel MPI hang here and Open MPI 5 gives up: they try every interface."""
+def test_messages_avoid_networks_that_lead_nowhere(runs_ranks: bool, family: Family, tmp_path: Path) -> None:
+    """By default, Open MPI 4 and Intel MPI hang here and Open MPI 5 gives up: they try every interface."""
     with on_a_fabric(tmp_path, family, runs_ranks=runs_ranks, with_python={"train.py": EXCHANGE}) as run:
         assert run.end() == 0, run.story()
         said = sorted(line for line in run.launcher.out.splitlines() if " reached " in line)
@@ -134,8 +133,8 @@ done </etc/hosts | sort -u >"/reports/knocks-$(uname -n)"
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("name", ALL)
-def test_forty_hosts(name: str, tmp_path: Path) -> None:
-    """No word from the launcher to a worker passes through another: the postures would close the way."""
+def test_ranks_run_on_forty_hosts(name: str, tmp_path: Path) -> None:
+    """The launcher reaches each worker directly: the postures would block a way through another worker."""
     text = spec(FAMILIES[name], 40, "slots: 1", "network: {posture: isolated}")
     with running_spec(tmp_path, FAMILIES[name], text) as run:
         assert run.end(300) == 0, run.story()
@@ -143,8 +142,9 @@ def test_forty_hosts(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("posture", "answer"), [("default", "open"), ("restricted", "closed")])
-def test_hosts_let_through_what_the_policies_do(posture: str, answer: str, tmp_path: Path) -> None:
-    """The harness itself: from a worker the SSH port of the other worker is as the posture says."""
+def test_hosts_admit_the_connections_that_policies_allow(posture: str, answer: str, tmp_path: Path) -> None:
+    """This tests the harness itself: a worker reaches the SSH port of the other worker as the posture
+    says."""
     text = spec(FAMILIES["openmpi4"], 2, f"network: {{posture: {posture}}}")
     with running_spec(tmp_path, FAMILIES["openmpi4"], text, program=KNOCK) as run:
         assert run.end() == 0, run.story()

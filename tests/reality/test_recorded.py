@@ -1,4 +1,4 @@
-"""Programs that really fail (failures.yaml), and what gangplan diagnose makes of what they print.
+"""Programs that really fail (failures.yaml), and the cause that gangplan diagnose finds in their output.
 
 `--update` records it into tests/diagnose/recorded/. Those of PyTorch need GANGPLAN_TORCH: a Python with it.
 """
@@ -38,7 +38,7 @@ cd {folder}
 
 @contextmanager
 def cgroup(is_needed: bool) -> Iterator[str]:
-    """A cgroup that may have 64 MiB, of either version; empty where none is needed."""
+    """Yield the path of a cgroup with a limit of 64 MiB, of either version; '' if none is needed."""
     if not is_needed:
         yield ""
         return
@@ -57,7 +57,7 @@ def cgroup(is_needed: bool) -> Iterator[str]:
 
 
 def script(folder: Path, text: str) -> list[str]:
-    """The command that runs a script aside from the machine."""
+    """Return the command that runs a script in namespaces of its own."""
     words = ["unshare", "--mount", "--net", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
     (folder / "script").write_text(BEGIN.format(folder=folder / "work") + text)
     (folder / "work").mkdir(exist_ok=True)
@@ -65,7 +65,7 @@ def script(folder: Path, text: str) -> list[str]:
 
 
 def environment(layers: dict[str, Path], python: str) -> dict[str, str]:
-    """PATH with SSH's programs and a Python."""
+    """Return an environment whose PATH has SSH's programs and a Python."""
     more = [str(tree / part) for tree in layers.values() for part in ("bin", "sbin")]
     path = [str(Path(python).parent), os.environ["PATH"], "/usr/sbin", "/sbin", *more]
     libraries = ":".join(str(path) for tree in layers.values() for path in (tree / "lib").glob("*-linux-gnu"))
@@ -73,7 +73,7 @@ def environment(layers: dict[str, Path], python: str) -> dict[str, str]:
 
 
 def version(words: str, env: dict[str, str]) -> str:
-    """The first line of what a program says of its version, or a package of Python and its own."""
+    """Return the first line of a program's version output, or a Python package with its version."""
     if " " not in words:
         script = f"import importlib.metadata as m; print(m.version({words!r}))"
         done = subprocess.run(["python3", "-c", script], capture_output=True, text=True, env=env, check=True)
@@ -85,7 +85,7 @@ def version(words: str, env: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[one["name"] for one in CASES])
-def test_what_it_prints_names_the_cause(
+def test_the_output_of_a_failed_program_names_the_cause(
     case: dict[str, Any], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     is_torch = " " not in case["by"]

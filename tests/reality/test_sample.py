@@ -1,4 +1,4 @@
-"""The sample workspace: its programs exist and run under their image's MPI; its findings are on purpose."""
+"""The sample workspace: its programs exist and run under their image's MPI; its findings are intended."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ SPECS = sorted(
     path for path in (workspaces.REPOSITORY / "specs").glob("*/*.yaml") if path.name != "team.yaml"
 )
 RANKS = 3
-# What would take minutes in plain Python.
+# A setting for what would take minutes in plain Python.
 SMALL = {"SIMULATION_STEPS": "6000"}
 
 
 def named(path: Path) -> str:
-    """A spec as pytest shows it."""
+    """Return a spec's name for pytest."""
     return path.stem
 
 
 def words(path: Path) -> list[str]:
-    """The command of a spec."""
+    """Return the command of a spec."""
     command = plain.load(path.read_text())["command"]
     return command.split() if isinstance(command, str) else [str(word) for word in command]
 
 
 def family(path: Path) -> Family | None:
-    """The MPI in the image of a spec."""
+    """Return the MPI in the image of a spec."""
     catalog = plain.load((workspaces.REPOSITORY / "images/catalog.yaml").read_text())["images"]
     mpi: dict[str, Any] | None = catalog[plain.load(path.read_text())["image"]].get("mpi")
     if mpi is None:
@@ -47,15 +47,16 @@ def family(path: Path) -> Family | None:
 
 
 @pytest.mark.parametrize("path", SPECS, ids=named)
-def test_the_files_of_a_command_exist(path: Path) -> None:
+def test_the_files_of_each_command_exist(path: Path) -> None:
     found = [word for word in words(path) if re.search(r"\.(py|json|cfg)$", word)]
     assert found, words(path)
     assert [name for name in found if not (PROGRAMS / name).is_file()] == []
 
 
 @pytest.mark.parametrize("path", SPECS, ids=named)
-def test_its_program_runs(path: Path, tmp_path: Path) -> None:
-    """With three ranks on this machine; programs for torchrun alone, for want of torch."""
+def test_each_program_of_the_sample_runs(path: Path, tmp_path: Path) -> None:
+    """MPI programs run with three ranks on this machine, programs for torchrun with one, because torch is
+    missing."""
     command = words(path)
     program = [sys.executable, "-B", *command[command.index("python") + 1 :]]
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "CHECKPOINT_DIR": str(tmp_path), **SMALL}
@@ -76,7 +77,7 @@ def test_its_program_runs(path: Path, tmp_path: Path) -> None:
     assert f"{RANKS if mpi else 1} ranks" in done.stdout
 
 
-def test_a_training_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+def test_a_training_continues_from_its_checkpoint(tmp_path: Path) -> None:
     env = {"PATH": os.environ["PATH"], "CHECKPOINT_DIR": str(tmp_path)}
     shown = [
         subprocess.run(
@@ -92,8 +93,8 @@ def test_a_training_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     assert [re.findall(r"epoch (\d)", text) for text in shown] == [["0"], ["1", "2"]]
 
 
-def test_the_quickstart_runs_as_it_is_rendered(tmp_path: Path) -> None:
-    """What stands in rendered/, on two hosts, with the program of the sample."""
+def test_the_quickstart_runs_as_rendered(tmp_path: Path) -> None:
+    """The run in rendered/ is started on two hosts, with the program of the sample."""
     (path,) = (workspaces.REPOSITORY / "rendered/us-cloud/runs/research").glob("quickstart-cpu-*.yaml")
     files = {"allreduce.py": (PROGRAMS / "allreduce.py").read_text()}
     with running_spec(
@@ -103,8 +104,8 @@ def test_the_quickstart_runs_as_it_is_rendered(tmp_path: Path) -> None:
         assert "2 ranks,  800000 bytes" in run.launcher.out
 
 
-def test_every_finding_is_on_purpose(sample: Path) -> None:
-    """A comment in the file says so, by the rule's id."""
+def test_every_finding_of_the_sample_is_explained(sample: Path) -> None:
+    """A comment in the file names the rule."""
     outcome = workspaces.gangplan("validate", "-C", sample)
     assert outcome.errors() == []
     unsaid = [
@@ -117,6 +118,6 @@ def test_every_finding_is_on_purpose(sample: Path) -> None:
 
 
 def _on_purpose(text: str) -> str:
-    """The comments of a file from the words on."""
+    """Return the comments of a file that contain "On purpose:"."""
     found = re.findall(r"(?:^ *# .*\n)+", text, re.MULTILINE)
     return "".join(comment for comment in found if "On purpose:" in comment)

@@ -1,4 +1,4 @@
-"""Rendered runs on stand-ins for hosts, as anybody may run them: every MPI, posture and kind of launcher."""
+"""Rendered runs on stand-ins for hosts, as any user may run them: every MPI, posture and kind of launcher."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SMALL = [("default", False, 2), ("restricted", True, 3), ("isolated", False, 3)]
 
 
 def has_hosts() -> bool:
-    """Whether the tests beside these have real hosts here, so that a little of the stand-ins will do."""
+    """Return whether the other tests have real hosts here, so that a few stand-ins are enough."""
     try:
         hosts.check()
     except UnavailableError:
@@ -32,7 +32,7 @@ WHOLE = [(posture, ranks, 3) for posture in ("default", "restricted", "isolated"
 
 @pytest.fixture(autouse=True)
 def able() -> None:
-    """Skip where not even a stand-in can be had."""
+    """Skip where not even a stand-in can run."""
     try:
         standin.check()
     except UnavailableError as error:
@@ -40,14 +40,14 @@ def able() -> None:
 
 
 def cluster(folder: Path, name: str, posture: str, runs_ranks: bool, workers: int) -> pods.Cluster:
-    """The pods of a run of a family."""
+    """Return the pods of a run of a family."""
     lines = ["slots: 1", f"network: {{posture: {posture}}}"]
     lines += ["launcher: {runsRanks: true}"] if runs_ranks else []
     return pods.cluster(pods.objects(folder / "workspace", spec(FAMILIES[name], workers, *lines)))
 
 
 def ended(folder: Path, name: str, made: pods.Cluster, program: str = running.PROGRAM) -> running.Run:
-    """A run that is over, or a skip that says what is missing."""
+    """Return a run that has ended, or skip with what is missing."""
     image = running.Image(FAMILIES[name], {"python": program})
     try:
         with standin.started(folder, made, image) as run:
@@ -58,27 +58,30 @@ def ended(folder: Path, name: str, made: pods.Cluster, program: str = running.PR
 
 
 def check(run: running.Run) -> None:
-    """Hold an ended run to its plan."""
+    """Check an ended run against its plan."""
     assert run.launcher.process.returncode == 0, run.story()
     run.check()
 
 
 @pytest.mark.parametrize(("posture", "runs_ranks", "workers"), HERE)
 @pytest.mark.parametrize("name", ALL)
-def test_small_matrix(name: str, posture: str, runs_ranks: bool, workers: int, tmp_path: Path) -> None:
+def test_planned_ranks_run(name: str, posture: str, runs_ranks: bool, workers: int, tmp_path: Path) -> None:
     check(ended(tmp_path, name, cluster(tmp_path, name, posture, runs_ranks, workers)))
 
 
 @pytest.mark.reality
 @pytest.mark.parametrize(("posture", "runs_ranks", "workers"), WHOLE)
 @pytest.mark.parametrize("name", ALL)
-def test_whole_matrix(name: str, posture: str, runs_ranks: bool, workers: int, tmp_path: Path) -> None:
+def test_all_planned_ranks_run(
+    name: str, posture: str, runs_ranks: bool, workers: int, tmp_path: Path
+) -> None:
     check(ended(tmp_path, name, cluster(tmp_path, name, posture, runs_ranks, workers)))
 
 
 @pytest.mark.parametrize("name", ["openmpi5", "mpich"])
 def test_workers_that_may_not_connect_start_no_rank(name: str, tmp_path: Path) -> None:
-    """What the stand-in is for: daemons of an MPI report to the launcher, and a policy stands between."""
+    """This is what the stand-in is for: an MPI's daemons report to the launcher, and a policy may prevent
+    it."""
     made = cluster(tmp_path, name, "default", False, 2)
     workers = {"matchLabels": {"jobset.sigs.k8s.io/replicatedjob-name": "node"}}
     shut = {
@@ -104,7 +107,7 @@ done
 
 
 @pytest.mark.parametrize(("posture", "is_open"), [("default", True), ("restricted", False)])
-def test_a_login_is_clean_and_goes_where_policies_let_it(posture: str, is_open: bool, tmp_path: Path) -> None:
+def test_a_login_is_clean_and_only_reaches_allowed_hosts(posture: str, is_open: bool, tmp_path: Path) -> None:
     run = ended(tmp_path, "mpich", cluster(tmp_path, "mpich", posture, False, 2), KNOCK)
     assert run.launcher.process.returncode == 0, run.story()
     names = [worker.name for worker in run.workers]
@@ -128,7 +131,7 @@ def test_a_login_is_clean_and_goes_where_policies_let_it(posture: str, is_open: 
         (["-Z", "host", "true"], "unknown option -- Z"),
     ],
 )
-def test_what_ssh_refuses(words: list[str], said: str, tmp_path: Path) -> None:
+def test_the_ssh_stand_in_refuses_what_ssh_refuses(words: list[str], said: str, tmp_path: Path) -> None:
     (tmp_path / "table").write_text("host one 127.77.0.2\n")
     limit = resource.getrlimit(resource.RLIMIT_MSGQUEUE)[1]
     done = subprocess.run(

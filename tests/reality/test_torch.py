@@ -1,4 +1,4 @@
-"""Runs of torch: a real torchrun on several hosts, told by Trainer's variables who it is.
+"""Runs of torch: a real torchrun on several hosts, configured by Trainer's variables.
 
 torch is too large to fetch for a test: GANGPLAN_TORCH names a Python that has it.
 """
@@ -19,7 +19,7 @@ from tests.reality import pods, running
 from tests.reality.families import UnavailableError
 
 WORKERS, SLOTS = 3, 2
-#: Joins all ranks, as a training does, and writes down who it is.
+#: Joins all ranks, as a training does, and writes the rank's number.
 JOIN = """\
 import os, signal, socket, time
 import torch, torch.distributed as dist
@@ -33,7 +33,7 @@ with open(f"{name}.new", "w") as file:
     print(f"RANK={rank}", f"SIZE={dist.get_world_size()}", "CPUS=", "ARGS=", sep="\\n", file=file)
 os.rename(f"{name}.new", name)
 """
-#: Ranks that take their time to save after SIGTERM; where ALONE is set only rank 0 does, others end at once.
+#: Ranks that take their time to save after SIGTERM; with ALONE only rank 0 does, and others end at once.
 SAVE = (
     JOIN
     + """\
@@ -53,7 +53,7 @@ while True:
 
 @pytest.fixture(scope="module")
 def python() -> Path:
-    """A Python with torch."""
+    """Return a Python with torch."""
     named = os.environ.get("GANGPLAN_TORCH")
     if not named:
         pytest.skip("GANGPLAN_TORCH names no Python with torch")
@@ -61,7 +61,7 @@ def python() -> Path:
 
 
 def spec(*lines: str, command: str = "[python, train.py]", slots: int = SLOTS) -> str:
-    """A spec of the small workspace for torch."""
+    """Return a spec of the small workspace for torch."""
     text = workspaces.SPEC.replace("image: openmpi", "image: pytorch").replace("gpus: 2\n", "gpus: 0\n")
     text = text.replace("workers: 4", f"workers: {WORKERS}").replace("[python, train.py]", command)
     return text + f"slots: {slots}\n" + "".join(f"{line}\n" for line in lines)
@@ -69,7 +69,7 @@ def spec(*lines: str, command: str = "[python, train.py]", slots: int = SLOTS) -
 
 @contextmanager
 def running_torch(folder: Path, python: Path, text: str, program: str = JOIN) -> Iterator[running.Run]:
-    """A run of torch, all its workers started; skips where hosts cannot be had."""
+    """Yield a run of torch with all its workers started; skip where hosts cannot run."""
     made = pods.cluster(pods.objects(folder / "workspace", text))
     code = (
         "import sys, torch; print(sys.base_prefix, torch.__path__[0], 'python%d.%d' % sys.version_info[:2])"
@@ -106,7 +106,7 @@ def test_every_rank_starts_once(posture: str, python: Path, tmp_path: Path) -> N
         "[env, A=b, timeout, 600, torchrun, train.py]",
     ],
 )
-def test_a_command_of_the_user_starts_the_same(command: str, python: Path, tmp_path: Path) -> None:
+def test_a_users_own_command_starts_the_planned_ranks(command: str, python: Path, tmp_path: Path) -> None:
     with running_torch(tmp_path, python, spec(command=command)) as run:
         assert [worker.wait(120) for worker in run.workers] == [0] * WORKERS, run.story()
         run.check()

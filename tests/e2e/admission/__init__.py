@@ -1,1 +1,1 @@
-"""Fidelity of admission: who gets in, why not, and where pods go, asked of gangplan and of a real Kueue."""
+"""Compare gangplan with a real Kueue: which runs are admitted, why others are not, and where pods go."""

@@ -1,4 +1,4 @@
-"""Put random runs into random worlds of a lab, many worlds at a time, one run per world at a time."""
+"""Submit random runs to random worlds of a lab: many worlds at a time, one run per world at a time."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from tests.lab.lab import Lab
 from tests.lab.profiles import Profile
 from tests.lab.stages import Plot, Story
 
-#: Runs of one world, and worlds side by side: a world mostly waits.
+#: Runs of one world, and worlds at the same time: a world mostly waits.
 RUNS, SIDE_BY_SIDE = 8, 8
-#: How much longer an answer that surprises is waited for the second time.
+#: The factor by which the second attempt at a surprising question waits longer.
 PATIENT = 4.0
-#: Kueue from 0.19 on can give its finer reasons.
+#: The first Kueue that can give finer reasons.
 FINE = (0, 19)
 
 
 def settings(profile: Profile, extra: Mapping[str, Any]) -> dict[str, Any]:
-    """What the lab's Kueue is told beside its own configuration."""
+    """Return the lab's Kueue settings that are added to its own configuration."""
     gates = {"VisibilityOnDemand": False}
     if tuple(map(int, profile.kueue.split(".")[:2])) >= FINE:
         gates["UnadmittedWorkloadsObservability"] = True
@@ -43,7 +43,7 @@ def settings(profile: Profile, extra: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def plane(profile: Profile, extra: Mapping[str, Any] = MappingProxyType({})) -> Iterator[Plane]:
-    """A lab in which pods run on for ever."""
+    """Run a lab in which pods run forever."""
     with Lab(profile, settings=settings(profile, extra)) as lab:
         lab.tell(Story(Plot.RUN))
         watcher = Watcher(lab)
@@ -55,7 +55,7 @@ def plane(profile: Profile, extra: Mapping[str, Any] = MappingProxyType({})) -> 
 
 @dataclass(frozen=True, slots=True)
 class Which:
-    """Which questions: the seed, how many in all, how many at most in each world."""
+    """Which questions to ask: the seed, how many in all, and how many at most in each world."""
 
     seed: int
     count: int
@@ -65,7 +65,7 @@ class Which:
 def ask(
     plane: Plane, profile: Profile, which: Which, say: Callable[[str], None] = lambda _: None
 ) -> tuple[list[Answer], list[str]]:
-    """Answers to the questions in their order, and the troubles of the harness itself."""
+    """Return the answers in the order of the questions, and the errors of the harness itself."""
     asker = _Asker(plane, profile, which, runs.rendered(profile))
     began = time.monotonic()
 
@@ -82,7 +82,7 @@ def ask(
 
 @dataclass(frozen=True, slots=True)
 class _Asker:
-    """Many worlds of one lab, several at a time."""
+    """Asks the questions of many worlds of one lab, several worlds at a time."""
 
     plane: Plane
     profile: Profile
@@ -92,7 +92,8 @@ class _Asker:
     troubles: list[str] = field(default_factory=list)
 
     def world(self, number: int) -> None:
-        """One world; once more, under another name, after trouble. Trouble is told, other worlds go on."""
+        """Ask the questions of one world, and try once more under another name after an error.
+        A second error is recorded; other worlds go on."""
         for name in (f"w{self.which.seed}-{number}", f"w{self.which.seed}-{number}b"):
             try:
                 self.answers[number] = self._asked(name, number)
@@ -103,7 +104,7 @@ class _Asker:
         self.troubles.append(trouble)
 
     def _asked(self, name: str, number: int) -> list[Answer]:
-        """Set a world up, ask its questions, take it away."""
+        """Set up a world, ask its questions, and remove it."""
         which = self.which
         count = min(which.each, which.count - number * which.each)
         scene, questions = self._drawn(name, number)
@@ -114,7 +115,8 @@ class _Asker:
             self.plane.raze(scene)
 
     def _drawn(self, name: str, number: int) -> tuple[Scene, list[Question]]:
-        """Every third world is a workspace rendered in whole; the others are drawn object by object."""
+        """Draw a world and its questions: every third world is a rendered workspace, the others are drawn by
+        object."""
         random = Random(f"{self.which.seed}/{number}")
         if number % 3 == 2:
             return sites.draw(name, random, self.profile, self.which.each)
@@ -123,7 +125,8 @@ class _Asker:
         return scene, [runs.draw(scene, self.shapes, f"{name}-r{index}") for index in range(self.which.each)]
 
     def _answered(self, name: str, question: Question) -> Answer:
-        """One question; asked once more, with patience, where a busy machine may not have said its last."""
+        """Answer one question; ask again with more patience if a busy machine may not have given its final
+        answer."""
         try:
             answer = self._answer(self.plane, name, question)
             if not compare.opened(answer):
@@ -134,7 +137,7 @@ class _Asker:
         return replace(answer, asked=2)
 
     def _answer(self, plane: Plane, name: str, question: Question) -> Answer:
-        """One question, asked once."""
+        """Ask one question once."""
         scene = question.scene
         world, bodies = scene.world(versions_of(self.profile)), tuple(question.judged)
         seen = plane.ask(question)

@@ -1,6 +1,6 @@
-"""Changes to a run that gangplan would never make: by a patch of the overlay, or by hand.
+"""Changes to a run that gangplan would never make: by an overlay patch, or by hand.
 
-Each takes a question and returns whether the change could be made.
+Each function takes a question and returns whether the change could be made.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def _long_time(question: Question) -> bool:
     return True
 
 
-#: Edit, and how often it is made.
+#: The probability of each edit.
 EDITS: dict[str, float] = {}
 EDIT_WITH: dict[str, Edit] = {}
 for _edit, _chance in (

@@ -1,4 +1,4 @@
-"""What gangplan says of a run in a world beside what was seen: the differences, and the causes known."""
+"""Compare what gangplan says about a run with what Kueue did: the differences, and known causes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.e2e.admission.recording import Answer, Seen
 
 Object = dict[str, Any]
 NO_WORKLOAD = "NoWorkload"
-#: Reasons of a Kueue without finer ones (before 0.19, or without UnadmittedWorkloadsObservability).
+#: Reasons of Kueue without finer ones (before 0.19, or without UnadmittedWorkloadsObservability).
 COARSE = ("Pending", "Inadmissible")
 LACKING = re.compile(
     r"insufficient (?:unused )?quota for \S+ in flavor (?P<flavor>[^,; ]+), (?:\S+ more needed"
@@ -34,7 +34,8 @@ LACKING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What gangplan says: the gate's refusal, the solver's verdict, and how an admitted run's pods fit."""
+    """gangplan's answer: the gate's refusal, the solver's verdict, and how the pods of an admitted run
+    fit."""
 
     refusal: str
     verdict: Verdict
@@ -43,16 +44,16 @@ class Said:
 
     @property
     def admits(self) -> bool:
-        """Whether the solver lets the run in."""
+        """Whether the solver admits the run."""
         return self.verdict.outcome == "admit"
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A difference whose cause was found.
+    """A difference with a known cause.
 
-    `said` and `seen` are looked for in the words of the two sides, `mistake` in that of the world; `holds` is
-    what the world and the assignment must be like.
+    `said` and `seen` are searched for in the words of the two sides. `mistake` names the world's mistake, and
+    `holds` checks the world and the assignment.
     """
 
     name: str
@@ -65,7 +66,7 @@ class Known:
 
 
 def _clashes(answer: Answer) -> bool:
-    """Whether a pod set got flavors that want different values of one node label."""
+    """Return whether a pod set got flavors that require different values of one node label."""
     for flavors in answer.seen.assignment.values():
         seen: dict[str, str] = {}
         for name in set(flavors.values()):
@@ -77,7 +78,7 @@ def _clashes(answer: Answer) -> bool:
 
 
 def _is_without_overhead(answer: Answer) -> bool:
-    """Whether Kueue's words are those for pods whose RuntimeClass has no overhead."""
+    """Return whether Kueue's message is the one for pods whose RuntimeClass has no overhead."""
     standing = tuple(
         {**body, "overhead": None} if body["kind"] == "RuntimeClass" else body
         for body in answer.world.standing
@@ -87,12 +88,12 @@ def _is_without_overhead(answer: Answer) -> bool:
 
 
 def _is_unordered(answer: Answer) -> bool:
-    """Whether Kueue asks for resources in the order of a map."""
+    """Return whether Kueue iterates over resources in the order of a Go map."""
     return answer.world.versions.kueue in ("0.15", "0.16", "0.17", "0.18")
 
 
 def _asks_for_nothing(answer: Answer) -> bool:
-    """Whether some pods ask for no resource."""
+    """Return whether some pods request no resources."""
     return any(not each for _, each in judge(answer.world, answer.bodies).requests.values())
 
 
@@ -203,7 +204,7 @@ KNOWN: tuple[Known, ...] = (
 
 
 def say(world: World, bodies: Sequence[Object]) -> Said:
-    """Ask gangplan: the gate, as the pipeline does, and then the solvers, whatever the gate said."""
+    """Ask gangplan: first the gate, as the pipeline does, then the solvers, whatever the gate says."""
     refusal = ""
     for body, problems in zip(bodies, gate(bodies, world.versions), strict=True):
         if problems and not refusal:
@@ -214,9 +215,9 @@ def say(world: World, bodies: Sequence[Object]) -> Said:
 
 
 def differences(said: Said, seen: Seen) -> list[tuple[str, str]]:
-    """Where the two sides differ: (what, both sides in words).
+    """Return where the two sides differ: (what, both sides in words).
 
-    An object that the gate refuses is refused by a server sooner or later: at once, or when pods are made.
+    A server refuses an object that the gate refuses sooner or later: at once, or when pods are created.
     """
     is_refused = seen.outcome in ("refused", "silent")
     if said.refusal and is_refused:
@@ -235,7 +236,7 @@ def differences(said: Said, seen: Seen) -> list[tuple[str, str]]:
     if seen.outcome == "pending" and not {reason for reason, _ in turns} & {*COARSE, said.verdict.reason}:
         return [("reason", both)]
     mine = [plain(said.verdict.message), plain(said.verdict.cause_message)]
-    # Only the latest tells every resource that a flavor lacks.
+    # Only the latest Kueue names every resource that a flavor lacks.
     alike = is_less if said.kueue != LATEST_KUEUE else str.__eq__
     pairs = itertools.product((plain(message) for _, message in turns), mine)
     if seen.outcome == "pending" and not any(alike(one, each) for one, each in pairs):
@@ -244,15 +245,15 @@ def differences(said: Said, seen: Seen) -> list[tuple[str, str]]:
 
 
 def plain(message: str) -> str:
-    """A message without what Kueue cuts off, and without the order of podsets' reasons."""
+    """Return a message without the ellipsis that Kueue appends when it shortens one."""
     return message.removesuffix(" ...").strip()
 
 
 def is_less(theirs: str, mine: str) -> bool:
-    """Whether a message is ours with fewer lacking resources, some of every flavor.
+    """Return whether a message is ours with fewer lacking resources, but some of every flavor.
 
-    Kueue up to v0.18 stops at the first resource that a flavor lacks, in the order of a Go map, which is
-    another one each time (flavorassigner.go findFlavorForPodSets); v0.19 and gangplan tell all.
+    Kueue up to v0.18 stops at the first resource that a flavor lacks, in the order of a Go map, which varies
+    (flavorassigner.go findFlavorForPodSets); v0.19 and gangplan name all of them.
     """
     flavors = [{found["flavor"] for found in LACKING.finditer(text)} for text in (mine, theirs)]
     lacks = [Counter(found[0] for found in LACKING.finditer(text)) for text in (mine, theirs)]
@@ -273,7 +274,7 @@ def _assignment(verdict: Verdict, seen: Seen) -> list[tuple[str, str]]:
 
 
 def _requests(verdict: Verdict, seen: Seen) -> list[tuple[str, str]]:
-    """Pods, and what Kueue charges for them."""
+    """Compare the pods, and what Kueue charges for them."""
     mine = {name: (count, _total(count, one)) for name, (count, one) in verdict.requests.items()}
     theirs = {
         name: (count, {key: Fraction(amount(text).nano, 10**9) for key, text in seen.requests[name].items()})
@@ -292,10 +293,11 @@ def _total(count: int, one: Any) -> dict[str, Fraction]:
 
 
 def _fit(said: Said, seen: Seen) -> list[tuple[str, str]]:
-    """Node fit promises all pods, or at most so many, or that it depends on the scheduler's choice.
+    """Compare node fit, which promises all pods, at most so many, or that it depends on the scheduler's
+    choice.
 
-    Where pods are left over, only the most is compared: a launcher that waits for workers which never run is
-    not even made, while gangplan tells how many pods there is room for.
+    Where pods are left over, only the maximum is compared: a launcher that waits for workers which never run
+    is not even created, while gangplan says how many pods there is room for.
     """
     fit = said.fit
     if fit is None:
@@ -309,7 +311,7 @@ def _fit(said: Said, seen: Seen) -> list[tuple[str, str]]:
 
 
 def known(what: str, text: str, answer: Answer, table: Sequence[Known] = KNOWN) -> Known | None:
-    """The cause of a difference, where it is in the table."""
+    """Return the known cause of a difference, if it is in the table."""
     mine, _, theirs = text.partition("Kueue")
     for one in table:
         if (
@@ -324,6 +326,6 @@ def known(what: str, text: str, answer: Answer, table: Sequence[Known] = KNOWN) 
 
 
 def opened(answer: Answer) -> list[tuple[str, str]]:
-    """The differences of an answer that nobody explained."""
+    """Return the differences of an answer that have no known cause."""
     found = differences(say(answer.world, answer.bodies), answer.seen)
     return [(what, text) for what, text in found if known(what, text, answer) is None]

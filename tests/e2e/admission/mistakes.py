@@ -1,4 +1,4 @@
-"""Mistakes in what stands on a cluster, as people make them: each breaks a sound scene in one way."""
+"""Realistic mistakes in a cluster's objects: each breaks a sound scene in one way."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from tests.e2e.admission.scene import POOL, Scene, kueue
 
 Object = dict[str, Any]
-#: Share of the scenes with a mistake.
+#: The share of scenes with a mistake.
 CHANCE = 0.35
 
 
@@ -72,7 +72,7 @@ def _queue_held(scene: Scene) -> bool:
 
 
 def _uncovered(scene: Scene) -> bool:
-    """A resource that nobody gave quota for."""
+    """Remove a resource from a queue's quotas."""
     group = scene.random.choice(_queue(scene)["resourceGroups"])
     if len(group["coveredResources"]) < 2:
         return False
@@ -131,7 +131,7 @@ def _labels_of_no_node(scene: Scene) -> bool:
 
 
 def _nothing_nominal(scene: Scene) -> bool:
-    """Zero cores where there is quota for everything else."""
+    """Set the quota of one resource to zero where everything else has quota."""
     group = scene.random.choice(_queue(scene)["resourceGroups"])
     for flavor in group["flavors"]:
         flavor["resources"][0] = {"name": flavor["resources"][0]["name"], "nominalQuota": "0"}
@@ -139,7 +139,7 @@ def _nothing_nominal(scene: Scene) -> bool:
 
 
 def _tiny_pool(scene: Scene) -> bool:
-    """Fewer nodes than the quotas were made for."""
+    """Leave fewer nodes than the quotas were made for."""
     import dataclasses
 
     scene.groups[:] = [dataclasses.replace(group, count=1) for group in scene.groups]

@@ -1,4 +1,4 @@
-"""The real side: scenes set up in a lab, runs put into them, and what Kueue and the scheduler did."""
+"""The real side: scenes set up in a lab, runs submitted to them, and what Kueue and the scheduler did."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ from tests.lab.client import ApiError, Client, TooLateError, condition
 from tests.lab.lab import Lab
 
 Object = dict[str, Any]
-#: Trainer looks into a cache of its own for the runtime of a run.
+#: Trainer looks for the runtime of a run in its own cache.
 UNSEEN = re.compile(r"must be created before the TrainJob|vtrainjob\.kb\.io.*runtime '.*' not found")
-#: Kueue too: its complaint of a runtime that is there passes.
+#: Kueue does too: its complaint about an existing runtime passes.
 UNREAD = re.compile(r"runtime '.*' not found")
-#: Seconds: until a refusal counts as Trainer's cache being late; what must stay as it is to be final; how
-#: long a Workload may still come after a complaint; how long Kueue may think, or pods take to be made.
+#: Seconds: until a refusal no longer counts as Trainer's cache being late; how long a final state must last;
+#: how long a Workload may still appear after a complaint; how long Kueue may decide, or pods may take to be
+#: created.
 CACHE, SETTLED, NO_WORKLOAD, SLOW = 15.0, 1.0, 2.0, 30.0
-#: After so many changes, Kueue changes its words for ever: it tries the head of a strict queue without end.
+#: After so many changes, Kueue will go on changing its message: it retries the head of a strict queue
+#: endlessly.
 TURNS = 12
-#: Reasons that are not the last word (Kueue 0.19 with UnadmittedWorkloadsObservability).
+#: Reasons that are not final (Kueue 0.19 with UnadmittedWorkloadsObservability).
 PASSING = ("PendingEvaluation", "WaitingForPreemptedWorkloads", "WaitingForPodsReady")
-#: Kinds that a scene is made of, in the order in which they are taken away.
+#: The kinds in a scene, in the order in which they are deleted.
 KINDS = (
     *("LocalQueue", "ClusterQueue", "Cohort", "ResourceFlavor", "Topology", "AdmissionCheck"),
     *("WorkloadPriorityClass", "RuntimeClass", "Namespace"),
@@ -37,7 +39,7 @@ KINDS = (
 
 
 def node_descriptions(groups: Sequence[NodeGroup]) -> list[Object]:
-    """Node groups as nodes of the lab; domains of two groups are never the same."""
+    """Return node groups as nodes of the lab; no two groups share a domain."""
     return [_node(group, index) for group in groups for index in range(group.count)]
 
 
@@ -55,9 +57,9 @@ def _node(group: NodeGroup, index: int) -> Object:
 
 
 def _first(scene: Scene, body: Object) -> Object:
-    """An object as it is created.
+    """Return an object as it is first created.
 
-    A circle of cohorts is closed when the queues are there. A queue created under a circle makes Kueue
+    A cycle of cohorts is closed only once the queues exist. A queue created under a cycle makes Kueue
     (v0.15.2 to v0.19.2) crash at the next change of any namespace: its namespace selector is never read
     (cache/scheduler/clusterqueue.go updateClusterQueue returns early; cache.go MatchingClusterQueues).
     """
@@ -66,17 +68,17 @@ def _first(scene: Scene, body: Object) -> Object:
     return body
 
 
-#: Where the pods of a run say what they are, and how those of steps without a name begin.
+#: The label with a pod's role, and the prefix of the roles of unnamed steps.
 ROLE, STEP = "gangplan.dev/role", "step-"
 
 
 @dataclass(slots=True)
 class Plane:
-    """A lab that scenes are set up in."""
+    """A lab in which scenes are set up."""
 
     lab: Lab
     watcher: Watcher
-    patience: float = 1.0  # by which everything that must settle takes longer
+    patience: float = 1.0  # the factor by which settling takes longer
 
     @property
     def client(self) -> Client:
@@ -86,7 +88,7 @@ class Plane:
     # --- scenes ----------------------------------------------------------------------------------------
 
     def build(self, scene: Scene) -> None:
-        """Nodes and objects; returns when every queue has said whether it is active."""
+        """Create nodes and objects, and return once every queue has reported whether it is active."""
         self.lab.add_nodes(node_descriptions(scene.groups))
         for body in scene.standing:
             self.client.apply_patiently(_first(scene, body))
@@ -102,10 +104,10 @@ class Plane:
                 until=lambda item: condition(item, "Active"),
                 timeout=PATIENCE,
             )
-        time.sleep(SETTLED)  # Kueue tells the queues of a tree one after the other
+        time.sleep(SETTLED)  # Kueue updates the queues of a tree one after another
 
     def raze(self, scene: Scene) -> None:
-        """Take everything of a scene away; what waits for finalizers goes in its own time."""
+        """Delete everything of a scene; objects with finalizers go in their own time."""
         for kind in KINDS:
             for body in scene.standing:
                 if body["kind"] == kind:
@@ -118,7 +120,7 @@ class Plane:
     # --- runs ------------------------------------------------------------------------------------------
 
     def ask(self, question: Question) -> Seen:
-        """Put a run in, look what becomes of it, and take it away; the world is idle before and after."""
+        """Submit a run, observe the outcome, and delete it; the world is idle before and after."""
         try:
             refusal = self.submit(question)
             if refusal:
@@ -128,7 +130,7 @@ class Plane:
             self.remove(question)
 
     def submit(self, question: Question) -> str:
-        """Apply the objects of a run; the words of the server if it refuses one for good."""
+        """Apply the objects of a run; return the server's message if it refuses one for good."""
         self.watcher.forget(question.name)
         for body in question.judged:
             deadline = time.monotonic() + CACHE
@@ -137,7 +139,7 @@ class Plane:
                     self.client.apply(body)
                     break
                 except ApiError as error:
-                    if error.status >= 500:  # no answer: a webhook is not there
+                    if error.status >= 500:  # no answer: a webhook is unavailable
                         raise
                     if not UNSEEN.search(error.message) or time.monotonic() > deadline:
                         return f"{body['kind']}: {error.message}"
@@ -145,11 +147,11 @@ class Plane:
         return ""
 
     def remove(self, question: Question) -> None:
-        """Delete a run and wait until nothing of it holds anything."""
+        """Delete a run and wait until its Workload and pods are gone."""
         namespace = question.entry.namespace
         for body in reversed(question.bodies):
             self.client.delete(body["kind"], question.name, namespace)
-        time.sleep(2 * EVERY)  # a Workload that is just being made
+        time.sleep(2 * EVERY)  # a Workload may just be being created
         watcher = self.watcher
         self._until(
             lambda: (
@@ -166,14 +168,14 @@ class Plane:
             time.sleep(EVERY / 2)
 
     def _decided(self, question: Question) -> Seen:
-        """Wait for Kueue's last word: what does not change any more, or what it says in turns."""
+        """Wait for Kueue's final state: one that no longer changes, or states that alternate."""
         began = since = time.monotonic()
         words: list[tuple[str, str]] = [("", "")]
         while True:
             workload = self.watcher.workload(question.entry.namespace, question.name)
             complaint = self.watcher.complaint(question.name)
             if workload is None and time.monotonic() - began > self._awaited(question, complaint):
-                if complaint or self.patience > 1:  # Kueue 0.15 tells its log alone of a missing priority
+                if complaint or self.patience > 1:  # Kueue 0.15 reports a missing priority only in its log
                     return Seen("silent", "", complaint)
                 raise TooLateError(f"{question.name}: neither Workload nor complaint")
             if workload is not None:
@@ -192,7 +194,7 @@ class Plane:
             time.sleep(EVERY / 2)
 
     def _awaited(self, question: Question, complaint: str) -> float:
-        """Seconds that a Workload may take to come, where Kueue complained and where it did not."""
+        """Return how many seconds a Workload may take to appear, with and without a complaint from Kueue."""
         if not complaint:
             return PATIENCE
         is_late = question.is_synced_whole and UNREAD.search(complaint)
@@ -201,7 +203,7 @@ class Plane:
     # --- pods ------------------------------------------------------------------------------------------
 
     def _placed(self, question: Question, workload: Object) -> Seen:
-        """Wait until every pod that comes has a node, or is told that there is none."""
+        """Wait until every created pod has a node or is reported unschedulable."""
         sets = workload["status"]["admission"]["podSetAssignments"]
         counts = {one["name"]: int(one["count"]) for one in sets}
         wanted, since, said, denied = sum(counts.values()), time.monotonic(), (-1, -1), ""
@@ -231,18 +233,18 @@ class Plane:
         )
 
     def _end_steps(self, pods: list[Object]) -> None:
-        """Let the pods of steps end well once they run: whatever comes after them waits for that."""
+        """Complete the running pods of steps: whatever follows them waits for that."""
         for pod in pods:
             name = pod["metadata"]["labels"].get(ROLE, "")
             if name.startswith(STEP) and pod.get("status", {}).get("phase") == "Running":
                 done = {"status": {"phase": "Succeeded"}}
-                with contextlib.suppress(ApiError):  # gone, or told by a pass before
+                with contextlib.suppress(ApiError):  # gone, or completed in an earlier pass
                     self.client.patch(
                         "Pod", pod["metadata"]["name"], done, pod["metadata"]["namespace"], "status"
                     )
 
     def _denied(self, question: Question) -> str:
-        """Why a Job's pods are not even made."""
+        """Return why a Job's pods are not even created."""
         for event in self.client.list("Event", question.entry.namespace):
             name = event["metadata"]["name"]
             if name.startswith(f"{question.name}-") and event["reason"] == "FailedCreate":
@@ -251,7 +253,7 @@ class Plane:
 
 
 def reserved(workload: Object) -> tuple[str, str]:
-    """Reason and message of the condition QuotaReserved; empty where there is none."""
+    """Return reason and message of the condition QuotaReserved, empty without one."""
     for found in workload.get("status", {}).get("conditions") or ():
         if found["type"] == "QuotaReserved":
             return found["reason"], found["message"]
@@ -259,7 +261,7 @@ def reserved(workload: Object) -> tuple[str, str]:
 
 
 def _unschedulable(pod: Object) -> str:
-    """What the scheduler says about a pod that it has no node for."""
+    """Return the scheduler's message about a pod without a node."""
     for found in pod.get("status", {}).get("conditions") or ():
         if (
             found["type"] == "PodScheduled"

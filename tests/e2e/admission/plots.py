@@ -1,9 +1,9 @@
-"""What happens in a story: runs come, others end. Drawn by seed; the first one is written down.
+"""The events of a story: runs come, others end. They are drawn by seed, except for the first story.
 
 Four of five stories are contended: guests come first and live on what the owner lends, then the owner and
-more important runs come and take places, then these end, so that whoever had to go may come back. Of such
-stories only those are told in which the simulation sees a preemption. Whether somebody comes back is nowhere
-chosen: that is what the simulation may be wrong about.
+more important runs come and take places, then these end, so that preempted runs may come back. Only stories
+in which the simulation sees a preemption are told. Whether a run comes back is never chosen: that is what the
+simulation may get wrong.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from tests.e2e.admission.story import State, Step, has_preemption, simulated
 
 Object = dict[str, Any]
 Shapes = dict[str, list[Object]]
-#: One story of so many is drawn without a thought of contention; attempts at a preemption.
+#: One story of so many is drawn without contention in mind; attempts to draw a preemption.
 PLAIN_EVERY, ATTEMPTS = 5, 40
-#: Of so many stories two are told with what gangplan renders, the others with plain Jobs of the same pods: to
-#: Kueue they are the same, and a lab has less to do.
+#: Of so many stories, two use what gangplan renders and the others plain Jobs with the same pods: to Kueue
+#: they are the same, and they are less work for a lab.
 RENDERED_EVERY = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A world, its runs, what happens to them, and how the simulation tells it."""
+    """A world, its runs, their events, and the states that the simulation expects."""
 
     scene: Scene
     questions: tuple[Question, ...]
@@ -40,7 +40,7 @@ class Plot:
 
 
 def draw(versions: SchemaVersions, shapes: Shapes, seed: str, number: int, name: str, fair: bool) -> Plot:
-    """The story of a number; number 0 is the simulator's first known bug."""
+    """Draw the story with a number; number 0 is the simulator's first known bug."""
     if number == 0:
         return _whole(versions, *_preempted_from_the_first_flavor(shapes, name), fair)
     is_rendered = number % RENDERED_EVERY < 2
@@ -66,7 +66,7 @@ def _whole(
 
 
 def _plain(scene: Scene, shapes: Shapes, name: str) -> tuple[list[Question], list[Step]]:
-    """All runs come one after the other; some that came earlier end in between."""
+    """Draw runs that come one after another; some earlier ones end in between."""
     random = scene.random
     questions = [sharing.draw_run(scene, shapes, f"{name}-r{index}") for index in range(random.randint(4, 8))]
     steps: list[Step] = []
@@ -82,7 +82,8 @@ def _plain(scene: Scene, shapes: Shapes, name: str) -> tuple[list[Question], lis
 
 
 def _acts(scene: Scene, shapes: Shapes, name: str) -> tuple[list[Question], list[Step]]:
-    """Guests come; the owner and more important runs come; those end, and mostly others too."""
+    """Draw a contended story: guests come, then the owner and more important runs, which end, mostly with
+    others."""
     random, numbers = scene.random, iter(range(20))
     owner, guests = scene.entries[:1], scene.entries[1:]
 
@@ -113,9 +114,10 @@ def _acts(scene: Scene, shapes: Shapes, name: str) -> tuple[list[Question], list
 
 
 def _preempted_from_the_first_flavor(shapes: Shapes, name: str) -> tuple[Scene, list[Question], list[Step]]:
-    """A guest borrows the first flavor, gives way to its owner, and comes back when a run of the owner ends.
+    """Build a story of a guest that borrows the first flavor, is preempted by its owner, and comes back when
+    a run of the owner ends.
 
-    Up to November 2026 the simulation let it wait for ever under Kueue 0.19.
+    Until November 2026 the simulation kept it pending forever under Kueue 0.19.
     """
     scene = sharing.draw(name, Random(0), fair=False)
     scene.cohorts[1:], scene.queues[2:], scene.locals[2:], scene.entries[2:] = [], [], [], []

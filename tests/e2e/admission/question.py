@@ -1,4 +1,4 @@
-"""A run in a world, and what stands in it."""
+"""A run in a world, and its objects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SLICE, SLICE_SIZE = "kueue.x-k8s.io/podset-slice-required-topology", "kueue.x-k8
 
 @dataclass(slots=True)
 class Question:
-    """Would this run be admitted, alone in its world, and where would its pods go?"""
+    """Whether a run would be admitted, alone in its world, and where its pods would go."""
 
     scene: Scene
     entry: Entry
@@ -42,12 +42,12 @@ class Question:
         return [body for body in self.bodies if self.is_synced_whole or body["kind"] != "TrainingRuntime"]
 
     def job(self, role: str) -> Object | None:
-        """A replicated job of the runtime."""
+        """Return a replicated job of the runtime."""
         jobs = self.runtime["spec"]["template"]["spec"]["replicatedJobs"]
         return next((job for job in jobs if job["name"] == role), None)
 
     def pod(self, role: str = "node") -> Object:
-        """The pod template of a role."""
+        """Return the pod template of a role."""
         job = self.job(role)
         assert job is not None
         found: Object = job["template"]["spec"]["template"]
@@ -55,10 +55,10 @@ class Question:
 
     @property
     def roles(self) -> list[str]:
-        """The replicated jobs."""
+        """The names of the replicated jobs."""
         return [job["name"] for job in self.runtime["spec"]["template"]["spec"]["replicatedJobs"]]
 
     def container(self, role: str = "node") -> Object:
-        """The container that runs ranks or the launcher."""
+        """Return the container that runs ranks or the launcher."""
         found: Object = self.pod(role)["spec"]["containers"][0]
         return found

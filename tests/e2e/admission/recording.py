@@ -1,4 +1,4 @@
-"""Questions with the answers of a real Kueue, kept in a file: asked again of gangplan without a lab."""
+"""Questions with the answers of a real Kueue, kept in a file to compare with gangplan without a lab."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What became of a run: `outcome` is admitted, pending, refused (at once) or silent (no Workload)."""
+    """What happened to a run: `outcome` is admitted, pending, refused (at once) or silent (no Workload)."""
 
     outcome: str
     reason: str = ""
@@ -29,11 +29,11 @@ class Seen:
     bound: int = 0
     pods: int = 0
     unbound: str = ""
-    turns: tuple[tuple[str, str], ...] = ()  # reasons and messages that follow each other for ever
+    turns: tuple[tuple[str, str], ...] = ()  # reasons and messages that alternate forever
 
     @property
     def said(self) -> tuple[tuple[str, str], ...]:
-        """Its reasons and messages: one, or those that follow each other for ever."""
+        """Its reasons and messages: one, or those that alternate forever."""
         return self.turns or ((self.reason, self.message),)
 
     @property
@@ -57,12 +57,12 @@ class Answer:
 
     @property
     def place(self) -> tuple[str, str, str]:
-        """Which world it was asked in: profile, seed, world."""
+        """The world in which it was asked: profile, seed, world."""
         return self.profile, self.name.partition("/")[0], self.world.cluster
 
 
 def write(path: Path, answers: Iterable[Answer]) -> None:
-    """One line per world, then one per question in it; the same answers give the same bytes."""
+    """Write one line per world, then one per question in it; the same answers give the same bytes."""
     lines: list[Object] = []
     place = ("", "", "")
     for one in answers:
@@ -85,7 +85,7 @@ def write(path: Path, answers: Iterable[Answer]) -> None:
 
 
 def read(path: Path) -> Iterator[Answer]:
-    """The answers of a file, in its order."""
+    """Yield the answers in a file, in order."""
     lines = map(json.loads, gzip.decompress(path.read_bytes()).decode().splitlines())
     for line in lines:
         if "seen" not in line:
@@ -104,7 +104,7 @@ def read(path: Path) -> Iterator[Answer]:
 
 
 def plain_world(world: World) -> Object:
-    """A world as JSON can hold it."""
+    """Return a world as plain JSON data."""
     return {
         "cluster": world.cluster,
         "versions": asdict(world.versions),
@@ -125,7 +125,7 @@ def plain_world(world: World) -> Object:
 
 
 def world_of(plain: Object) -> World:
-    """The world that was written down."""
+    """Return the world that a file describes."""
     groups = tuple(
         NodeGroup(
             group["name"],

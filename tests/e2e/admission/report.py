@@ -1,4 +1,4 @@
-"""Questions asked, answered by both sides, compared: counts, causes, and every open difference in full."""
+"""Compare both sides' answers: counts, causes, and every unexplained difference in full."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST = 900
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """A difference that nobody explained."""
+    """A difference without a known cause."""
 
     answer: Answer
     what: str
@@ -28,7 +28,7 @@ class Open:
 
 @dataclass(slots=True)
 class Compared:
-    """How many questions in how many worlds, and how the answers compare."""
+    """The numbers of questions and worlds, and how the answers compare."""
 
     asked: int = 0
     worlds: set[tuple[str, str, str]] = field(default_factory=set)
@@ -40,7 +40,7 @@ class Compared:
     seen: Counter[str] = field(default_factory=Counter)
 
     def take(self, answer: Answer) -> None:
-        """Ask gangplan what Kueue was asked."""
+        """Compare gangplan's answer with Kueue's, and count the result."""
         began = time.perf_counter()
         said: Said = say(answer.world, answer.bodies)
         self.seconds += time.perf_counter() - began
@@ -68,7 +68,7 @@ def compared(answers: Iterable[Answer]) -> Compared:
 
 
 def lines(result: Compared, title: str, troubles: Sequence[str] = ()) -> list[str]:
-    """The report for people."""
+    """Return the lines of the report."""
     open_names = {(one.answer.profile, one.answer.name) for one in result.open}
     rest = result.asked - result.agree - len(open_names)
     counts = f"asked {result.asked} in {len(result.worlds)} worlds"

@@ -30,7 +30,7 @@ SHAPES: dict[str, Object] = {
 
 
 def rendered(profile: Profile) -> dict[str, list[Object]]:
-    """One run of each shape, as gangplan renders it for the versions of a profile."""
+    """Return one run of each shape, as gangplan renders it for the versions of a profile."""
     cluster = workspaces.CLUSTER.replace('trainer: "2.3.0"', f'trainer: "{profile.trainer}"')
     cluster = cluster.replace('kueue: "0.19.2"', f'kueue: "{profile.kueue}"')
     cluster = cluster.replace('kubernetes: "1.34.4"', f'kubernetes: "{profile.kubernetes}"')
@@ -46,7 +46,7 @@ def rendered(profile: Profile) -> dict[str, list[Object]]:
 
 
 def draw(scene: Scene, shapes: dict[str, list[Object]], name: str) -> Question:
-    """A run of some shape and size in some queue of a world."""
+    """Draw a run of some shape and size in some queue of a world."""
     random = scene.random
     entry, shape = random.choice(scene.entries), random.choice(list(SHAPES))
     question = Question(scene, entry, name, shape, named(shapes[shape], name, entry))
@@ -65,7 +65,7 @@ def draw(scene: Scene, shapes: dict[str, list[Object]], name: str) -> Question:
 
 
 def named(bodies: list[Object], name: str, entry: Entry) -> list[Object]:
-    """Runtime and TrainJob under a name, in a namespace of the world."""
+    """Return the runtime and TrainJob under a name, in a namespace of the world."""
     wanted = [body for body in bodies if body["kind"] in ("TrainingRuntime", "TrainJob")]
     old = wanted[0]["metadata"]["name"]
     found: list[Object] = json.loads(json.dumps(wanted).replace(old, name))
@@ -75,14 +75,14 @@ def named(bodies: list[Object], name: str, entry: Entry) -> list[Object]:
 
 
 def _pools(question: Question) -> list[str]:
-    """The flavors that the run's queue lists."""
+    """Return the flavors of the run's queue."""
     queue = next(one for one in question.scene.queues if one["metadata"]["name"] == question.entry.queue)
     listed = [flavor["name"] for group in queue["spec"]["resourceGroups"] for flavor in group["flavors"]]
     return [name for name in listed if name in question.scene.pool_of] or list(question.scene.pool_of)
 
 
 def _place(question: Question, target: NodeGroup) -> None:
-    """The nodes of the world; often the pool of one flavor, tolerated or not."""
+    """Select the nodes of the world; often the pool of one flavor, tolerated or not."""
     random, scene = question.scene.random, question.scene
     for role in question.roles:
         spec = question.pod(role)["spec"]
@@ -103,7 +103,7 @@ def _place(question: Question, target: NodeGroup) -> None:
 
 
 def _size(question: Question, target: NodeGroup) -> None:
-    """From tiny to impossible, measured by the nodes of a pool that the queue knows."""
+    """Size a run from tiny to impossible, relative to the nodes of a pool of its queue."""
     random, pool = question.scene.random, target
     share = random.choice(
         [Fraction(1, 8), Fraction(1, 8), *[Fraction(1, 4), Fraction(1, 2)] * 2, 1, Fraction(5, 4)]
@@ -133,7 +133,7 @@ def _resources(question: Question, role: str, wanted: Object) -> None:
 
 
 def _topology(question: Question) -> None:
-    """An annotation on the workers, sometimes on the launcher too."""
+    """Annotate the workers with a topology, and sometimes the launcher too."""
     random, levels = question.scene.random, question.scene.levels
     level = random.choice([*levels * 4, BLOCK, RACK, "topology.example.com/room"])
     wanted = random.choice([REQUIRED, REQUIRED, PREFERRED, UNCONSTRAINED])

@@ -1,7 +1,7 @@
-"""A random world: its node groups and objects, each with names of its own.
+"""A random world: its node groups and objects, with unique names.
 
-Everything of a scene carries its name (`w12-...`), its nodes a label of their own (`WORLD`), and every run in
-it selects that label: many scenes stand beside each other in one lab and never meet.
+All names in a scene begin with the scene's name (`w12-...`), its nodes have a label of their own (`WORLD`),
+and every run in it selects that label: many scenes share one lab without interfering.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PRIORITIES = {"low": -10, "normal": 0, "high": 1000}
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where runs of a team go in: a namespace, its LocalQueue, and the ClusterQueue behind it."""
+    """Where runs of a team enter: a namespace, its LocalQueue, and the ClusterQueue of that."""
 
     namespace: str
     local: str
@@ -38,7 +38,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Scene:
-    """One world while it is drawn, and afterwards."""
+    """One world, while it is drawn and afterwards."""
 
     name: str
     random: Random
@@ -67,12 +67,12 @@ class Scene:
         )
 
     def world(self, versions: SchemaVersions, fair_sharing: bool = False) -> World:
-        """What gangplan is told of it."""
+        """Return the world as gangplan sees it."""
         return World(self.name, versions, self.standing, tuple(self.groups), fair_sharing)
 
 
 def meta(name: str, namespace: str | None = None, **labels: str) -> Object:
-    """An object's metadata."""
+    """Return an object's metadata."""
     found: Object = {"name": name}
     if namespace:
         found["namespace"] = namespace
@@ -82,5 +82,5 @@ def meta(name: str, namespace: str | None = None, **labels: str) -> Object:
 
 
 def kueue(kind: str, name: str, spec: Object, namespace: str | None = None) -> Object:
-    """An object of Kueue."""
+    """Return a Kueue object."""
     return {"apiVersion": KUEUE, "kind": kind, "metadata": meta(name, namespace), "spec": spec}

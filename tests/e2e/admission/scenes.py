@@ -1,4 +1,4 @@
-"""Random worlds by seed: node pools, flavors, cohort trees, queues, limits of namespaces, priorities."""
+"""Random worlds by seed: node pools, flavors, cohort trees, queues, namespace limits, priorities."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHAPES = ((8, 32, 0), (16, 64, 0), (32, 128, 4), (64, 256, 8), (16, 128, 2), (4,
 
 
 def draw(name: str, random: Random) -> Scene:
-    """A world in which everything agrees; mistakes are made later (see `mistakes`)."""
+    """Draw a consistent world; mistakes are made later (see `mistakes`)."""
     scene = Scene(name, random)
     _nodes(scene)
     _flavors(scene)
@@ -75,7 +75,7 @@ def _taints(random: Random, has_gpus: bool) -> tuple[NodeGroupTaint, ...]:
 
 
 def _flavors(scene: Scene) -> None:
-    """One flavor per pool, sometimes two; sometimes a flavor for any node of the world."""
+    """Draw one flavor per pool, sometimes two, and sometimes a flavor for any node of the world."""
     random = scene.random
     topology = f"{scene.name}-layout"
     tas = random.choice(["all", "some", "none"])
@@ -115,12 +115,12 @@ def _toleration(random: Random, taint: NodeGroupTaint) -> Object:
 
 
 def _cohorts(scene: Scene) -> None:
-    """None, one that is only a name, one that is an object, or a tree."""
+    """Draw no cohort, one that is only a name, one that is an object, or a tree."""
     random = scene.random
     shape = random.choice(["none", "implicit", "flat", "tree", "tree"])
     root = f"{scene.name}-root"
     if shape in ("none", "implicit"):
-        scene.others.append({"shape": shape})  # taken out again by _queues
+        scene.others.append({"shape": shape})  # removed again by _queues
         return
     names = [root]
     if shape == "tree":
@@ -138,14 +138,14 @@ def _cohorts(scene: Scene) -> None:
 
 
 def _group(scene: Scene, flavor: str, has_parent: bool) -> Object:
-    """A cohort's own quota of one flavor."""
+    """Return a cohort's own quota of one flavor."""
     covered = ["cpu", "memory", *([GPU] if GPU in scene.pool_of[flavor].free else [])]
     resources = [quota(scene, flavor, resource, has_parent, True) for resource in covered]
     return {"coveredResources": covered, "flavors": [{"name": flavor, "resources": resources}]}
 
 
 def quota(scene: Scene, flavor: str, resource: str, has_cohort: bool, is_cohort: bool = False) -> Object:
-    """The quota of a resource: some share of what the flavor's pool has."""
+    """Return the quota of a resource: some share of the flavor's pool."""
     random, pool = scene.random, scene.pool_of[flavor]
     if resource == "pods":
         return {"name": resource, "nominalQuota": str(random.choice([3, 8, 40]))}
@@ -202,7 +202,7 @@ def _queues(scene: Scene) -> None:
 
 
 def _groups(scene: Scene, has_cohort: bool) -> list[Object]:
-    """One resource group, or cpu and memory apart from GPUs."""
+    """Return one resource group, or one for cpu and memory and another for GPUs."""
     random = scene.random
     names = list(scene.flavors)
     random.shuffle(names)
@@ -229,7 +229,7 @@ def _flavored(scene: Scene, covered: list[str], names: list[str], has_cohort: bo
 
 
 def _tenants(scene: Scene) -> None:
-    """A namespace and a LocalQueue per queue, priorities, limits of namespaces, runtime classes."""
+    """Add a namespace and a LocalQueue per queue, priorities, namespace limits and runtime classes."""
     random = scene.random
     for name, value in PRIORITIES.items():
         scene.others.append(

@@ -1,7 +1,7 @@
-"""The worlds of stories: queues that share few cores, and runs of a few. Nodes have room for all.
+"""The worlds of stories: queues that share few cores, and small runs. Nodes have room for all.
 
-A contended world has several flavors, an owner of most of what there is and guests that live on what it
-lends; mostly the owner may take it back. A plain one is drawn without such thoughts.
+A contended world has several flavors, an owner of most resources and guests that live on what it lends;
+mostly the owner may take it back. A plain one is drawn without contention in mind.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from tests.e2e.admission.scene import ACCOUNT, GIB, KUEUE, POOL, PRIORITIES, WOR
 
 Object = dict[str, Any]
 TRY = "TryNextFlavor"
-#: A node label that no node has, and no flavor speaks of.
+#: A node label that no node has and no flavor mentions.
 NOWHERE = "node.example.com/nowhere"
-#: Cores by flavor of the queue that owns most, and of the others.
+#: Cores by flavor of the queue that owns most, of its guests, and of queues in plain worlds.
 OWNED, LIVED_ON, DRAWN = (4, 6, 8), (0, 0, 0, 2, 4), (0, 4, 6, 8)
 
 
 def draw(name: str, random: Random, fair: bool, contended: bool = False) -> Scene:
-    """One to three flavors on nodes with room for everything, two to four queues of one cohort or a tree."""
+    """Draw one to three flavors on nodes with room for all, and two to four queues in one cohort or a
+    tree."""
     scene = Scene(name, random)
     for index in range(random.choice([2, 2, 3] if contended else [1, 1, 2])):
         pool = f"{name}-{'abc'[index]}"
@@ -47,7 +48,7 @@ def draw(name: str, random: Random, fair: bool, contended: bool = False) -> Scen
 
 
 def _cohort(scene: Scene, name: str, root: str, fair: bool, contended: bool) -> Object:
-    """A cohort, sometimes with cores of its own, and limits towards its parent."""
+    """Return a cohort, sometimes with its own cores and with limits towards its parent."""
     random, spec = scene.random, dict[str, Any]()
     if name != root:
         spec["parentName"] = root
@@ -67,7 +68,7 @@ def _cohort(scene: Scene, name: str, root: str, fair: bool, contended: bool) -> 
 def _queue(
     scene: Scene, index: int, cohort: str, fair: bool, contended: bool, cores: tuple[int, ...]
 ) -> None:
-    """A queue with its namespace."""
+    """Add a queue with its namespace."""
     random, name, namespace = scene.random, f"{scene.name}-q{index}", f"{scene.name}-t{index}"
     flavors = [{"name": flavor, "resources": _quotas(random, cores)} for flavor in scene.flavors]
     fungibility = {"whenCanBorrow": random.choice(["MayStopSearch", TRY])}
@@ -107,7 +108,7 @@ def _preemption(random: Random, fair: bool) -> Object:
 
 
 def _quotas(random: Random, cores: tuple[int, ...]) -> list[Object]:
-    """Few cores, memory in plenty; sometimes limits."""
+    """Return few cores and plenty of memory, sometimes with limits."""
     nominal = random.choice(cores)
     written: Object = {"name": "cpu", "nominalQuota": str(nominal)}
     if random.random() < 0.25:
@@ -124,7 +125,8 @@ def draw_run(
     entries: list[Entry] | None = None,
     levels: list[str] | None = None,
 ) -> Question:
-    """A run of a few cores, in one of these queues, of one of these priorities; any, where none are named."""
+    """Draw a run of a few cores with one of the given queues and priorities, or with any if none are
+    given."""
     random = scene.random
     question = Question(scene, random.choice(entries or scene.entries), name, "torch", [])
     question.bodies = named(shapes["torch"], name, question.entry)
@@ -143,7 +145,7 @@ def draw_run(
 
 
 def as_job(question: Question) -> Object:
-    """The workers of a run as a plain Job: nodes refuse its pods, so that they neither run nor end."""
+    """Return the workers of a run as a plain Job: no node fits its pods, so that they neither run nor end."""
     labels = question.train_job["metadata"]["labels"]
     spec = question.pod()["spec"]
     container = {

@@ -1,4 +1,4 @@
-"""Random workspaces, rendered by gangplan in whole: cluster, teams and specs become a scene and its runs."""
+"""Random workspaces rendered in whole by gangplan: cluster, teams and specs become a scene and its runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.e2e.fidelity.sides import versions_of
 from tests.lab.profiles import Profile
 
 Object = dict[str, Any]
-#: What of a rendered cluster matters to admission and to pods; the rest would only slow the lab down.
+#: The rendered kinds that matter to admission and pods; the others would only slow the lab down.
 WANTED = (
     *("Namespace", "ServiceAccount", "LimitRange", "ResourceQuota", "WorkloadPriorityClass"),
     *("Topology", "ResourceFlavor", "Cohort", "ClusterQueue", "LocalQueue", "AdmissionCheck"),
@@ -34,14 +34,14 @@ LEVELS = re.compile(r'"training-(low|normal|high)"')
 SHAPES = ((8, 32, 0), (16, 64, 0), (32, 128, 4), (64, 256, 8))
 #: The pipeline's serial engine works on one workspace at a time.
 RENDERING = threading.Lock()
-#: Changes of built objects are rarer than in scenes that were drawn object by object.
+#: Built objects are changed less often than those of scenes that were drawn object by object.
 RARER = 0.4
 #: How often a spec is a sweep, whose trials have a queue of their own.
 SWEEPS = 0.15
 
 
 def draw(name: str, random: Random, profile: Profile, count: int) -> tuple[Scene, list[Question]]:
-    """A scene with at most `count` runs. What the platform's own checks refuse is drawn again."""
+    """Draw a scene with at most `count` runs; draw again if the platform's own checks refuse it."""
     for _ in range(20):
         cluster = _cluster(name, random, profile)
         specs = [_spec(name, random, cluster, number) for number in range(count)]
@@ -88,7 +88,7 @@ def _cluster(name: str, random: Random, profile: Profile) -> Object:
 
 
 def _shared(name: str, random: Random, cluster: Object) -> None:
-    """Cohorts, and teams with shares of the pools."""
+    """Add cohorts, and teams with shares of the pools."""
     root = f"{name}-company"
     cluster["cohorts"] = {root: {}}
     if random.random() < 0.5:
@@ -104,7 +104,7 @@ def _shared(name: str, random: Random, cluster: Object) -> None:
 
 
 def _shares(random: Random, cluster: Object) -> Object:
-    """Some of each pool; teams must not be promised more than there is, so less with more teams."""
+    """Return some of each pool. Together, teams must not be promised more than exists."""
     found: Object = {}
     for pool, spec in cluster["nodePools"].items():
         share = random.choice([0, 1, 2, 3])
@@ -142,7 +142,7 @@ def _spec(name: str, random: Random, cluster: Object, number: int) -> Object:
 
 
 def _small(random: Random, found: Object) -> Object:
-    """Amounts of a pod beside the workers, now and then those of a worker."""
+    """Return the amounts of a pod that is not a worker, sometimes those of a worker."""
     amounts = {"cpu": random.choice([1, "500m", 4]), "memory": random.choice(["1Gi", "4Gi"])}
     if "gpus" in found and random.random() < 0.3:
         amounts["gpus"] = 1
@@ -175,7 +175,7 @@ def _containers(random: Random, found: Object) -> None:
 def _rendered(
     name: str, random: Random, profile: Profile, cluster: Object, specs: list[Object]
 ) -> tuple[Scene, list[Question]] | None:
-    """The scene; None where the cluster file itself is refused. Specs without a run are left out."""
+    """Return the scene, or None if the cluster file itself is refused. Specs without a run are left out."""
     teams = list(cluster["teams"])
     team = {**HEAD, "kind": "Team", "clusters": [name]}
     files: Object = {f"overlays/{name}/cluster.yaml": cluster}
@@ -205,7 +205,7 @@ def _rendered(
 
 
 def _own(name: str, text: str) -> list[Object]:
-    """Objects with priority classes of their own: those of the cluster are the same in every scene."""
+    """Return objects with priority classes of their own: those of the cluster are the same in every scene."""
     plain = json.dumps(load_objects(text))
     found: list[Object] = json.loads(LEVELS.sub(rf'"{name}-\1"', plain))
     return found

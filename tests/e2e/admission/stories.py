@@ -1,7 +1,7 @@
-"""Small stories: runs come to queues that share, others end; who is in after each step, and who had to go?
+"""Small stories: runs come to shared queues, others end; who is admitted and preempted after each step?
 
-Told to a real Kueue and to `gangplan.simulate`, step by step; after each step both must have the same runs
-admitted and the same ones preempted. Every second story is told with fair sharing.
+The stories are told to a real Kueue and to `gangplan.simulate`, step by step. After each step both must have
+admitted and preempted the same runs. Every second story is told with fair sharing.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from tests.lab.profiles import Profile
 
 Object = dict[str, Any]
 STRATEGIES = ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
-#: Stories of one lab at a time: each mostly waits for nothing more to happen.
+#: Stories in one lab at a time: each mostly waits until nothing more happens.
 SIDE_BY_SIDE = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Which:
-    """Which stories: the seed, the first number, how many; where they are kept as they are told."""
+    """Which stories to tell: the seed, the first number, how many, and where to record them."""
 
     seed: int
     count: int
@@ -38,7 +38,7 @@ class Which:
 
     @property
     def numbers(self) -> list[int]:
-        """Those that are not kept yet."""
+        """The numbers of the stories that are not recorded yet."""
         kept = {one["number"] for one in story_records.lines_of(self.record)} if self.record else set()
         return [number for number in range(self.first, self.first + self.count) if number not in kept]
 
@@ -66,7 +66,7 @@ class _Teller:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def tell(self, real: Plane, number: int, fair: bool) -> None:
-        """One story; once more, with time, where a busy machine may have been late."""
+        """Tell one story; repeat it with more patience if a busy machine may have been late."""
         told = self._told(real, number, fair, f"s{number}")
         if not told.agrees:
             told = self._told(replace(real, patience=PATIENT), number, fair, f"s{number}b")
@@ -75,7 +75,7 @@ class _Teller:
         self.say(f"{len(self.told)} stories, {sum(one.is_open for one in self.told)} told differently")
 
     def _told(self, real: Plane, number: int, fair: bool, name: str) -> Told:
-        """Trouble of the harness is told, not raised."""
+        """Tell one story to both sides. Errors of the harness are recorded in the story, not raised."""
         told = Told(name, fair, [], [], [])
         versions = versions_of(self.profile)
         try:
@@ -87,6 +87,6 @@ class _Teller:
                 kept = story_records.line(self.profile.name, self.which.seed, number, plot, versions, told)
                 with self.lock, self.which.record.open("a", encoding="utf-8") as file:
                     file.write(f"{kept}\n")
-        except Exception:  # noqa: BLE001  trouble is told with the story
+        except Exception:  # noqa: BLE001  errors are reported with the story
             told.trouble = traceback.format_exc(limit=-3)
         return told

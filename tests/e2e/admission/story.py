@@ -1,4 +1,4 @@
-"""A story: who is in after each step, and who had to go; as the simulation tells it, and as Kueue did."""
+"""A story: which runs are admitted and preempted after each step, in the simulation and in Kueue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ APART = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A run comes, or one ends (then `ends`)."""
+    """A run comes, or ends if `ends` is set."""
 
     run: str
     ends: bool = False
@@ -26,7 +26,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """After a step: who is in, and who lost its place during the step."""
+    """The runs that are admitted after a step, and those that were preempted during it."""
 
     admitted: frozenset[str]
     preempted: frozenset[str]
@@ -40,12 +40,12 @@ NOBODY = State(frozenset(), frozenset())
 
 
 def has_preemption(states: Sequence[State]) -> bool:
-    """Whether somebody had to go."""
+    """Return whether a run was preempted."""
     return any(state.preempted for state in states)
 
 
 def has_return(states: Sequence[State]) -> bool:
-    """Whether somebody who had to go was in again after a later step."""
+    """Return whether a preempted run was admitted again after a later step."""
     gone: set[str] = set()
     for state in states:
         if gone & state.admitted:
@@ -56,7 +56,7 @@ def has_return(states: Sequence[State]) -> bool:
 
 @dataclass(slots=True)
 class Told:
-    """A story, and how both sides tell it. `flavors` counts those that its queues have."""
+    """A story as both sides tell it. `flavors` counts the flavors of its queues."""
 
     name: str
     fair: bool
@@ -69,7 +69,7 @@ class Told:
 
     @property
     def agrees(self) -> bool:
-        """Whether both sides tell the same."""
+        """Whether both sides tell the same story."""
         return not self.trouble and self.simulated == self.seen
 
     @property
@@ -84,7 +84,7 @@ class Told:
 
     @property
     def is_chance(self) -> bool:
-        """Whether the two sides differ first in which of some runs had to go that came in during one step.
+        """Whether the sides first differ only in which run, of some admitted in the same step, was preempted.
 
         Among runs admitted in the same second Kueue chooses by their random ids
         (pkg/scheduler/preemption/common CandidatesOrdering); the simulation takes the last one.
@@ -104,12 +104,12 @@ class Told:
         return came.keys() == either and len(set(came.values())) == 1
 
     def _before(self, step: int) -> frozenset[str]:
-        """Who was in before a step."""
+        """Return the runs that were admitted before a step."""
         return self.seen[step - 1].admitted if step else frozenset()
 
 
 def simulated(world: World, runs: Mapping[str, Sequence[Object]], steps: Sequence[Step]) -> list[State]:
-    """What gangplan's simulation tells of runs (their objects by name), step by step.
+    """Simulate runs (their objects by name) step by step, and return the state after each step.
 
     Runs that are never admitted do not take part.
     """
@@ -129,7 +129,7 @@ def simulated(world: World, runs: Mapping[str, Sequence[Object]], steps: Sequenc
                 engine.step()
         events, done = engine.events[done:], len(engine.events)
         admitted = {holding.run.name for holding in _holdings(engine)}
-        # Kueue is looked at once it is calm: who came in between and went again is not seen there.
+        # Kueue is observed once it is calm: a run that came and went in between is not seen there.
         before = found[-1].admitted if found else frozenset()
         gone = ({event.run for event in events if event.what == "preempted"} & before) - admitted
         found.append(State(frozenset(admitted), frozenset(gone)))
@@ -141,7 +141,7 @@ def _holdings(engine: Simulation) -> list[Any]:
 
 
 def _end(engine: Simulation, name: str, now: float) -> None:
-    """A run is taken away: it ends, or it no longer waits."""
+    """Remove a run: it ends, or it is no longer pending."""
     for holding in _holdings(engine):
         if holding.run.name == name:
             engine.finish(holding, now)
@@ -153,7 +153,8 @@ def _end(engine: Simulation, name: str, now: float) -> None:
 
 
 def lines(told: Sequence[Told], title: str) -> list[str]:
-    """The report for people: counts, what the stories were worth, and those told differently."""
+    """Return the lines of the report: counts, what the stories cover, and those that were told
+    differently."""
     steps = sum(len(one.steps) for one in told)
     gone = sum(len(state.preempted) for one in told for state in one.seen)
     counts = f"stories {len(told)}, alike {sum(one.agrees for one in told)}"
@@ -177,7 +178,7 @@ def lines(told: Sequence[Told], title: str) -> list[str]:
 
 
 def shares(told: Sequence[Told]) -> str:
-    """How many stories have what is worth telling, by what Kueue did."""
+    """Return how many stories have what is worth testing, by what Kueue did."""
     parts = {
         "a preemption": sum(has_preemption(one.seen) for one in told),
         "a preempted run that came back": sum(has_return(one.seen) for one in told),

@@ -1,4 +1,4 @@
-"""Stories as they were told to a Kueue, kept as they are told and told again offline: a line of JSON each."""
+"""Stories as they were told to a Kueue, recorded as lines of JSON and replayed offline."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Object = dict[str, Any]
 
 
 def line(profile: str, seed: int, number: int, plot: Plot, versions: Any, told: Told) -> str:
-    """One story as a line."""
+    """Return one story as a line of JSON."""
     return json.dumps(
         {
             "profile": profile,
@@ -36,7 +36,7 @@ def line(profile: str, seed: int, number: int, plot: Plot, versions: Any, told: 
 
 
 def lines_of(path: Path) -> list[Object]:
-    """The lines of a file, packed or plain; none of one that is not there yet."""
+    """Return the lines of a file, compressed or plain; none if the file does not exist yet."""
     if not path.exists():
         return []
     data = path.read_bytes()
@@ -45,7 +45,7 @@ def lines_of(path: Path) -> list[Object]:
 
 
 def retold(path: Path) -> Iterator[Told]:
-    """The stories of a file, told by the simulation as it is now."""
+    """Yield the stories of a file, told by the current simulation."""
     for one in lines_of(path):
         world = world_of(one["world"])
         steps = [Step(**step) for step in one["steps"]]

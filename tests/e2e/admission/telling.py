@@ -1,4 +1,4 @@
-"""The real side of a story: it is told to a Kueue step by step, and what happens is looked at."""
+"""The real side of a story: tell it to a Kueue step by step, and observe what happens."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tests.e2e.admission.story import State
 from tests.lab.client import condition
 
 Object = dict[str, Any]
-#: Seconds: how long nothing may happen before a step is over, and where Kueue has not said a word of a run
-#: (nor will it, behind the head of a strict queue); how long a step may take.
+#: Seconds: how long nothing may happen before a step is over, also if Kueue has not reported on a run (nor
+#: will it, if the run is not at the head of a strict queue); how long a step may take.
 QUIET, SILENT, LONGEST = 2.5, 10.0, 60.0
-#: Seconds from a run's coming to its Workload on a machine at rest. Where it takes longer, all takes longer.
+#: Seconds from a run's arrival to its Workload on an idle machine. Where this takes longer, everything does.
 PROMPT = 0.6
 
 
 def tell(real: Plane, plot: Plot) -> list[State]:
-    """What the real Kueue does, step by step."""
+    """Return what the real Kueue does, step by step."""
     questions = {one.name: one for one in plot.questions}
     found: list[State] = []
     alive: list[Question] = []
@@ -49,7 +49,7 @@ def tell(real: Plane, plot: Plot) -> list[State]:
 
 
 def _arrival(real: Plane, question: Question) -> float:
-    """Seconds until Kueue has made a run's Workload."""
+    """Return the seconds until Kueue has created a run's Workload."""
     began = time.monotonic()
     while real.watcher.workload(question.entry.namespace, question.name) is None:
         time.sleep(0.1)
@@ -59,7 +59,8 @@ def _arrival(real: Plane, question: Question) -> float:
 
 
 def _settled(real: Plane, alive: Sequence[Question], before: State | None, expected: State) -> State:
-    """The state once nothing happens any more: a while after the last change, longer if it surprises."""
+    """Return the state once nothing more happens: a while after the last change, longer if it is
+    unexpected."""
     evicted = before.admitted if before else frozenset()
     began = since = time.monotonic()
     said: Any = None

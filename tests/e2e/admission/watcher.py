@@ -1,4 +1,4 @@
-"""What happens in a lab, seen for all askers by one thread: Workloads, pods, and Kueue's complaints."""
+"""Watch a lab for all askers: Workloads, pods, and Kueue's complaints."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tests.lab.lab import Lab
 
 Object = dict[str, Any]
 JOBSET = "jobset.sigs.k8s.io/jobset-name"
-#: Seconds between two looks at what is known; for how long anything may take.
+#: Seconds between two looks at what is known, and how long anything may take.
 EVERY, PATIENCE = 0.2, 120.0
-#: A TrainJob that Kueue could not take, in its log.
+#: A TrainJob that Kueue could not handle, in its log.
 ABOUT = re.compile(r'"logger":"trainjob",.*?"name":"([^"]+)"')
 ERROR = re.compile(r'"error":"((?:[^"\\]|\\.)*)"')
 #: A condition that Kueue could not write, because it had no reason (0.19.2).
@@ -25,7 +25,7 @@ UNWRITTEN = re.compile(r'Could not update Workload status.*Workload[^ ]* \\"([^"
 
 
 class Watcher:
-    """The Workloads and pods of a lab, watched by one thread each, and what Kueue's log complains of."""
+    """The Workloads and pods of a lab, watched by one thread each, and the complaints in Kueue's log."""
 
     def __init__(self, lab: Lab) -> None:
         """Start watching."""
@@ -47,7 +47,7 @@ class Watcher:
     # --- objects ---------------------------------------------------------------------------------------
 
     def _follow(self, kind: str) -> None:
-        """List, then watch; again and again, because a server ends a watch when it likes."""
+        """List, then watch, again and again, because a server may end a watch at any time."""
         while not self._stop.is_set():
             try:
                 self._watch(kind)
@@ -87,7 +87,7 @@ class Watcher:
         self._items[kind] = items
 
     def workload(self, namespace: str, run: str) -> Object | None:
-        """The Workload of a TrainJob."""
+        """Return the Workload of a TrainJob."""
         for item in self._items["Workload"].values():
             metadata = item["metadata"]
             owners = metadata.get("ownerReferences") or ()
@@ -96,7 +96,7 @@ class Watcher:
         return None
 
     def pods(self, namespace: str, run: str) -> list[Object]:
-        """The pods of a TrainJob."""
+        """Return the pods of a TrainJob."""
         return [
             item
             for item in self._items["Pod"].values()
@@ -107,7 +107,7 @@ class Watcher:
     # --- Kueue's log -----------------------------------------------------------------------------------
 
     def _listen(self) -> None:
-        """Take what Kueue's log complains of."""
+        """Read the complaints in Kueue's log."""
         while not self._stop.wait(2 * EVERY):
             with self._log.open("rb") as file:
                 file.seek(self._read)
@@ -126,13 +126,13 @@ class Watcher:
             self._unwritten.add(nothing[1])
 
     def is_unwritten(self, workload: str) -> bool:
-        """Whether Kueue's own condition of a Workload was refused by the API server."""
+        """Return whether the API server refused Kueue's own condition of a Workload."""
         return workload in self._unwritten
 
     def complaint(self, run: str) -> str:
-        """What Kueue last complained of about a TrainJob."""
+        """Return Kueue's latest complaint about a TrainJob."""
         return self._complaints.get(run, "")
 
     def forget(self, run: str) -> None:
-        """Nobody complained yet: a TrainJob of this name is about to come."""
+        """Forget the complaints about a TrainJob, because one of this name is about to come."""
         self._complaints.pop(run, None)

@@ -1,1 +1,1 @@
-"""Fidelity: gangplan and a real control plane are asked the same questions, and must agree."""
+"""Fidelity: gangplan and a real control plane are asked the same questions and must agree."""

@@ -15,12 +15,12 @@ from tests.e2e.policies import harness as policies
 from tests.lab import build, profiles
 from tests.lab.lab import Lab
 
-#: A question about admission, or a story, takes as long as so many questions about objects.
+#: One question about admission, or one story, takes as long as so many questions about objects.
 OF_OBJECTS, OF_STORIES = 20, 100
 
 
 def main() -> int:
-    """Ask, print, write; 1 when some disagreement is not known."""
+    """Ask, print and write; return 1 if there is an unknown disagreement."""
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.fidelity", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=2000, help="0: every value of values.yaml once")
@@ -71,7 +71,7 @@ def main() -> int:
 
 
 def _replay(files: list[Path]) -> int:
-    """What was kept, asked again offline."""
+    """Compare recorded answers with gangplan offline."""
     wrong = 0
     for file in files:
         number, said = replay.replay(file)
@@ -81,7 +81,8 @@ def _replay(files: list[Path]) -> int:
 
 
 def _policies(profile: profiles.Profile, seed: int, count: int) -> int:
-    """What do policies say of random objects, which broken ones are refused, what do rules of CRDs say?"""
+    """Compare what policies say about random objects, which broken policies are refused, and the rules of
+    CRDs."""
     began = time.monotonic()
     with Lab(profile) as lab:
         wrong, said = policies.run(lab.client, profile, seed, count, _progress)
@@ -91,7 +92,7 @@ def _policies(profile: profiles.Profile, seed: int, count: int) -> int:
 
 
 def _objects(arguments: argparse.Namespace, profile: profiles.Profile) -> int:
-    """Is this object accepted?"""
+    """Compare which objects are accepted."""
     began = time.monotonic()
     with Lab(profile) as lab:
         result = ask.run(lab.client, profile, arguments.seed, arguments.count, say=_progress)
@@ -113,7 +114,7 @@ def _objects(arguments: argparse.Namespace, profile: profiles.Profile) -> int:
 
 
 def _admission(profile: profiles.Profile, which: asked.Which, record: Path | None) -> int:
-    """Is this run admitted, with which flavors, and do its pods find nodes?"""
+    """Compare which runs are admitted, with which flavors, and whether their pods find nodes."""
     began = time.monotonic()
     with asked.plane(profile) as plane:
         answers, troubles = asked.ask(plane, profile, which, say=_progress)
@@ -126,7 +127,7 @@ def _admission(profile: profiles.Profile, which: asked.Which, record: Path | Non
 
 
 def _stories(profile: profiles.Profile, which: stories.Which) -> int:
-    """Who is admitted, who is preempted, when several runs share the queues of a cohort?"""
+    """Compare which runs are admitted and preempted when several share the queues of a cohort."""
     began = time.monotonic()
     told = stories.tell(profile, which, say=_progress)
     title = f"{profile.name}, seed {which.seed}, {time.monotonic() - began:.0f} s"

@@ -1,4 +1,4 @@
-"""Ask both sides, compare, and make each disagreement as small as it gets."""
+"""Ask both sides, compare, and shrink each disagreement."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from tests.lab.profiles import Profile
 
 Object = dict[str, Any]
 QUESTION = "is this object accepted?"
-# Questions side by side: two cores keep up with as many.
+# Questions in parallel: two cores keep up with this many.
 WORKERS = 4
 NO_NAMESPACE = re.compile(r'namespaces "[^"]*" not found')
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A question and what both sides say."""
+    """A question and both sides' answers."""
 
     question: Question
     gangplan: Verdict
@@ -38,27 +38,27 @@ class Answered:
 
     @property
     def agrees(self) -> bool:
-        """Whether both say the same."""
+        """Whether both sides say the same."""
         return self.gangplan.accepted == self.server.accepted
 
     @property
     def refuses(self) -> str:
-        """Who refuses, where they do not agree."""
+        """The side that refuses, if they disagree."""
         return SERVER if self.gangplan.accepted else GANGPLAN
 
     @property
     def message(self) -> str:
-        """The words of the side that refuses."""
+        """The message of the side that refuses."""
         return self.server.message if self.gangplan.accepted else self.gangplan.message
 
     @property
     def places(self) -> list[str]:
-        """Where the object was edited."""
+        """The places where the object was edited."""
         return [dotted(edit.at) for edit in self.question.edits] or [""]
 
     @property
     def known(self) -> Known | None:
-        """The cause, where it is in the table."""
+        """The known cause, if it is in the table."""
         return known(self.question.kind, self.places, self.refuses, self.message)
 
     @property
@@ -69,7 +69,7 @@ class Answered:
 
 
 def _plain(text: str) -> str:
-    """A text without the names and numbers that differ from case to case."""
+    """Return a text without the names and numbers that differ from case to case."""
     text = re.sub(r"^[\w.]*\.\w* \"[^\"]*\" is invalid: ", "", text.split("; ")[0])
     text = re.sub(r'"[^"]*"|\'[^\']*\'', "…", text)
     return re.sub(r"[-\w]*\d[-\w]*", "#", text)[:160]
@@ -90,7 +90,7 @@ class Result:
 
     @property
     def disagreements(self) -> dict[tuple[str, ...], list[Answered]]:
-        """By cause, the most frequent first; the known ones are not here."""
+        """The unknown disagreements by cause, the most frequent first."""
         groups: dict[tuple[str, ...], list[Answered]] = {}
         for one in self.answered:
             if not one.agrees and one.known is None:
@@ -101,7 +101,7 @@ class Result:
 def run(
     client: Client, profile: Profile, seed: int, count: int, say: Callable[[str], None] = lambda _: None
 ) -> Result:
-    """Ask `count` questions; with none to count, every value of values.yaml once."""
+    """Ask `count` questions; if it is 0, ask about every value of values.yaml once."""
     versions = versions_of(profile)
     plane = ControlPlane(client, versions)
     result = Result(profile, seed)
@@ -129,7 +129,7 @@ def run(
 
 
 def _ask_group(plane: ControlPlane, versions: SchemaVersions, group: list[Question]) -> list[Answered | None]:
-    """The questions about the objects of one file, in their order."""
+    """Ask the questions about the objects of one file, in order."""
     try:
         return [ask(plane, versions, question) for question in group]
     finally:
@@ -138,7 +138,7 @@ def _ask_group(plane: ControlPlane, versions: SchemaVersions, group: list[Questi
 
 
 def ask(plane: ControlPlane, versions: SchemaVersions, question: Question) -> Answered | None:
-    """Ask both sides. None when the server only missed the namespace that an edit names."""
+    """Ask both sides; return None if the server only missed the namespace that an edit names."""
     bodies = question.bodies()
     ours = gangplan_says(bodies, versions)
     theirs = plane.says(bodies, question.index)
@@ -151,7 +151,7 @@ def ask(plane: ControlPlane, versions: SchemaVersions, question: Question) -> An
 
 
 def shrink(client: Client, profile: Profile, found: Answered, most: int = 40) -> Answered:
-    """The same disagreement with a smaller spec and team, as far as `most` trials go."""
+    """Return the same disagreement with a smaller spec and team, found in at most `most` trials."""
     versions = versions_of(profile)
     plane = ControlPlane(client, versions)
     best = found
@@ -174,7 +174,7 @@ def _optional(text: Object | None) -> list[str]:
 
 
 def _without(root: Path, question: Question, part: str, name: str) -> Question | None:
-    """The same question about a workspace in which a field of the spec or the team is not there."""
+    """Return the same question about a workspace without a field of the spec or the team."""
     emitted = question.emitted
     texts = {"team": emitted.team, "spec": emitted.spec}
     texts[part] = {key: value for key, value in (texts[part] or {}).items() if key != name}
@@ -187,7 +187,7 @@ def _without(root: Path, question: Question, part: str, name: str) -> Question |
 
 
 def _same_place(emitted: Sequence[Emitted], body: Object, question: Question) -> Iterator[Question]:
-    """The question about the object of the new workspace that stands for the old one."""
+    """Yield the question about the object of the new workspace that corresponds to the old one."""
     wanted = role(body)
     for file in emitted:
         for index, other in enumerate(file.bodies):
@@ -201,14 +201,14 @@ def _same_place(emitted: Sequence[Emitted], body: Object, question: Question) ->
 
 
 def role(body: Object) -> str:
-    """What an object is in its file: its kind, and the end of its name where a run has several."""
+    """Return an object's role in its file: its kind, and the end of its name where a run has several."""
     name = str(body["metadata"]["name"])
     ending = next((end for end in ("-launcher-ssh", "-node-ssh") if name.endswith(end)), "")
     return f"{body['kind']}{ending}" if body["kind"] != "WorkloadPriorityClass" else f"{body['kind']} {name}"
 
 
 def as_case(found: Answered, name: str, profile: Profile) -> Object:
-    """A disagreement as a file that can become a named test. Who is right stays to be decided."""
+    """Return a disagreement as a file that can become a named test. Who is right has yet to be decided."""
     question = found.question
     return {
         "case": name,
@@ -224,7 +224,7 @@ def as_case(found: Answered, name: str, profile: Profile) -> Object:
 
 
 def of_case(case: Object, root: Path) -> Question:
-    """The question of a case file."""
+    """Return the question of a case file."""
     team = case.get("team") or {"apiVersion": "gangplan.dev/v1", "kind": "Team"}
     world = expand(root, team, [case["spec"]] if case.get("spec") else [])
     edits = tuple(Edit.of(edit) for edit in case["edits"])

@@ -1,4 +1,4 @@
-"""One change to an object: where, and what. Small enough to stand in a case file."""
+"""One change to an object: where, and what; small enough for a case file."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ Place = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Put a value at a path (an index of a list that is its length appends), or drop what is there."""
+    """Puts a value at a path (an index equal to a list's length appends), or drops the value there."""
 
     at: Place
     put: Any = None
     drop: bool = False
 
     def as_case(self) -> Object:
-        """For a case file."""
+        """Return the edit for a case file."""
         return {"at": list(self.at), "drop": True} if self.drop else {"at": list(self.at), "put": self.put}
 
     @staticmethod
     def of(case: Object) -> Edit:
-        """From a case file."""
+        """Return the edit in a case file."""
         return Edit(tuple(case["at"]), case.get("put"), bool(case.get("drop")))
 
 
 def edited(body: Object, edits: tuple[Edit, ...]) -> Object:
-    """A copy of an object with the edits made in order."""
+    """Return a copy of an object with the edits made in order."""
     result = copy.deepcopy(body)
     for edit in edits:
         *way, last = edit.at
@@ -49,7 +49,7 @@ def edited(body: Object, edits: tuple[Edit, ...]) -> Object:
 
 
 def at(value: Any, path: Place) -> Any:
-    """The value at a path, or None."""
+    """Return the value at a path, or None."""
     for step in path:
         try:
             value = value[step]
@@ -59,7 +59,7 @@ def at(value: Any, path: Place) -> Any:
 
 
 def nodes(value: Any, path: Place = ()) -> Iterator[tuple[Place, Any]]:
-    """Every field and entry below a value, with its path."""
+    """Yield every field and entry below a value, with its path."""
     entries = (
         value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     )

@@ -1,4 +1,4 @@
-"""Fields that few specs have, for random worlds: the fields, and what cluster and images need for them."""
+"""Rarely used fields for random worlds, and what clusters and images need for them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BY_MPI = ("openmpi", "openmpi-cuda", "horovod", "intel-hpc", "mpich")
 
 
 def offer(cluster: Object, mpi_operator: str = "") -> None:
-    """Let a cluster file have what the fields ask for: volumes, ways out, a client for schedules."""
+    """Let a cluster file offer what the fields need: volumes, egress, a client for schedules."""
     if mpi_operator:
         cluster["versions"]["mpiOperator"] = mpi_operator
     cluster["environment"] = "dev"  # the only one that keeps pods of failed runs
@@ -48,7 +48,7 @@ def offer(cluster: Object, mpi_operator: str = "") -> None:
 
 
 def supply(images: Object) -> None:
-    """Let a catalog have the images."""
+    """Add the images to a catalog."""
     for name, entry in TOOLS.items():
         images[name] = {"repository": f"{REGISTRY}/{name}", "digest": DIGEST, **entry}
     for name in CHECKED:
@@ -56,7 +56,8 @@ def supply(images: Object) -> None:
 
 
 def add(random: Random, spec: Object) -> None:
-    """Some of the fields, each seldom; not all go together, and gangplan refuses what does not."""
+    """Add some of the fields, each rarely. Not all can be combined, and gangplan refuses those that
+    cannot."""
     for feature, chance in FEATURES.items():
         if random.random() < chance:
             feature(random, spec)
@@ -173,7 +174,7 @@ def _schedule(random: Random, spec: Object) -> None:
 
 
 def _mpijob(random: Random, spec: Object) -> None:
-    """The other backend, where the cluster states both; without what only a TrainJob can have."""
+    """Choose the other backend, where the cluster has both, without fields that only a TrainJob can have."""
     for name in ("roles", "elastic", "exitCodes", "schedule", "debug"):
         spec.pop(name, None)
     if spec["image"] not in BY_MPI:
@@ -193,12 +194,12 @@ FEATURES: dict[Feature, float] = {
     _preflight: 0.1,
     _debug: 0.1,
     _schedule: 0.12,
-    _mpijob: 0.2,  # last: it takes away what does not go with it
+    _mpijob: 0.2,  # last: it removes what does not go with it
 }
 
 
 def swept(spec: Object) -> Object:
-    """A sweep of two trials of a job."""
+    """Return a sweep of two trials of a job."""
     own = ("apiVersion", "kind", "name", "schedule", "state")
     template = {key: value for key, value in spec.items() if key not in own}
     command = template["command"] if isinstance(template["command"], list) else template["command"].split()

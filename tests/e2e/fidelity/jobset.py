@@ -1,7 +1,7 @@
-"""What controllers make of a run: the JobSet of Trainer, its Jobs, and a pod of each.
+"""What controllers create for a run: Trainer's JobSet, its Jobs, and a pod of each.
 
-Only as much as decides whether it is accepted: counts, the run's own image, command, environment and
-resources, and the volumes that Trainer adds for MPI (pkg/runtime/framework/plugins/mpi of Trainer 2.3).
+Only what decides whether it is accepted: counts, the run's own image, command, environment and resources, and
+the volumes that Trainer adds for MPI (pkg/runtime/framework/plugins/mpi of Trainer 2.3).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ JOBSET = "jobset.sigs.k8s.io/jobset-name"
 
 
 def jobset_of(train_job: Object, runtime: Object, versions: SchemaVersions) -> Object:
-    """The JobSet that Trainer makes of a run."""
+    """Return the JobSet that Trainer creates for a run."""
     template = runtime["spec"].get("template", {})
     spec = template.get("spec", {})
     policy = runtime["spec"].get("mlPolicy") or {}
@@ -75,7 +75,7 @@ def _mpi(pod: Object, container: Object, mpi: Object, role: str) -> None:
 
 
 def _merge(into: list[Object], more: list[Object], key: str) -> None:
-    """Entries of the same key are replaced, others added."""
+    """Replace entries with the same key, and append others."""
     for entry in more:
         for index, old in enumerate(into):
             if old.get(key) == entry.get(key):
@@ -86,7 +86,7 @@ def _merge(into: list[Object], more: list[Object], key: str) -> None:
 
 
 def _patch(spec: Object, patch: Object) -> None:
-    """Lay the pod specs of a run's patch over those of its runtime, as a strategic merge does."""
+    """Merge the pod specs of a run's patch into those of its runtime, as a strategic merge does."""
     wanted = patch.get("trainingRuntimeSpec", {}).get("template", {}).get("spec", {})
     for one in wanted.get("replicatedJobs") or ():
         pod = one.get("template", {}).get("spec", {}).get("template", {}).get("spec", {})
@@ -105,7 +105,7 @@ def _patch(spec: Object, patch: Object) -> None:
 
 
 def _merge_deep(into: list[Object], more: list[Object]) -> None:
-    """Entries of the same name are merged, others added."""
+    """Merge entries with the same name, and append others."""
     for entry in more:
         old = next((one for one in into if one["name"] == entry["name"]), None)
         if old is None:
@@ -115,7 +115,7 @@ def _merge_deep(into: list[Object], more: list[Object]) -> None:
 
 
 def jobs_of(jobset: Object) -> list[Object]:
-    """The first Job of each entry of a JobSet (as the server filled it in)."""
+    """Return the first Job of each entry of a JobSet (with the server's defaults)."""
     name, namespace = jobset["metadata"]["name"], jobset["metadata"]["namespace"]
     found = []
     for entry in jobset["spec"].get("replicatedJobs", ()):
@@ -132,14 +132,14 @@ def jobs_of(jobset: Object) -> list[Object]:
 
 
 def pod_of(job: Object) -> Object | None:
-    """A pod of a Job, or None where it makes none."""
+    """Return a pod of a Job, or None if the Job creates none."""
     if job["spec"].get("parallelism") == 0:
         return None
     template = job["spec"]["template"]
     kept = template.get("metadata") or {}
     metadata = {"generateName": f"{job['metadata']['name'][:50]}-", "namespace": job["metadata"]["namespace"]}
     metadata |= {name: kept[name] for name in ("labels", "annotations") if name in kept}
-    # The account is an object of its own, which an edit may misname: the Job has judged the name's form.
+    # The account is an object of its own, which an edit may misname: the Job has checked the name's form.
     spec = {name: value for name, value in template["spec"].items() if name != "serviceAccount"}
     return {
         "apiVersion": "v1",
@@ -155,7 +155,7 @@ _CONFIG = {"name": "mpi-job-config", "configMap": {"name": "config"}}
 
 
 def mpi_pods(body: Object) -> list[Object]:
-    """A pod of each role of an MPIJob, as far as its templates can be read."""
+    """Return a pod of each role of an MPIJob, as far as its templates can be read."""
     name, namespace = body["metadata"]["name"], body["metadata"].get("namespace", "default")
     replicas = body["spec"].get("mpiReplicaSpecs") or {}
     found = []
@@ -167,7 +167,7 @@ def mpi_pods(body: Object) -> list[Object]:
         template = one.get("template") if isinstance(one, dict) else None
         spec = template.get("spec") if isinstance(template, dict) else None
         if not isinstance(spec, dict) or not spec.get("containers"):
-            continue  # which the operator refuses
+            continue  # the operator refuses it
         volumes = spec.get("volumes")
         pod = {key: value for key, value in spec.items() if key not in ("serviceAccount", "volumes")}
         pod |= {

@@ -1,4 +1,4 @@
-"""Answers about objects, as the control plane gave them: later code is held to them offline."""
+"""Answers about objects, as the control plane gave them: later code is compared with them offline."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Object = dict[str, Any]
 
 
 def write(path: Path, profile: Profile, answered: Iterable[Answered]) -> None:
-    """One line per rendered file, then one per question about it."""
+    """Write one line per rendered file, then one per question about it."""
     lines: list[Object] = []
     last: Emitted | None = None
     for one in answered:
@@ -36,7 +36,7 @@ def write(path: Path, profile: Profile, answered: Iterable[Answered]) -> None:
 
 
 def read(path: Path) -> Iterator[tuple[Profile, Answered]]:
-    """The answers of a file beside what gangplan says now."""
+    """Yield the answers in a file, with what gangplan says now."""
     for line in map(json.loads, gzip.decompress(path.read_bytes()).decode().splitlines()):
         if "file" in line:
             profile, emitted = find(line["profile"]), Emitted(**line["file"])

@@ -1,4 +1,4 @@
-"""Disagreements that are known and justified: the cause, and whose side is right."""
+"""Known and justified disagreements: the cause, and which side is right."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """One cause. `says` is looked for in the words of the side that refuses."""
+    """One cause. `says` is searched for in the message of the side that refuses."""
 
     name: str
     refuses: str
@@ -19,7 +19,7 @@ class Known:
     at: str = ""
 
     def covers(self, kind: str, places: list[str], refuses: str, message: str) -> bool:
-        """Whether a disagreement is this one."""
+        """Return whether a disagreement has this cause."""
         if refuses != self.refuses or (self.kind and self.kind != kind):
             return False
         return any(re.search(self.at, place) for place in places) and bool(re.search(self.says, message))
@@ -377,5 +377,5 @@ KNOWN: tuple[Known, ...] = (
 
 
 def known(kind: str, places: list[str], refuses: str, message: str) -> Known | None:
-    """The cause of a disagreement, if it is in the table."""
+    """Return the cause of a disagreement, if it is in the table."""
     return next((one for one in KNOWN if one.covers(kind, places, refuses, message)), None)

@@ -1,6 +1,6 @@
 """Ways to break an object on purpose. Some leave it valid: then both sides must say so.
 
-A mutation takes chance and an object and returns edits, or nothing where it does not apply.
+A mutation takes a random generator and an object, and returns edits, or None where it does not apply.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Mutation = Callable[[Random, Object], "Edits | None"]
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A mutation with its name and the kinds that it is for (none: every kind)."""
+    """A mutation with its name and its kinds (empty: every kind)."""
 
     name: str
     kinds: tuple[str, ...]
@@ -32,7 +32,7 @@ TABLES = plain.load((Path(__file__).parent / "values.yaml").read_text(encoding="
 
 
 def mutation(*kinds: str) -> Callable[[Mutation], Mutation]:
-    """Enter a function into the table, under its own name."""
+    """Return a decorator that adds a function to the table, under the function's name."""
 
     def enter(make: Mutation) -> Mutation:
         TABLE.append(Named(make.__name__.replace("_", "-"), kinds, make))
@@ -42,18 +42,18 @@ def mutation(*kinds: str) -> Callable[[Mutation], Mutation]:
 
 
 def _values(row: Object) -> list[Any]:
-    """The values of a row of values.yaml."""
+    """Return the values of a row of values.yaml."""
     return [*(value for name in row.get("like", ()) for value in anchor(name)), *_grown(row.get("put", []))]
 
 
 def anchor(name: str) -> list[Any]:
-    """The values that have a name in values.yaml."""
+    """Return the values that have a name in values.yaml."""
     values: list[Any] = _grown(TABLES["anchors"][name])
     return values
 
 
 def _grown(value: Any) -> Any:
-    """A value in which short notations of long texts and lists are written out."""
+    """Return a value in which short notations of long texts and lists are expanded."""
     if isinstance(value, list):
         return [_grown(item) for item in value]
     if not isinstance(value, dict):
@@ -72,7 +72,7 @@ def _numbered(value: Any, number: int) -> Any:
 
 
 def _putting(way: list[str], values: list[Any]) -> Mutation:
-    """A mutation that puts one of some values at one of the places that a path names."""
+    """Return a mutation that puts one of some values at one of the places that a path names."""
 
     def make(random: Random, body: Object) -> Edits | None:
         places = find(body, way)
@@ -82,7 +82,7 @@ def _putting(way: list[str], values: list[Any]) -> Mutation:
 
 
 def find(body: Object, way: list[str]) -> list[Place]:
-    """The places that a path of values.yaml names. The last field need not be there."""
+    """Return the places that a path of values.yaml names. The last field may be missing."""
     starts = {"POD": pods, "NODE": containers, "JOB": jobs}
     first = starts.get(way[0])
     paths = first(body) if first else [()]
@@ -103,25 +103,25 @@ def _step(body: Object, path: Place, step: str) -> list[Place]:
 
 
 def replicas(body: Object) -> list[Place]:
-    """Where the roles of an MPIJob stand."""
+    """Return the paths of the roles of an MPIJob."""
     found = at(body, ("spec", "mpiReplicaSpecs")) if body["kind"] == "MPIJob" else None
     return [("spec", "mpiReplicaSpecs", name) for name in found or ()]
 
 
 def jobs(body: Object) -> list[Place]:
-    """Where a runtime's replicated jobs stand."""
+    """Return the paths of a runtime's replicated jobs."""
     found = at(body, ("spec", "template", "spec", "replicatedJobs"))
     return [("spec", "template", "spec", "replicatedJobs", index) for index in range(len(found or ()))]
 
 
 def pods(body: Object) -> list[Place]:
-    """Where the pod specs of a runtime, or of an MPIJob, stand."""
+    """Return the paths of the pod specs of a runtime or an MPIJob."""
     own = [(*role, "template", "spec") for role in replicas(body)]
     return [*own, *((*job, "template", "spec", "template", "spec") for job in jobs(body))]
 
 
 def containers(body: Object) -> list[Place]:
-    """Where a runtime's containers stand."""
+    """Return the paths of a runtime's first containers."""
     return [(*pod, "containers", 0) for pod in pods(body)]
 
 
@@ -131,7 +131,7 @@ def containers(body: Object) -> list[Place]:
 def _place(
     random: Random, body: Object, wanted: Callable[[Any], bool] = lambda _: True
 ) -> tuple[Place, Any] | None:
-    """A random place, the deep and the shallow ones alike."""
+    """Return a random place; deep and shallow ones are equally likely."""
     found = [
         (path, value)
         for path, value in nodes(body)
@@ -232,7 +232,7 @@ def list_emptied(random: Random, body: Object) -> Edits | None:
 
 @mutation()
 def place_swapped(random: Random, body: Object) -> Edits | None:
-    """A value where another one belongs."""
+    """Put the value of another field in place of a value."""
     first, second = _place(random, body), _place(random, body)
     return (Edit(first[0], second[1]),) if first and second and first[0] != second[0] else None
 
@@ -262,7 +262,7 @@ def label_value(random: Random, body: Object) -> Edits | None:
 
 
 def every(body: Object) -> Iterator[tuple[str, Edits]]:
-    """Each value of values.yaml once, at the first place of an object where it can stand."""
+    """Yield each value of values.yaml once, at the first possible place of an object."""
     for row in TABLES["rows"]:
         places = find(body, row["at"]) if body["kind"] in (kinds_of(row) or (body["kind"],)) else []
         for value in _values(row) if places else ():
@@ -272,7 +272,7 @@ def every(body: Object) -> Iterator[tuple[str, Edits]]:
 
 
 def mutate(random: Random, body: Object) -> tuple[str, Edits]:
-    """A random mutation of an object: its name and its edits, which do change the object."""
+    """Return a random mutation of an object: its name and its edits, which do change the object."""
     own = [one for one in TABLE if body["kind"] in one.kinds]
     general = [one for one in TABLE if not one.kinds]
     while True:
@@ -287,7 +287,8 @@ def _differs(old: Any, new: Any) -> bool:
 
 
 def kinds_of(row: Object) -> tuple[str, ...]:
-    """The kinds that a row is for: what is wrong with the pods of a runtime is so with those of an MPIJob."""
+    """Return the kinds of a row: what is wrong with the pods of a runtime is also wrong with those of an
+    MPIJob."""
     kinds = tuple(row.get("kinds", ()))
     has_pods = row["at"][0] in ("POD", "NODE") and "TrainingRuntime" in kinds
     return (*kinds, "MPIJob") if has_pods else kinds

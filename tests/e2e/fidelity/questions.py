@@ -1,4 +1,4 @@
-"""Questions by seed: objects that gangplan emitted, as they are and changed."""
+"""Questions by seed: objects that gangplan emitted, unchanged and changed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.e2e.fidelity.worlds import PLAIN, Emitted, expand, random_world, work
 from tests.lab.profiles import Profile
 
 Object = dict[str, Any]
-# Specs of one workspace: enough objects for one start of the overlay's builder to pay.
+# Specs of one workspace: enough objects to be worth one start of the overlay's builder.
 SPECS = 16
 SWEPT = [
     {**PLAIN, "name": "mpi", "workers": 4, "network": {"posture": "restricted", "egress": ["s3"]}},
@@ -25,7 +25,7 @@ AS_EMITTED = "as-emitted"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Is object `index` of these accepted, once it is edited?"""
+    """Whether object `index` of these is accepted once it is edited."""
 
     emitted: Emitted
     index: int
@@ -38,7 +38,7 @@ class Question:
         return str(self.emitted.bodies[self.index]["kind"])
 
     def bodies(self) -> list[Object]:
-        """The objects of the file, with the edits made."""
+        """Return the objects of the file, with the edits made."""
         return [
             edited(body, self.edits) if index == self.index else body
             for index, body in enumerate(self.emitted.bodies)
@@ -47,14 +47,14 @@ class Question:
 
 @dataclass(slots=True)
 class Batch:
-    """The questions about one workspace, grouped by file, and the specs that gangplan did not take."""
+    """The questions about one workspace, grouped by file, and the specs that gangplan refused."""
 
     groups: list[list[Question]]
     refused: list[str]
 
 
 def batches(profile: Profile, seed: int, count: int) -> Iterator[Batch]:
-    """As many questions as wanted; every second one is about an object that was changed."""
+    """Yield batches of `count` questions in all; every second one is about a changed object."""
     seen: set[str] = set()
     left = count
     with workspace(profile) as root:
@@ -67,7 +67,8 @@ def batches(profile: Profile, seed: int, count: int) -> Iterator[Batch]:
 
 
 def sweep(profile: Profile) -> Iterator[Batch]:
-    """Every value of values.yaml once, on the objects of one run with MPI, one without, and their tenant."""
+    """Yield every value of values.yaml once, for the objects of one run with MPI, one without, and their
+    tenant."""
     with workspace(profile) as root:
         team = {"apiVersion": "gangplan.dev/v1", "kind": "Team"}
         world = expand(root, team, SWEPT)
@@ -75,11 +76,11 @@ def sweep(profile: Profile) -> Iterator[Batch]:
         groups = []
         for emitted in world.emitted:
             for index, body in enumerate(emitted.bodies):
-                # The policies of a run differ little; of runtimes and runs, those of both specs are asked.
+                # The policies of a run differ little; of runtimes and runs, both specs' objects are used.
                 if body["kind"] not in kinds or body["kind"] in ("TrainingRuntime", "TrainJob"):
                     kinds.add(body["kind"])
                     made = [Question(emitted, index, name, edits) for name, edits in every(body)]
-                    # The questions about a run share its real runtime: they stay together.
+                    # The questions about a run share its real runtime, so they stay together.
                     size = len(made) if body["kind"] == "TrainJob" else 25
                     groups += [made[at : at + size] for at in range(0, len(made), size)]
         yield Batch(groups, world.refused)
@@ -91,7 +92,7 @@ def _batch(root: Path, random: Random, seen: set[str], most: int) -> Batch:
     for emitted in world.emitted:
         group: list[Question] = []
         for index, body in enumerate(emitted.bodies):
-            # Objects that stay the same from workspace to workspace are worth one plain question.
+            # Objects that are equal in all workspaces are worth one plain question.
             if str(body) not in seen:
                 seen.add(str(body))
                 group.append(Question(emitted, index))

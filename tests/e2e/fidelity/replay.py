@@ -1,4 +1,4 @@
-"""What was asked of a control plane and kept is asked of gangplan again, without a lab."""
+"""Compare recorded answers of a control plane with gangplan, without a lab."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from tests.e2e.fidelity.ask import Result
 
 
 def replay(path: Path) -> tuple[int, list[str]]:
-    """The open disagreements of a file, and its report. The first line tells what was asked."""
+    """Return the number of open disagreements in a file, and its report.
+
+    The first line shows what kind of questions the file has.
+    """
     data = path.read_bytes()
     text = gzip.decompress(data) if path.suffix == ".gz" else data
     first = json.loads(text[: text.index(b"\n")])

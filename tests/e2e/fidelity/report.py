@@ -1,4 +1,4 @@
-"""What the harness prints and writes."""
+"""The harness's report, printed and written to a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST = 400
 
 
 def lines(result: Result, small: dict[tuple[str, ...], Answered]) -> list[str]:
-    """The report for people."""
+    """Return the lines of the report."""
     out = [f"{QUESTION} profile {result.profile.name} ({result.profile.versions()}), seed {result.seed}"]
     out += _table(result)
     known = Counter(one.known for one in result.answered if not one.agrees and one.known)
@@ -91,7 +91,7 @@ def _short(text: str) -> str:
 
 
 def write(path: Path, result: Result, cases: list[Object]) -> None:
-    """The counts and the counterexamples as YAML."""
+    """Write the counts and the counterexamples as YAML."""
     answered = result.answered
     content = {
         "question": QUESTION,

@@ -1,4 +1,4 @@
-"""The two sides: gangplan's judgement and the control plane's, about one object among those of its run."""
+"""The two sides, gangplan and the control plane: their verdicts on one object among those of its run."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ from tests.lab.profiles import Profile
 
 Object = dict[str, Any]
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
-# Trainer and Kueue look into caches of their own for the runtime of a run.
+# Trainer and Kueue look for the runtime of a run in caches of their own.
 UNSEEN = re.compile(r"must be created before the TrainJob|vtrainjob\.kb\.io.*runtime '.*' not found")
 PATIENCE = 30.0
-# What would keep an MPIJob from going, or take it away, and means nothing to the operator.
+# Fields that would prevent an MPIJob's deletion or cause it, and mean nothing to the operator.
 HOLDING = ("finalizers", "ownerReferences")
-# Kueue, the operator and the garbage collector let go of an MPIJob one after the other.
+# Kueue, the operator and the garbage collector release an MPIJob one after another.
 GONE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one side says. `stage` tells when the control plane refused: at once, or later at which object."""
+    """One side's verdict. `stage` says when the control plane refused: at once, or later and at which
+    object."""
 
     accepted: bool
     message: str = ""
@@ -45,7 +46,7 @@ class Verdict:
 
 
 def versions_of(profile: Profile) -> SchemaVersions:
-    """The minors of a profile."""
+    """Return the minors of a profile."""
     minors = [
         text.rpartition(".")[0]
         for text in (profile.kubernetes, profile.trainer, profile.kueue, profile.jobset)
@@ -55,7 +56,7 @@ def versions_of(profile: Profile) -> SchemaVersions:
 
 
 def gangplan_says(bodies: Sequence[Object], versions: SchemaVersions) -> Verdict:
-    """Whether `gangplan validate` would pass these objects."""
+    """Return whether `gangplan validate` would pass these objects."""
     for problems in judge(bodies, versions):
         if problems:
             said = [f"{dotted(problem.path)}: {problem.message} [{problem.rule}]" for problem in problems]
@@ -65,7 +66,8 @@ def gangplan_says(bodies: Sequence[Object], versions: SchemaVersions) -> Verdict
 
 @dataclass(slots=True)
 class ControlPlane:
-    """Asks a running lab. Nothing stays there but namespaces and the good runtimes of the run at hand."""
+    """Asks a running lab. It leaves only namespaces and, while a run is asked about, that run's valid
+    runtime."""
 
     client: Client
     versions: SchemaVersions
@@ -74,7 +76,7 @@ class ControlPlane:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def says(self, bodies: Sequence[Object], index: int) -> Verdict:
-        """Whether object `index` of `bodies` is accepted, now and when pods are made from it."""
+        """Return whether object `index` of `bodies` is accepted, now and when pods are created from it."""
         body = bodies[index]
         if body.get("kind") == "TrainingRuntime" and _train_job(bodies):
             return self._runtime(*self._renamed(bodies), index)
@@ -85,14 +87,14 @@ class ControlPlane:
         return self._at_once(body, "")
 
     def prepare(self, bodies: Sequence[Object]) -> None:
-        """Make the namespaces that objects stand in, without any policy of their own."""
+        """Create the namespaces of the objects, without any policy of their own."""
         for body in bodies:
             name = body["metadata"].get("namespace")
             if name and name not in self._seen:
                 self._seen.add(name)
                 if self.client.find("Namespace", name) is None:
                     self.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-                # The account that pods get; a controller makes it.
+                # The account that pods get; a controller creates it.
                 self.client.wait("ServiceAccount", "default", name, until=lambda _: True)
 
     @staticmethod
@@ -105,7 +107,7 @@ class ControlPlane:
         try:
             answer = self._send(body, create=create)
         except ApiError as error:
-            if error.is_passing("PATCH"):  # no answer: a webhook is not there
+            if error.is_passing("PATCH"):  # no answer: a webhook is unavailable
                 raise
             return Verdict(False, error.message, stage)
         except (LookupError, TypeError, ValueError) as error:
@@ -113,7 +115,7 @@ class ControlPlane:
         return Verdict(True, warnings=answer.warnings)
 
     def _send(self, body: Object, *, create: bool = False, dry_run: bool = True) -> Answer:
-        """Server-side apply, as GitOps engines do; a POST where there is no name to put in a path."""
+        """Send by server-side apply, as GitOps engines do, or by POST if there is no name for a path."""
         metadata = body.get("metadata")
         metadata = metadata if isinstance(metadata, dict) else {}
         name, namespace = metadata.get("name"), metadata.get("namespace")
@@ -132,7 +134,7 @@ class ControlPlane:
     # --- a runtime -------------------------------------------------------------------------------------
 
     def _renamed(self, bodies: Sequence[Object]) -> tuple[list[Object], str]:
-        """The same run under a name that nobody used: what was applied once cannot be applied changed."""
+        """Return the same run under an unused name: what was applied once cannot be applied with changes."""
         train_job = _train_job(bodies)
         assert train_job is not None
         name = train_job["spec"]["runtimeRef"]["name"]
@@ -154,7 +156,7 @@ class ControlPlane:
         return self._with_runtime(runtime, train_job, first.warnings + later.warnings)
 
     def _with_runtime(self, runtime: Object, train_job: Object, warnings: tuple[str, ...]) -> Verdict:
-        """Whether Trainer takes the run once this runtime is there for real."""
+        """Return whether Trainer accepts the run once this runtime really exists."""
         self._send(runtime, dry_run=False)
         metadata = runtime["metadata"]
         try:
@@ -190,7 +192,7 @@ class ControlPlane:
         return later if not later.accepted else Verdict(True, warnings=first.warnings + later.warnings)
 
     def forget(self, bodies: Sequence[Object]) -> None:
-        """Take the runtime of a run away again."""
+        """Delete the runtime of a run."""
         for body in bodies:
             if body["kind"] == "TrainingRuntime" and body["metadata"]["name"] in self._seen:
                 self.client.delete("TrainingRuntime", body["metadata"]["name"], body["metadata"]["namespace"])
@@ -199,7 +201,8 @@ class ControlPlane:
     # --- an MPIJob -------------------------------------------------------------------------------------
 
     def _mpi_job(self, body: Object) -> Verdict:
-        """Whether the server takes it, what the operator then says of it, and whether its pods are taken."""
+        """Return whether the server accepts an MPIJob, the operator's answer, and whether its pods are
+        accepted."""
         first = self._at_once(body, "")
         metadata = body.get("metadata")
         name = metadata.get("name") if isinstance(metadata, dict) else None
@@ -215,10 +218,11 @@ class ControlPlane:
         return Verdict(False, said, "late: the operator") if said else Verdict(True, warnings=warnings)
 
     def _operator(self, body: Object, name: str, namespace: str) -> str:
-        """Why the operator makes nothing of it, by its event; empty where it takes it; Kueue holds it."""
+        """Return why the operator rejects an MPIJob, by its event, or '' if it accepts it; Kueue keeps it
+        suspended."""
         policy = body["spec"].get("runPolicy") or {}
         if policy.get("managedBy") not in (None, "kubeflow.org/mpi-operator"):
-            return ""  # none of the operator's business
+            return ""  # not managed by the operator
         kept = {key: one for key, one in body["metadata"].items() if key not in HOLDING}
         self._send({**body, "metadata": kept}, dry_run=False)
         deadline, said = time.monotonic() + PATIENCE, ""
@@ -248,7 +252,7 @@ class ControlPlane:
     # --- what controllers will make --------------------------------------------------------------------
 
     def _later(self, train_job: Object, runtime: Object) -> Verdict:
-        """The JobSet that Trainer makes, its Jobs, and their pods, each created without being kept."""
+        """Dry-run the creation of the JobSet that Trainer creates, its Jobs, and their pods."""
         jobset = jobset_of(copy.deepcopy(train_job), copy.deepcopy(runtime), self.versions)
         try:
             made = self.client.create(jobset, dry_run=True)
@@ -272,7 +276,8 @@ class ControlPlane:
 
 
 def _train_job(bodies: Sequence[Object]) -> Object | None:
-    """The TrainJob among some objects, or the one that a schedule creates from the text of a ConfigMap."""
+    """Return the TrainJob among some objects, or the one that a schedule creates from the text of a
+    ConfigMap."""
     for body in bodies:
         if body["kind"] == "TrainJob":
             return body

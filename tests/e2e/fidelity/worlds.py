@@ -1,4 +1,4 @@
-"""Random workspaces that make sense: one sample cluster, one random team, random specs; by seed."""
+"""Random plausible workspaces by seed: one sample cluster, one random team, random specs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TEAM = "research"
 SWEEPS = 0.08
 HEAD = {"apiVersion": "gangplan.dev/v1"}
 IMAGES = ("openmpi", "openmpi-cuda", "horovod", "deepspeed", "pytorch", "intel-hpc", "mpich")
-# Texts that are legal and that careless writers of YAML, shell or templates break.
+# Legal texts that careless writers of YAML, shell or templates break.
 HOSTILE = (
     "1e3",
     "y",
@@ -62,7 +62,7 @@ HOSTILE = (
     "-0",
     "x" * 300,
 )
-# Of a command, what no shell expands is refused where it looks as if one should.
+# In a command, gangplan refuses text that looks as if a shell should expand it, because none does.
 SAID = tuple(text for text in HOSTILE if "$(" not in text)
 DESCRIPTIONS = (
     "Figures of the year",
@@ -72,7 +72,7 @@ DESCRIPTIONS = (
     "two\nlines: and\n# more",
 )
 LABELS = ("y", "1e3", "", "on", "0123", "a.b_c-d", "A", "null", "2026-11-21", "x" * 63)
-# Where only the team matters: gangplan checks nothing where there is no spec.
+# Used where only the team matters: gangplan checks nothing without a spec.
 PLAIN = {
     **HEAD,
     "kind": "TrainingJob",
@@ -80,7 +80,7 @@ PLAIN = {
     "image": "openmpi",
     "command": ["python", "train.py"],
 }
-# A row that is drawn: workers, cpu, memory, gpus. All fit on some pool of each sample cluster.
+# Rows to draw from: workers, cpu, memory, gpus. All fit on some pool of each sample cluster.
 SIZES = (
     (1, 4, "16Gi", 0),
     (2, 1, "4Gi", 0),
@@ -104,14 +104,14 @@ class Emitted:
 
 @dataclass(slots=True)
 class World:
-    """What one random workspace became."""
+    """What gangplan makes of one random workspace."""
 
     emitted: list[Emitted] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
 
 def team_of(random: Random) -> Object:
-    """A team with claims, connections and secrets that its specs may use."""
+    """Return a team with claims, connections and secrets that its specs may use."""
     chosen = random.sample(HOSTILE, 3)
     team: Object = {
         **HEAD,
@@ -148,7 +148,7 @@ def team_of(random: Random) -> Object:
 
 
 def spec_of(random: Random, number: int) -> Object:
-    """One training job."""
+    """Return one training job."""
     image = random.choice(IMAGES)
     workers, cpu, memory, gpus = random.choice(SIZES)
     spec: Object = {**HEAD, "kind": "TrainingJob", "image": image, "command": _command(random, image)}
@@ -244,7 +244,8 @@ def _life(random: Random, spec: Object) -> None:
 
 @contextmanager
 def workspace(profile: Profile) -> Iterator[Path]:
-    """A folder with the sample cluster of a profile, at the lab's own Kubernetes, and the sample images."""
+    """Yield a folder with the sample cluster of a profile, at the lab's Kubernetes version, and the sample
+    images."""
     cluster = cluster_of(profile.trainer, profile.kueue)
     if cluster is None:
         raise LookupError(f"no sample cluster has the versions of profile {profile.name}")
@@ -256,7 +257,7 @@ def workspace(profile: Profile) -> Iterator[Path]:
         text = plain.load(file.read_text())
         text["versions"]["kubernetes"] = profile.kubernetes
         text["teams"] = {TEAM: text["teams"][TEAM]}
-        text.pop("policies", None)  # asked about elsewhere; random teams have no cost centre
+        text.pop("policies", None)  # tested elsewhere; random teams have no cost centre
         features.offer(text, profile.mpi_operator)
         file.write_text(yaml.safe_dump(text))
         catalog = root / "images" / "catalog.yaml"
@@ -268,7 +269,7 @@ def workspace(profile: Profile) -> Iterator[Path]:
 
 
 def expand(root: Path, team: Object, specs: Sequence[Object]) -> World:
-    """Everything that gangplan emits for a team and its specs. A spec that it refuses is left out."""
+    """Return everything that gangplan emits for a team and its specs, except for specs that it refuses."""
     specs = specs or [PLAIN]
     folder = root / "specs" / TEAM
     shutil.rmtree(folder)
@@ -303,11 +304,11 @@ def _errors(result: Result) -> list[Any]:
 
 
 def _write(path: Path, content: Object) -> None:
-    """JSON is YAML in which every text is quoted."""
+    """Write JSON, which is YAML in which every text is quoted."""
     path.write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
 
 
 def random_world(root: Path, random: Random, size: int) -> World:
-    """A random team with `size` random specs, expanded."""
+    """Return a random team with `size` random specs, expanded."""
     team = team_of(random)
     return expand(root, team, [spec_of(random, number) for number in range(size)])

@@ -1,1 +1,1 @@
-"""Policies and rules of CRDs: gangplan and a real API server judge the same objects, and say the same."""
+"""Policies and rules of CRDs: gangplan and a real API server must judge the same objects equally."""

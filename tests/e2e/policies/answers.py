@@ -1,4 +1,4 @@
-"""What API servers make of objects of built-in kinds, kept; and where policies would see another object."""
+"""Recorded answers of API servers about built-in kinds, and where policies would see another object."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.lab.client import Client
 
 Object = dict[str, Any]
 FILE = Path(__file__).parents[2] / "policy" / "builtin.answers.json"
-# What the server makes up, and what depends on the addresses and the clock of a cluster.
+# What the server generates, and what depends on the addresses and the clock of a cluster.
 _OWN = frozenset(
     {
         *("managedFields", "uid", "creationTimestamp", "generation", "qosClass", "lastPhaseTransitionTime"),
@@ -25,12 +25,12 @@ _NOTHING = object()
 
 
 def asked(client: Client, objects: list[Object]) -> list[list[Object]]:
-    """Each object, and what the server would store, by dry run."""
+    """Return each object and what the server would store, by dry run."""
     return [[one, known(client.create(one, dry_run=True, strict=False).object)] for one in objects]
 
 
 def keep(minor: str, said: list[list[Object]]) -> None:
-    """Write the answers of a minor beside those of the others."""
+    """Write the answers of a minor, next to those of the others."""
     every = {**(json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}), minor: said}
     lines = [
         f"{json.dumps(name)}: [\n"
@@ -42,13 +42,13 @@ def keep(minor: str, said: list[list[Object]]) -> None:
 
 
 def kept(minor: str) -> list[list[Object]]:
-    """The answers of a minor as they were kept."""
+    """Return the recorded answers of a minor."""
     found: list[list[Object]] = json.loads(FILE.read_text(encoding="utf-8"))[minor]
     return found
 
 
 def known(value: Any) -> Any:
-    """A value without what is the server's own."""
+    """Return a value without what the server generates."""
     if isinstance(value, dict):
         return {name: known(inner) for name, inner in value.items() if name not in _OWN}
     if isinstance(value, list):
@@ -57,7 +57,7 @@ def known(value: Any) -> Any:
 
 
 def drift(versions: SchemaVersions, said: list[list[Object]]) -> list[str]:
-    """Every field that a policy would see otherwise; one that is null differs from one that is not there."""
+    """Return every field that a policy would see differently; a null field differs from a missing one."""
     return [
         one
         for body, stored in said

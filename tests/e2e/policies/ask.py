@@ -1,4 +1,4 @@
-"""Random objects, judged by gangplan and by the API server."""
+"""Compare gangplan's and the API server's verdicts on random objects."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Result:
 
 
 def workspace(folder: Path, cluster: str) -> Path:
-    """The sample workspace with every pack on one cluster, and some teams under every regime."""
+    """Create the sample workspace with every pack on one cluster."""
     for name in ("specs", "overlays", "images"):
         shutil.copytree(ROOT / name, folder / name)
     file = folder / "overlays" / cluster / "cluster.yaml"
@@ -62,7 +62,7 @@ def workspace(folder: Path, cluster: str) -> Path:
 
 
 def random_objects(root: Path, cluster: str) -> list[Object]:
-    """What gangplan renders for a cluster, but its policies."""
+    """Return what gangplan renders for a cluster, except for its policies."""
     texts = preview(Request(root, (cluster,), engine="serial", jobs=1)).texts
     judged = [text for path, text in sorted(texts.items()) if not path.endswith(POLICY_FILE)]
     return [body for text in judged for body in load_objects(text)]
@@ -101,7 +101,7 @@ def ask(
 
 
 def _regimes(body: Object, index: int) -> Object:
-    """Every second namespace is under regimes of compliance."""
+    """Put every second namespace under compliance regimes."""
     regimes = ("hipaa", "gdpr", "fedramp", "pci-dss", "sox")
     marked = copy.deepcopy(body)
     if index % 2:
@@ -137,7 +137,7 @@ def _one(server: Server, evaluator: PolicyEvaluator, body: Object, result: Resul
 
 
 def lines(result: Result, title: str) -> list[str]:
-    """The result in words."""
+    """Return the lines of the report."""
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(result.kinds.items()))
     refusals = (
         f"{result.refused} break a policy, {result.messages} messages of {len(result.policies)} policies"

@@ -1,4 +1,4 @@
-"""Policies and bindings broken at random: does the API server refuse the same ones as gangplan does?"""
+"""Break policies and bindings at random: does the API server refuse the same ones as gangplan?"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.lab.client import ApiError, Client
 
 Object = dict[str, Any]
 WRONG_VALUES = ("", "*", "nope", "a b", "Deny", "x" * 70, "UPPER", "-x", "a/b/c", "true", "\n")
-# What careless authors write instead of what is there.
+# Careless authors' mistakes: a pattern, and what they write instead.
 SLIPS = (
     (r"\bobject\b", "objekt"),
     (r"\bobject\.", "object"),
@@ -65,7 +65,7 @@ class Result:
 
 
 def broken(body: Object, random: Random) -> tuple[Object, str]:
-    """A copy with one mistake, and what it is."""
+    """Return a copy with one mistake, and a description of it."""
     result = copy.deepcopy(body)
     if body["kind"] == POLICY and random.random() < 0.7:
         found = list(_expressions(result))
@@ -93,7 +93,7 @@ def broken(body: Object, random: Random) -> tuple[Object, str]:
 
 
 def _expressions(body: Object) -> Iterator[tuple[Object, str]]:
-    """Every expression of a policy, as the mapping and key that hold it."""
+    """Yield every expression of a policy, as its mapping and key."""
     spec = body["spec"]
     for name in ("matchConditions", "variables", "validations"):
         for one in spec.get(name) or ():
@@ -103,7 +103,7 @@ def _expressions(body: Object) -> Iterator[tuple[Object, str]]:
 
 
 def ours(body: Object, versions: SchemaVersions) -> str:
-    """Why we refuse an object, empty when we do not."""
+    """Return why gangplan refuses an object, or ''."""
     troubles = [one for one in read([Written(body)], versions).problems if one.severity is Severity.ERROR]
     return troubles[0].message if troubles else ""
 

@@ -1,4 +1,4 @@
-"""Every case of every policy, judged by the API server: its verdict and its words beside ours."""
+"""Judge every case of every policy by the API server, and compare its verdict and messages with ours."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from gangplan.workspace import load_workspace
 from tests.e2e.policies.server import Server, same, softened
 from tests.lab.client import ApiError, Client
 
-# A case's object and its binding find each other by this label: warnings of many bindings would be cut short.
+# This label connects a case's object and its binding: the warnings of many bindings would be truncated.
 LABEL = "test.example.com/case"
 Said = frozenset[tuple[str, str, str]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sent:
-    """A case with names of its own: its object, what judges it, and what we say."""
+    """A case with names of its own: its object, what judges it, and gangplan's verdict."""
 
     case: PolicyCase
     body: Body
@@ -36,9 +36,9 @@ class Sent:
 
 
 def every(root: Path, trainer: str) -> Iterator[Sent]:
-    """All cases of all packs that are for a version of Trainer.
+    """Yield all cases of all packs that apply to a version of Trainer.
 
-    Each has a binding and parameters of its own, told apart by a label.
+    Each has a binding and parameters of its own, which a label distinguishes.
     """
     for suite in suites(load_workspace(root)):
         for case in cases_in(suite.folder, suite.shown)[0]:
@@ -47,7 +47,7 @@ def every(root: Path, trainer: str) -> Iterator[Sent]:
 
 
 def is_for(body: Body, trainer: str) -> bool:
-    """Whether Trainer keeps all fields of a case's object: 2.1 drops the deadline of a TrainJob."""
+    """Return whether Trainer keeps all fields of a case's object: 2.1 drops the deadline of a TrainJob."""
     return not trainer.startswith("2.1.") or "activeDeadlineSeconds" not in (body.get("spec") or {})
 
 
@@ -76,7 +76,7 @@ def _sent(suite: Suite, case: PolicyCase) -> Sent:
 
 
 def policies(root: Path) -> list[Body]:
-    """Every policy of every pack, as it is applied."""
+    """Return every policy of every pack, as it is applied."""
     return [
         applied(one.source, Policies(), ())
         for suite in suites(load_workspace(root))
@@ -85,7 +85,7 @@ def policies(root: Path) -> list[Body]:
 
 
 def compare(client: Client, root: Path, trainer: str) -> tuple[int, int, list[str]]:
-    """How many cases were judged, how many never reached a policy, and the disagreements in words."""
+    """Return how many cases were judged, how many never reached a policy, and the disagreements in words."""
     sent = list(every(root, trainer))
     server = Server(client)
     wrong: list[str] = []
@@ -105,7 +105,7 @@ def compare(client: Client, root: Path, trainer: str) -> tuple[int, int, list[st
 
 
 def _group(client: Client, server: Server, group: list[Sent], wrong: list[str], counts: list[int]) -> None:
-    """Cases whose namespaces have the same labels."""
+    """Judge cases whose namespaces have the same labels."""
     for name in {one.namespace["metadata"]["name"] for one in group}:
         meant = next(one.namespace for one in group if one.namespace["metadata"]["name"] == name)
         plain: dict[str, Any] = {"apiVersion": "v1", "kind": "Namespace", "metadata": meant["metadata"]}

@@ -1,4 +1,7 @@
-"""The rules of the lab's own CRDs: gangplan and the API server judge random values, new ones and changes."""
+"""Compare what gangplan and the API server say about random values by the rules of the lab's own CRDs.
+
+The values are those of new objects and of changes.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ class Kind:
 
 
 def kinds(client: Client, objects: list[Object]) -> list[Kind]:
-    """The kinds of objects that have rules, one object each, by the CRDs that the lab has."""
+    """Return the kinds that have rules, with one object each, by the CRDs that the lab has."""
     crds = {}
     for crd in client.list("CustomResourceDefinition"):
         if crd["spec"]["group"] in GROUPS:
@@ -63,7 +66,7 @@ def kinds(client: Client, objects: list[Object]) -> list[Kind]:
 
 
 def ask(client: Client, objects: list[Object], versions: SchemaVersions, seed: int, count: int) -> Result:
-    """Ask about `count` random values, a part of them as a change of an object that is there."""
+    """Ask about `count` random values, some of them as a change of an existing object."""
     result, random = Result(), Random(seed)
     known = kinds(client, objects)
     there = [kind for kind in known if kind.body["kind"] not in ("TrainJob",)]
@@ -81,7 +84,7 @@ def ask(client: Client, objects: list[Object], versions: SchemaVersions, seed: i
 
 
 def _changed(kind: Kind, start: Object, random: Random) -> Object:
-    """The object with a random value where a rule looks."""
+    """Return the object with a random value in a field that a rule reads."""
     body = copy.deepcopy(start)
     rule = random.choice(kind.rules).rule
     names = {
@@ -139,7 +142,8 @@ def _one(
 
 
 def _said(error: ApiError, rules: list[CompiledRule]) -> Said | None:
-    """The rules that the server names with their fields; None when something else was wrong."""
+    """Return the violated rules and their fields by the server's words, or None if something else was
+    wrong."""
     if MUTATING.search(error.message):
         return None  # it comes before the rules
     if "admission webhook" in error.message or error.status == 403:
@@ -161,7 +165,7 @@ def _field(path: tuple[str | int, ...]) -> str:
 
 
 def lines(result: Result, title: str) -> list[str]:
-    """The result in words."""
+    """Return the lines of the report."""
     asked = f"{result.judged} objects judged, {result.changes} of them changes"
     outcome = f"{result.broken} break a rule, {len(result.wrong)} disagreements"
     return [

@@ -1,10 +1,10 @@
-"""Policies in folders, beside CRDs, parameters and objects: gangplan and the API server say the same of each.
+"""Policies in folders, with CRDs, parameters and objects: gangplan and the API server must judge them
+equally.
 
-`python -m tests.e2e.policies.folders --profile old FOLDER...` asks a lab; exit code 1: they differ.
-
-A folder has YAML files, and in `users.txt` names of users to ask as, one a line. Bindings are installed as
-warnings, as `server.py` says. Its objects, and those of `objects.yaml` and `builtin.yaml`, are asked about as
-they are and changed at random, as new objects and as changes of some that are there.
+`python -m tests.e2e.policies.folders --profile old FOLDER...` asks a lab; exit code 1 means that they differ.
+A folder has YAML files, and in `users.txt` names of users to ask as, one per line. Bindings are installed as
+warnings, see `server.py`. Its objects, and those of `objects.yaml` and `builtin.yaml`, are asked about
+unchanged and changed at random, as new objects and as changes of existing ones.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SPACES: dict[str, dict[str, str]] = {
     "pol-b": {"environment": "test", "env": "dev"},
     "pol-prod": {"environment": "prod", "env": "prod"},
 }
-# They stand still, so that the changes of a lab's controllers do not come between question and answer.
+# These keep objects at rest, so that a lab's controllers change nothing between question and answer.
 STILL: dict[str, tuple[tuple[str, ...], Any]] = {
     "Pod": (("spec", "schedulingGates"), [{"name": "example.com/wait"}]),
     "Job": (("spec", "suspend"), True),
@@ -77,7 +77,7 @@ class Result:
 
 @dataclass(slots=True, eq=False)
 class Folder:
-    """What lies in a folder, by what it is for."""
+    """The contents of a folder, by purpose."""
 
     policies: list[Object] = field(default_factory=list)
     crds: list[Object] = field(default_factory=list)
@@ -87,7 +87,7 @@ class Folder:
 
     @property
     def spaces(self) -> list[Object]:
-        """Its namespaces: those that its policies are about, and some to tell apart."""
+        """Its namespaces: those that its policies are about, and some to contrast with."""
         names: dict[str, dict[str, str]] = {name: dict(labels) for name, labels in SPACES.items()}
         for body in self.policies:
             match = body["spec"].get("matchResources") or body["spec"].get("matchConstraints") or {}
@@ -126,7 +126,8 @@ def load(path: Path) -> Folder:
 
 
 def _on_lines(value: Any) -> Any:
-    """Every expression on one line: a header that holds a warning can have no line break."""
+    """Return a value with every expression on one line: a warning is a header, which cannot have a line
+    break."""
     if isinstance(value, dict):
         return {name: _on_lines(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -163,14 +164,14 @@ def ask(client: Client, folder: Folder, versions: SchemaVersions, seed: int, cou
                     _one(server, judge, user, (_nudged(now, random), now), result)
     finally:
         server.remove()
-        server.settle()  # else policies that are gone miss their parameters
+        server.settle()  # otherwise deleted policies would miss their parameters
         for old in there:
             client.delete(_kind(old), old["metadata"]["name"], old["metadata"].get("namespace"))
     return result
 
 
 def define(client: Client, crds: Sequence[Object]) -> None:
-    """Let those who ask do everything, create kinds, and wait until policies may have parameters of them."""
+    """Let the askers do everything, create kinds, and wait until policies may have parameters of them."""
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
     subjects = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": ASKERS}]
     client.apply(
@@ -188,7 +189,7 @@ def define(client: Client, crds: Sequence[Object]) -> None:
         kind = f"{crd['spec']['group']}/{crd['spec']['versions'][0]['name']}/{crd['spec']['names']['kind']}"
         poll(partial(_is_served, client, kind), 30, partial("{} is not served".format, kind))
     if crds:
-        # The mapper that admission finds kinds of parameters by is made anew every 30 s
+        # The mapper by which admission finds kinds of parameters is rebuilt every 30 s
         # (apiserver v0.34, pkg/server/options/admission.go).
         time.sleep(35)
 
@@ -204,7 +205,7 @@ def _kind(body: Object) -> str:
 def _accepted(
     client: Client, bodies: Sequence[Object], versions: SchemaVersions, result: Result
 ) -> Iterator[Object]:
-    """The policies that the server takes, each asked for by dry run and compared with what gangplan says."""
+    """Yield the policies that the server accepts by dry run, and compare its answers with gangplan's."""
     for body in bodies:
         reading = read([Written(body)], versions)
         ours = "; ".join(one.message for one in reading.problems if "inert" not in one.rule)
@@ -226,7 +227,7 @@ def _accepted(
 def _evaluators(
     folder: Folder, sound: Sequence[Object], versions: SchemaVersions, params: Sequence[Object]
 ) -> dict[str, Any]:
-    """What judges for each user."""
+    """Return the evaluator for each user."""
     reading = read([Written(softened(body)) for body in (*sound, *params)], versions)
     held = [with_defaults(body, versions) for body in reading.others]
     return {
@@ -250,7 +251,7 @@ def _builtin() -> list[Object]:
 
 
 def _questions(folder: Folder, random: Random, count: int) -> Iterator[Object]:
-    """New objects: each as it is, and changed; more of what the policies name."""
+    """Yield new objects, each unchanged and changed; more of the kinds that the policies name."""
     spaces = [space["metadata"]["name"] for space in folder.spaces]
     named = {name for body in folder.policies for name in _resources(body)}
     number = 0
@@ -273,10 +274,10 @@ def _resources(body: Object) -> Iterator[str]:
 
 
 def _nudged(body: Object, random: Random) -> Object:
-    """A copy with changes that policies look at, and with nothing where something was."""
+    """Return a copy with changes in what policies read, and with empty values in place of others."""
     try:
         result = mutated(body, random)
-    except (TypeError, AttributeError, KeyError):  # something else than what the changes know
+    except (TypeError, AttributeError, KeyError):  # an object of a shape that `mutated` does not know
         result = copy.deepcopy(body)
     if random.random() < 0.3:
         paths = [
@@ -292,10 +293,11 @@ def _nudged(body: Object, random: Random) -> Object:
 
 
 def _made(client: Client, bodies: Sequence[Object], *, own: bool = False) -> Iterator[Object]:
-    """Objects that stay, as the server holds them: under their `own` names, or in a namespace of ours."""
+    """Yield created objects as the server stores them: under their `own` names, or in a namespace of this
+    test."""
     for number, body in enumerate(bodies):
         if "WebhookConfiguration" in body["kind"] or body["kind"] in ("LimitRange", "ResourceQuota"):
-            continue  # they would have a say
+            continue  # they would affect the answers
         fresh = copy.deepcopy(body)
         if not own and body["kind"] != CRD:
             fresh["metadata"]["name"] = f"{body['metadata']['name'][:40]}-old{number}".replace(".-", "-")
@@ -353,7 +355,7 @@ def _one(
     result.changes += old is not None
     result.messages += len(theirs)
     result.cut += answer.is_cut
-    # Of what no binding can turn into a warning, the server tells one.
+    # Of refusals that no binding can turn into warnings, the server reports one.
     found = REFUSED.search(answer.refusal)
     refused = {(found[1], found[2], found[3])} if found and found[1] not in open_ones else set()
     result.spoken |= {name for name, _, _ in (*theirs, *refused)}

@@ -1,4 +1,4 @@
-"""Everything about policies in one run: for `python -m tests.e2e.fidelity --what policies`."""
+"""Run every comparison of policies, for `python -m tests.e2e.fidelity --what policies`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from tests.lab.profiles import Profile
 def run(
     client: Client, profile: Profile, seed: int, count: int, say: Callable[[str], None]
 ) -> tuple[int, list[str]]:
-    """How many disagreements there are, and the results in words. Profiles without a sample cluster: none."""
+    """Return how many disagreements there are, and the report. Profiles without a sample cluster have
+    none."""
     cluster = story.cluster_of(profile.trainer, profile.kueue)
     if cluster is None:
         return 0, [f"no sample cluster has the versions of profile {profile.name}"]

@@ -1,4 +1,4 @@
-"""Rendered objects changed at random, in ways that policies look at; by seed."""
+"""Rendered objects changed at random by seed, in ways that policies look at."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ LABELS = (
 
 
 def pods_of(body: Object) -> list[Object]:
-    """Every pod spec in an object."""
+    """Return every pod spec in an object."""
     found: list[Object] = []
 
     def search(value: Any) -> None:
@@ -95,7 +95,7 @@ def pods_of(body: Object) -> list[Object]:
 
 
 def mutated(body: Object, random: Random) -> Object:
-    """A copy with one to three changes."""
+    """Return a copy with one to three changes."""
     result = copy.deepcopy(body)
     for _ in range(random.randint(1, 3)):
         random.choice((_label, _pod, _container, _volume, _leaf, _leaf, _drop, _network))(result, random)
@@ -163,7 +163,7 @@ def _network(body: Object, random: Random) -> None:
 
 
 def _leaf(body: Object, random: Random) -> None:
-    """Another value of the same kind somewhere in the spec or the metadata."""
+    """Set another value of the same type somewhere in the spec or the metadata."""
     leaves = [
         (path, value)
         for path, value in walk(body)
@@ -186,7 +186,7 @@ def _leaf(body: Object, random: Random) -> None:
 
 
 def _drop(body: Object, random: Random) -> None:
-    """A field or entry less."""
+    """Remove a field or an entry."""
     paths = [path for path, _ in walk(body) if path[0] == "spec"]
     if not paths:
         return

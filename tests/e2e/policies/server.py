@@ -1,6 +1,6 @@
-"""The API server's side: policies installed with each refusal turned into a warning, objects sent by dry-run.
+"""The API server's side: policies are installed with refusals turned into warnings, objects sent by dry run.
 
-A refusal ends a request at the first policy that says no; warnings tell all of them, with their words.
+A refusal ends a request at the first policy that denies it; warnings name all of them, with their messages.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ SAID = re.compile(
 REFUSED = re.compile(
     r"ValidatingAdmissionPolicy '([^']*)' (?:with binding '([^']*)' )?denied request: (.*)", re.DOTALL
 )
-# endpoints/filters/warning.go of apiserver v0.34: long answers are cut.
+# endpoints/filters/warning.go of apiserver v0.34: long answers are truncated.
 LONGEST_TEXT, LONGEST_ALL = 256, 4096
 PROBE, KEEPER = "gangplan-probe", "gangplan-keeper"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the server said: the warnings of policies (policy, binding, message), other warnings, a refusal.
+    """The server's answer: the warnings of policies (policy, binding, message), other warnings, a refusal.
 
-    `is_judged` tells whether the request came as far as the policies.
+    `is_judged` says whether the request came as far as the policies.
     """
 
     said: frozenset[tuple[str, str, str]]
@@ -42,7 +42,7 @@ class Answer:
 
 
 def softened(body: Object) -> Object:
-    """A binding that warns instead of refusing; any other object as it is."""
+    """Return a binding that warns instead of refusing; any other object unchanged."""
     if body.get("kind") != BINDING:
         return body
     soft = copy.deepcopy(body)
@@ -52,7 +52,7 @@ def softened(body: Object) -> Object:
 
 @dataclass(slots=True)
 class Server:
-    """A lab's API server with policies in it."""
+    """A lab's API server with policies installed."""
 
     client: Client
     installed: list[Object] = field(default_factory=list)
@@ -67,8 +67,11 @@ class Server:
         self.settle()
 
     def _keep(self) -> None:
-        """A policy with parameters that stays bound: once the last one goes, Kubernetes 1.34 stops watching
-        ConfigMaps, and policies that come later find no parameters until the server is restarted."""
+        """Install a policy with parameters that stays bound.
+
+        Once the last such policy is deleted, Kubernetes 1.34 stops watching ConfigMaps, and later policies
+        find no parameters until the server is restarted.
+        """
         rule = {
             "apiGroups": [""],
             "apiVersions": ["v1"],
@@ -86,10 +89,10 @@ class Server:
         self.client.apply({"apiVersion": api, "kind": BINDING, "metadata": {"name": KEEPER}, "spec": bound})
 
     def settle(self) -> None:
-        """Wait until the server has seen everything: a policy that is made last must speak up.
+        """Wait until the server has seen everything: a policy that is created last must warn.
 
-        Parameters and namespaces come by other watches: it speaks only with the last ConfigMap, of the last
-        namespace.
+        Parameters and namespaces arrive by other watches, so the policy warns only with the last ConfigMap,
+        in the last namespace.
         """
         self._probes += 1
         name = f"{PROBE}-{self._probes}"
@@ -123,7 +126,7 @@ class Server:
             self.client.apply(probe)
         asked = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": space}}
 
-        # Other policies may speak of it, too.
+        # Other policies may warn about it, too.
         def speaks():
             return any(one[0] == name for one in self.ask(asked).said)
 
@@ -132,7 +135,7 @@ class Server:
             self.client.delete(str(probe["kind"]), name)
 
     def remove(self) -> None:
-        """Take away what was installed, but namespaces."""
+        """Delete what was installed, except for namespaces."""
         for body in reversed(self.installed):
             if body["kind"] != "Namespace":
                 metadata = body["metadata"]
@@ -144,9 +147,9 @@ class Server:
     def ask(
         self, body: Object, *, old: bool = False, user: tuple[str, Sequence[str]] | None = None
     ) -> Answer:
-        """Create an object by dry-run, change it where it is an `old` one, as a user with groups.
+        """Create an object by dry run, or change it if it is an `old` one, as a user with groups.
 
-        ApiError only for what is no answer of admission.
+        Raises ApiError only for what is not an answer of admission.
         """
         resource = self.client.resource(f"{body['apiVersion']}/{body['kind']}")
         space = body["metadata"].get("namespace") if resource.namespaced else None
@@ -155,7 +158,7 @@ class Server:
         head = {"Authorization": f"Bearer {self.client.token}", "Content-Type": "application/json"}
         data = json.dumps(body, ensure_ascii=False).encode()
         if user is not None:
-            # Names of headers ignore case, keys of a mapping do not: one for each group.
+            # Header names ignore case, keys of a mapping do not: one for each group.
             names = ("Impersonate-Group", "impersonate-group", "IMPERSONATE-GROUP")
             head |= {"Impersonate-User": user[0], **dict(zip(names, user[1], strict=False))}
         response, content = self.client._send("PUT" if old else "POST", f"{path}?{query}", data, head)
@@ -165,20 +168,21 @@ class Server:
         if response.status < 400:
             return Answer(said, is_cut=is_cut)
         error = ApiError(response.status, json.loads(content))
-        # Before policies come the schema and built-in admission; after them the webhooks that validate.
+        # The schema and built-in admission come before policies, and validating webhooks after them.
         after = "admission webhook" in error.message or REFUSED.search(error.message) is not None
         return Answer(said, error.message, bool(said) or after, is_cut)
 
 
 def _warning(header: str) -> str:
-    """The text of a Warning header; http.client reads UTF-8 as Latin-1."""
+    """Return the text of a Warning header; http.client reads UTF-8 as Latin-1."""
     text = header.partition('"')[2].removesuffix('"')
     plain = re.sub(r"\\(.)", r"\1", text)
     return plain.encode("latin-1", "replace").decode("utf-8", "replace")
 
 
 def same(ours: frozenset[tuple[str, str, str]], answer: Answer) -> bool:
-    """Whether both say the same; where the server cut its words, as far as they go."""
+    """Return whether both sides say the same; where the server truncated its answer, compare what there
+    is."""
     if ours == answer.said:
         return True
     if not answer.is_cut:
@@ -193,5 +197,5 @@ def _cut_of(theirs: tuple[str, str, str], mine: tuple[str, str, str]) -> bool:
 
 
 def bodies_of(sources: Sequence[Any]) -> list[Object]:
-    """The objects of some sources."""
+    """Return the objects of some sources."""
     return [source.body for source in sources]
