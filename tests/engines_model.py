@@ -1,8 +1,8 @@
-"""Models of Argo CD, Flux and Kueue, as far as they decide what becomes of a run's objects.
+"""Models of Argo CD, Flux and Kueue, as far as they decide what happens to the objects of a run.
 
 Each step names the function that it follows: Argo CD 3.5.1 with its gitops-engine, fluxcd/pkg `ssa` with
-kustomize-controller 1.x, Kueue 0.19.2, and the webhooks of Trainer 2.3. The lab proves what the models say of
-Argo CD (`tests/e2e/test_argocd.py`).
+kustomize-controller 1.x, Kueue 0.19.2, and the webhooks of Trainer 2.3. The lab proves the model of Argo CD
+(`tests/e2e/test_argocd.py`).
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ FIXED = ("runtimeRef", "trainer", "activeDeadlineSeconds", "managedBy")
 
 
 class RefusedError(Exception):
-    """What the API server refuses; `is_immutable` as engines understand its words."""
+    """A refusal of the API server; `is_immutable` as engines understand its message."""
 
 
 def key_of(body: Object) -> Key:
-    """Kind, namespace and name."""
+    """Return kind, namespace and name."""
     return body["kind"], body["metadata"].get("namespace", ""), body["metadata"]["name"]
 
 
 def notes(body: Object) -> dict[str, str]:
-    """The annotations."""
+    """Return the annotations."""
     return body["metadata"].get("annotations") or {}
 
 
 def options(body: Object) -> set[str]:
-    """Argo CD's sync options."""
+    """Return Argo CD's sync options."""
     return {one.strip() for one in notes(body).get(f"{ARGO}sync-options", "").split(",")}
 
 
 @dataclass
 class Live:
-    """An object in the cluster: as it was applied last, and what controllers made of it."""
+    """An object in the cluster: as last applied, and what controllers made of it."""
 
     body: Object
     uid: int
@@ -58,7 +58,7 @@ class Live:
 
     @property
     def queue(self) -> str:
-        """Its queue, empty where Kueue leaves it alone."""
+        """The name of its queue, empty where Kueue does not manage it."""
         return str((self.body["metadata"].get("labels") or {}).get(QUEUE, ""))
 
 
@@ -72,7 +72,7 @@ class Cluster:
     uids: Any = field(default_factory=count)
 
     def check(self, body: Object) -> None:
-        """A dry run. Raises RefusedError as CRDs and webhooks do (trainjob_webhook.go, validation.go)."""
+        """Do a dry run. Raises RefusedError as CRDs and webhooks do (trainjob_webhook.go, validation.go)."""
         old = self.live.get(key_of(body))
         if old is None or body["kind"] != "TrainJob":
             return
@@ -88,7 +88,7 @@ class Cluster:
             raise RefusedError("WorkloadPriorityClass cannot be removed from a workload")
 
     def ask(self, body: Object) -> None:
-        """A dry run also of what is new; Trainer refuses a run without its runtime. Raises RefusedError."""
+        """Dry-run new objects, too; Trainer refuses a run without its runtime. Raises RefusedError."""
         if body["kind"] == "TrainJob":
             home, name = body["metadata"].get("namespace", ""), body["spec"]["runtimeRef"]["name"]
             if ("TrainingRuntime", home, name) not in self.live:
@@ -96,7 +96,7 @@ class Cluster:
         self.check(body)
 
     def apply(self, body: Object) -> None:
-        """Server-side apply. What the body does not name stays with its controllers. Raises RefusedError."""
+        """Apply on the server side; controllers keep fields that it does not name. Raises RefusedError."""
         self.ask(body)
         key = key_of(body)
         old = self.live.get(key)
@@ -108,11 +108,11 @@ class Cluster:
             self.live[key].is_suspended = body["spec"]["suspend"]
 
     def delete(self, key: Key) -> None:
-        """An object goes, with what it owns: Workload, JobSet, pods."""
+        """Delete an object and what it owns: Workload, JobSet, pods."""
         del self.live[key]
 
     def settle(self) -> None:
-        """Kueue, until nothing changes any more (jobframework/reconciler.go, ReconcileGenericJob)."""
+        """Let Kueue act until nothing changes any more (jobframework/reconciler.go, ReconcileGenericJob)."""
         for one in self.live.values() if self.has_kueue else ():
             if one.body["kind"] != "TrainJob" or not one.queue:
                 continue  # "queue-name label is not set, ignoring the job"
@@ -131,7 +131,7 @@ class Cluster:
         return {key[2] for key, one in self.live.items() if one.runs}
 
     def kinds(self, run: str) -> set[str]:
-        """The kinds of objects that there are of a run."""
+        """Return the kinds of the objects that a run has."""
         label = "gangplan.dev/run"
         return {key[0] for key, one in self.live.items() if one.body["metadata"]["labels"][label] == run}
 
@@ -142,7 +142,7 @@ def _queue(body: Object) -> str:
 
 @dataclass
 class ArgoCD:
-    """The application of runs, on a cluster."""
+    """The Argo CD application of the runs of a cluster."""
 
     cluster: Cluster
     application: Object
@@ -151,7 +151,7 @@ class ArgoCD:
     status: str = "Unknown"
 
     def refresh(self, revision: str, bodies: Sequence[Object]) -> None:
-        """Compare, and sync if that is due (appcontroller.go, autoSync)."""
+        """Compare, and sync if a sync is due (appcontroller.go, autoSync)."""
         policy = self.application["spec"]["syncPolicy"]["automated"]
         targets = {key_of(body): body for body in bodies}
         found = self._compare(targets)
@@ -168,8 +168,8 @@ class ArgoCD:
             return
         for key in sorted(changed, key=lambda key: int(notes(targets[key]).get(f"{ARGO}sync-wave", "0"))):
             self._put(targets[key])
-        for key in extra:  # pruneObject asks the live object, not Git
-            # One that is to be confirmed waits for a person.
+        for key in extra:  # pruneObject reads the live object, not Git
+            # An object whose pruning is to be confirmed waits for a person.
             guards = {"Prune=false", "Prune=confirm"} & options(self.cluster.live[key].body)
             if policy["prune"] and not guards:
                 self.cluster.delete(key)
@@ -180,7 +180,7 @@ class ArgoCD:
         self.status = "Synced" if again is not None and again[2] else "OutOfSync"
 
     def _compare(self, targets: Mapping[Key, Object]) -> tuple[list[Key], list[Key], bool] | None:
-        """What to apply, what is extraneous, and whether all is Synced (state.go, CompareAppState)."""
+        """Return what to apply, what is extraneous, and whether all is Synced (state.go, CompareAppState)."""
         changed, extra, is_synced = [], [], True
         for key, body in targets.items():
             if notes(body).get(f"{ARGO}hook") == "Skip":
@@ -201,7 +201,7 @@ class ArgoCD:
         return changed, extra, is_synced
 
     def _put(self, body: Object) -> None:
-        """sync_context.go, applyObject."""
+        """Apply one object (sync_context.go, applyObject)."""
         key = key_of(body)
         both = options(body) | (options(self.cluster.live[key].body) if key in self.cluster.live else set())
         if {"Replace=true", "Force=true"} <= both and key in self.cluster.live:
@@ -211,7 +211,7 @@ class ArgoCD:
 
 
 def _seen(body: Object) -> str:
-    """What is compared: `ignoreDifferences` of the application leave out fields of controllers."""
+    """Return the compared text: `ignoreDifferences` of the application leaves out fields of controllers."""
     shown = deepcopy(body)
     for name in ("suspend", "managedBy"):
         shown.get("spec", {}).pop(name, None)
@@ -220,7 +220,7 @@ def _seen(body: Object) -> str:
 
 @dataclass
 class Flux:
-    """Kustomizations on a cluster, each of which depends on the one before it."""
+    """The Kustomizations of a cluster, each of which depends on the previous one."""
 
     cluster: Cluster
     kustomizations: Sequence[Object]
@@ -228,7 +228,7 @@ class Flux:
     error: str = ""
 
     def refresh(self, revision: str, bodies: Sequence[Object]) -> None:
-        """One reconciliation: at a new revision, and at each interval."""
+        """Reconcile once: at a new revision, and at each interval."""
         self.error = ""
         for one in self.kustomizations:
             if not self.error:
@@ -238,7 +238,7 @@ class Flux:
         patches = kustomization["spec"].get("patches", ())
         targets = [body for one in bodies if (body := _patched(patches, one)) is not None]
         try:
-            ready = [body for body in targets if self._is_ready(body)]  # all are asked about first
+            ready = [body for body in targets if self._is_ready(body)]  # a dry run of all comes first
             for body in ready:
                 self.cluster.apply(body)
         except RefusedError as refused:
@@ -247,7 +247,7 @@ class Flux:
         keys = {key_of(body) for body in targets}
         inventory = self.inventories.get(kustomization["metadata"]["name"], set())
         for key in sorted(inventory - keys) if kustomization["spec"]["prune"] else ():
-            # ssa.Delete asks the live object, not Git.
+            # ssa.Delete reads the live object, not Git.
             if (
                 key in self.cluster.live
                 and notes(self.cluster.live[key].body).get(f"{FLUX}prune") != "disabled"
@@ -257,7 +257,7 @@ class Flux:
         self.cluster.settle()
 
     def _is_ready(self, body: Object) -> bool:
-        """The first half of ssa.ApplyAll: whether the object is to be applied. Raises RefusedError."""
+        """Return whether to apply an object (the first half of ssa.ApplyAll). Raises RefusedError."""
         key, given = key_of(body), notes(body)
         policy = given.get(f"{FLUX}ssa", "")
         if policy == "Ignore" or (policy == "IfNotPresent" and key in self.cluster.live):
@@ -272,12 +272,14 @@ class Flux:
 
 
 def _patched(patches: Sequence[Object], body: Object) -> Object | None:
-    """An object behind the patches of a Kustomization, which are additions to objects chosen by kind and
-    annotations, and deletions; None where one of these takes it."""
+    """Return an object after the patches of a Kustomization, or None where a patch deletes it.
+
+    The patches are additions to objects chosen by kind and annotations, and deletions.
+    """
     body = deepcopy(body)
     for patch in patches:
         target = patch["target"]
-        if "labelSelector" in target:  # drops what is no part of a run
+        if "labelSelector" in target:  # deletes what does not belong to a run
             assert target["labelSelector"].removeprefix("!") in body["metadata"]["labels"]
         elif "$patch: delete" in patch["patch"]:
             if re.fullmatch(target["kind"], body["kind"]):

@@ -1,9 +1,9 @@
-"""Golden trees of tests/examples: whole for a few, and for the others only what differs from a known file.
+"""Golden trees of tests/examples: whole for a few; the others hold only the differences from a known file.
 
-`expected/` has every file of a whole tree. `expected.diff` has, for each file that an example becomes, the
-file that it is compared with, and the lines that differ below the keys that they belong to. Both sides have
-the names of the example (cluster, team, job), and `-hash` for the hash of a run. So a line that all runs
-share is committed in the whole trees alone, and a change of it is reviewed there.
+`expected/` has every file of a whole tree. `expected.diff` has, for each file of an example, the file that it
+is compared with, and the lines that differ under the keys that they belong to. Both sides have the names of
+the example (cluster, team, job), and `-hash` for the hash of a run. So a line that all runs share is
+committed in the whole trees only, and a change of it is reviewed there.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _KEY = re.compile(r" *(?P<item>- )?(?P<key>[\w./-]+):(?: (?P<value>[\w.-]+)$)?")
 
 @functools.cache
 def render_example(name: str) -> Path:
-    """Return a folder with everything that an example becomes now; rendered once in a process."""
+    """Render an example once in a process, and return the folder."""
     source, root = REPOSITORY / "tests/examples" / name / "input", Path(_HELD.name) / name
     if list(source.glob("overlays/*/kustomization.yaml")) and engine() is None:
         pytest.skip("no kustomize and no kubectl: overlays with patches cannot be built")
@@ -48,12 +48,12 @@ def render_example(name: str) -> Path:
 
 
 def read_example(name: str) -> dict[str, str]:
-    """Return the files that an example becomes now."""
+    """Return the files that an example is rendered to."""
     return {path: data.decode() for path, data in tree(render_example(name)).items()}
 
 
 def hide_hashes(files: Texts, text: str) -> str:
-    """Return a text with `-hash` in the names of runs, but where a job has several on a cluster."""
+    """Return a text with `-hash` in the names of runs, except where a job has several runs on a cluster."""
     stems = Counter(path[: found.start("hash")] for path in files if (found := _RUN.search(path)))
     several = {path.rpartition("/")[2] for path, count in stems.items() if count > 1}
     jobs = "|".join(sorted({path.rpartition("/")[2] for path in stems} - several))
@@ -63,8 +63,8 @@ def hide_hashes(files: Texts, text: str) -> str:
 def compare_example(name: str, files: Texts, before: str = "") -> str:
     """Return the text of `expected.diff` for an example's files.
 
-    The text `before` says which file each is compared with: one of a whole tree, or an earlier one of the
-    same example. For a file that is not in there, that is the most similar one.
+    The text `before` says which file each is compared with: a file of a whole tree, or an earlier file of the
+    same example. A file that `before` does not name is compared with the most similar one.
     """
     models = _models(name)
     chosen = {found["file"]: found["model"] for found in _COMPARED.finditer(before)}
@@ -95,20 +95,20 @@ def _models(name: str) -> dict[str, str]:
 
 
 def _kind(path: str) -> str:
-    """What makes two files of trees comparable."""
+    """Return the kind of a file: files of one kind can be compared."""
     _, part, *_, file = path.split("/")
     return part if part == "runs" else f"{part}/{file}"
 
 
 def _names(path: str) -> list[str]:
-    """Cluster, team and job of a file; a platform has only the first."""
+    """Return cluster, team and job of a file; a file of the platform has only the first."""
     cluster, part, team, *rest = path.split("/")
     team_and_job = [] if part == "platform" else [team, *(_HASH.sub("", one) for one in rest)]
     return [cluster, *team_and_job]
 
 
 def compare_files(like: str, model: str, path: str, text: str) -> Iterator[str]:
-    """Objects that only one of two files has, and the lines in which the others differ."""
+    """Yield the objects that only one of two files has, and the lines in which common objects differ."""
     names = dict(zip(_names(like), _names(path), strict=False))
     words = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
     model = re.sub(rf"(?<![a-z0-9])({words})(?![a-z0-9])", lambda found: names[found[0]], model)
@@ -125,7 +125,7 @@ def compare_files(like: str, model: str, path: str, text: str) -> Iterator[str]:
 
 
 def _objects(text: str) -> dict[str, str]:
-    """Each object of a file by kind, namespace and name."""
+    """Return each object of a file by kind, namespace and name."""
     found: dict[str, str] = {}
     for body in re.split(r"^---\n", text, flags=re.MULTILINE):
         parts = (
@@ -138,7 +138,7 @@ def _objects(text: str) -> dict[str, str]:
 
 
 def _lines(old: list[str], new: list[str]) -> Iterator[str]:
-    """The lines that differ; what is only put in has the line before it, too."""
+    """Yield the lines that differ; an insertion follows the line before it."""
     for change, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if change != "equal":
             yield f"@@ {_place(new, j1) if j1 < j2 else _place(old, i1)}".rstrip()
@@ -148,7 +148,7 @@ def _lines(old: list[str], new: list[str]) -> Iterator[str]:
 
 
 def _place(lines: list[str], index: int) -> str:
-    """The keys and the named items that a line is below."""
+    """Return the keys and the named items that contain a line."""
     keys: list[str] = []
     level = _level(lines[index])
     for line in reversed(lines[:index]):
@@ -159,7 +159,10 @@ def _place(lines: list[str], index: int) -> str:
 
 
 def _level(line: str) -> int:
-    """How deep a line is; an item is deeper than the key of its list, though both may begin at one column."""
+    """Return how deep a line is.
+
+    An item is deeper than the key of its list, though both may begin in one column.
+    """
     bare = line.lstrip()
     return 2 * (len(line) - len(bare)) + bare.startswith("- ")
 

@@ -1,9 +1,9 @@
-"""Random command lines over the table of launchers, and what a real MPI makes of them.
+"""Random command lines over the table of launchers, and how a real MPI runs them.
 
-For Hypothesis: `command_lines(family, ranks, slots)` draws a command of the user, right or wrong, for an image
-of that family. Ask gangplan (tests.plan.asking.decided, or a spec): where it has an error, nothing is promised;
-where it has none, the rendered run must start every planned rank once on the planned hosts. The last word of
-every command is the program, MARK; a caller puts its own program there::
+For Hypothesis: `command_lines(family, ranks, slots)` draws a command of the user, right or wrong, for an
+image of that family. Ask gangplan (tests.plan.asking.decided, or a spec): where it has an error, nothing is
+promised; where it has none, the rendered run must start every planned rank once on the planned hosts. The
+last word of every command is the program, MARK; a caller puts its own program there::
 
     @given(command_lines("OpenMPI5", ranks=4, slots=2))
     def test_law(words):
@@ -33,7 +33,7 @@ PROGRAMS: dict[Mpi, tuple[str, ...]] = {
     "MPICH": ("mpirun", "mpiexec", "mpiexec.hydra"),
     "IntelMPI": ("mpirun", "mpiexec", "mpiexec.hydra"),
 }
-# Options that change nothing about ranks and hosts and work on any machine, one list of words each.
+# Options that work on any machine and change nothing about ranks and hosts, each as its words.
 HARMLESS: dict[Mpi, tuple[tuple[str, ...], ...]] = {
     "OpenMPI4": (
         ("--report-bindings",), ("--tag-output",), ("-x", "A=1"), ("--mca", "btl_base_verbose", "0"),
@@ -59,7 +59,7 @@ INNER = ((), ("env", "D=4"), ("bash", "-c", 'exec "$0"'), ("nice",))
 
 
 def _counts(family: Mpi, ranks: int, slots: int) -> list[tuple[str, ...]]:
-    """Every spelling of the right number, and none at all."""
+    """Return every spelling of the right number of ranks, and no number at all."""
     spelled = [
         ("-np", str(ranks)),
         ("-n", str(ranks)),
@@ -83,7 +83,7 @@ def _in_shell(words: list[str]) -> list[str]:
 
 @st.composite
 def right_lines(draw: st.DrawFn, family: Mpi, ranks: int, slots: int) -> list[str]:
-    """An explicit launcher with the plan's numbers and harmless options, behind prefixes, or in a shell."""
+    """Draw a launcher with the planned numbers and harmless options, after prefixes or in a shell."""
     options = draw(
         st.lists(
             st.sampled_from(HARMLESS[family]),
@@ -120,7 +120,7 @@ def _value(option: Option, ranks: int, slots: int) -> st.SearchStrategy[str]:
 
 @st.composite
 def command_lines(draw: st.DrawFn, family: Mpi, ranks: int, slots: int) -> list[str]:
-    """Any command over the tables: options of this family and of others, right and wrong values, nested launchers."""
+    """Draw any command from the tables: options of this family and others, any values, nested launchers."""
     table = FAMILIES[draw(st.sampled_from([family, family, family, *FAMILIES]))]
     words = [draw(st.sampled_from([*PROGRAMS[family], "mpirun", "torchrun", "srun", "horovodrun"]))]
     for option in draw(
@@ -136,7 +136,7 @@ def command_lines(draw: st.DrawFn, family: Mpi, ranks: int, slots: int) -> list[
     return _in_shell(words) if draw(st.booleans()) and draw(st.booleans()) else words
 
 
-# Words of any kind, and those that a reader of commands and scripts is likely to trip over.
+# Any words, and words that are likely to confuse a reader of commands and scripts.
 junk = st.sampled_from(
     ["mpirun", "torchrun", "srun", "bash", "-c", "-lc", "env", "-i", "-u", "A=1", "python", "-m", "torch.distributed.run",
      "-np", "-np=", "--", "-", ":", "=", "$(", "`", "'", '"', "<<E", "${", "&&", ";", "|", "(", ")", "\n", "case x in",

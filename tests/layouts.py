@@ -1,4 +1,4 @@
-"""Runs whose pods are not simply what the TrainJob says. A real Trainer makes them in tests/e2e."""
+"""Runs whose pods are not simply those that the TrainJob states. A real Trainer makes them in tests/e2e."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _step(runtime: Object, role: str, step: str | None) -> None:
 
 
 def _of_all_launchers(runtime: Object, job: Object) -> None:
-    """Not the workers, but the step of the trainer gets the nodes of the policy."""
+    """Give the nodes of the policy to the step of the trainer, not to the workers."""
     runtime["spec"]["mlPolicy"]["numNodes"] = 4
 
 
@@ -37,7 +37,7 @@ def _workers_alone(runtime: Object, job: Object) -> None:
 
 
 def _written(runtime: Object, job: Object) -> None:
-    """Numbers of a replicated job itself, and one more."""
+    """Set numbers on a replicated job itself, and add one more replicated job."""
     for entry in entries_of(runtime):
         if entry["name"] == "node":
             entry["template"]["spec"] |= {"parallelism": 5, "completions": 5}
@@ -89,7 +89,7 @@ LAYOUTS: dict[str, tuple[Change, dict[str, int]]] = {
 
 
 def layout(name: str) -> tuple[Object, Object, dict[str, int]]:
-    """A runtime, a run of it, both in a namespace of the layout's name, and their pods by replicated job."""
+    """Return a runtime, its run, both in a namespace named as the layout, and its pods by replicated job."""
     change, pods = LAYOUTS[name]
     runtime, job = samples.runtime(name, name), samples.run(name, "pi")
     change(runtime, job)

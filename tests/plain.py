@@ -9,10 +9,10 @@ import yaml
 
 
 def load(text: str | bytes | IO[Any]) -> Any:
-    """The one document of a text."""
+    """Return the only document of a text."""
     return yaml.load(text, Loader=yaml.CSafeLoader)
 
 
 def load_all(text: str | bytes | IO[Any]) -> Iterator[Any]:
-    """The documents of a text."""
+    """Yield the documents of a text."""
     return yaml.load_all(text, Loader=yaml.CSafeLoader)

@@ -1,4 +1,4 @@
-"""What rendered roles and bindings allow, read as the RBAC authorizer of Kubernetes reads them.
+"""What rendered roles and bindings allow, as the RBAC authorizer of Kubernetes evaluates them.
 
 Rights only add up: a request is allowed when some rule of some bound role fits its group, resource and verb.
 """
@@ -14,7 +14,10 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, order=True)
 class Question:
-    """May a group do this? `resource` may end in /subresource; no namespace is all of the cluster."""
+    """The question whether a group may do something.
+
+    `resource` may end in /subresource; no namespace means the whole cluster.
+    """
 
     group: str
     verb: str
@@ -25,13 +28,13 @@ class Question:
 
 @dataclass
 class Rights:
-    """Roles and bindings by where they stand."""
+    """Roles and bindings by namespace, empty for the cluster."""
 
     roles: dict[tuple[str, str], list[Object]] = field(default_factory=dict)
     bindings: dict[str, list[Object]] = field(default_factory=dict)
 
     def allow(self, question: Question) -> bool:
-        """Whether the objects allow it."""
+        """Return whether the objects allow a request."""
         return any(fits(rule, question) for rule in self._rules(question))
 
     def _rules(self, question: Question) -> Iterator[Object]:
@@ -44,7 +47,7 @@ class Rights:
 
 
 def rights_of(bodies: Iterable[Object]) -> Rights:
-    """The rights that objects grant; those that are no roles or bindings are passed over."""
+    """Collect the rights that objects grant; ignore objects that are no roles or bindings."""
     rights = Rights()
     for body in bodies:
         metadata = body["metadata"]
@@ -57,12 +60,12 @@ def rights_of(bodies: Iterable[Object]) -> Rights:
 
 
 def is_group(subject: Object, group: str) -> bool:
-    """Whether a subject is this group."""
+    """Return whether a subject is this group."""
     return (subject["kind"], subject["name"]) == ("Group", group)
 
 
 def fits(rule: Object, question: Question) -> bool:
-    """Whether a rule covers a request that names no object."""
+    """Return whether a rule covers a request that names no object."""
     if rule.get("resourceNames"):
         return False
     _, _, part = question.resource.partition("/")
@@ -75,7 +78,7 @@ def fits(rule: Object, question: Question) -> bool:
 
 
 def granted(body: Object) -> set[tuple[str, str, str]]:
-    """Every (API group, resource, verb) of a role."""
+    """Return every (API group, resource, verb) of a role."""
     return {
         (group, resource, verb)
         for rule in body["rules"]

@@ -1,7 +1,7 @@
-"""What a child that a test sends a signal to must begin with.
+"""The first lines of a child process that a test sends a signal to.
 
-Whoever starts the tests in the background of a shell that is not interactive hands them an ignored SIGINT,
-nohup an ignored SIGHUP, and children inherit what is ignored (POSIX, sigaction and execve).
+When the tests are started in the background of a shell that is not interactive, they inherit an ignored
+SIGINT, and from nohup an ignored SIGHUP; children inherit ignored signals (POSIX, sigaction and execve).
 """
 
 LISTENING = (

@@ -1,6 +1,6 @@
 """Sources of other projects: read in place where `make lab` has downloaded their Go modules, never copied.
 
-Tests that read them are part of `make e2e`: what an earlier `make lab` left must not decide what others test.
+Tests that read them are part of `make e2e`: other tests must not depend on what an earlier `make lab` left.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _modules() -> Path | None:
 
 
 def go_module(name: str, version: str) -> Path:
-    """The folder of a Go module at a version (`0.34.4`), or a skip that says what is missing."""
+    """Return the folder of a Go module at a version (`0.34.4`), or skip and say what is missing."""
     modules = _modules()
     if modules is None:
         pytest.skip("no Go toolchain: install Go (make lab downloads modules with it)")

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from gangplan.spec.lookalikes import typeset
 
 IMAGES = {"openmpi": "mpi", "openmpi4": "mpi", "mpich": "mpi", "horovod": "horovod", "deepspeed": "deepspeed"}
-# Words that a shell, YAML, jinja or a number reader would like to change.
+# Words that a shell, YAML, jinja or a number parser might change.
 NASTY = (
     "007", "1e-4", "1_000", "0x1F", "yes", "null", "~", "", " ", "a b", "$1", "$(", "$$", "x`", "'",
     '"', "\\n", "{ranks}", "{{ x }}", "{% x %}", "<&>", "a: b", "# no", "- a", "*", "&a", "!x", "--lr=1e-4",
     "é", "東京", "checkpoint-00000000", "a\tb", "a\nb\n", "gp0x1x0gp", "filings-00000000", "\u2028", "🚀",
 )  # fmt: skip
 NETWORKS = ({"posture": "restricted"}, {"posture": "isolated"}, {"egress": ["s3"]}, {"transport": "tcp"})
-# Other words than those that gangplan takes for a shell's ($HOME, `date`, ~/data, <path>, {rank}, |, &&) or
-# for a word processor's («train.py»).
+# Words that gangplan takes neither for a shell's ($HOME, `date`, ~/data, <path>, {rank}, |, &&) nor for a
+# word processor's («train.py»).
 words = st.sampled_from(NASTY) | st.text(
     st.characters(min_codepoint=32, max_codepoint=0x2FF, exclude_categories=("Cs", "Cc")), max_size=12
 ).filter(
@@ -32,7 +32,7 @@ env_names = st.from_regex(r"[A-Z][A-Z0-9_]{0,12}", fullmatch=True).map(lambda na
 
 @st.composite
 def specs(draw: st.DrawFn) -> dict[str, Any]:
-    """A spec that the small workspace accepts."""
+    """Draw a spec that the small workspace accepts."""
     image = draw(st.sampled_from([*IMAGES, "pytorch", "intel"]))
     gpus = draw(st.sampled_from([0, 1, 2, 4, 8]))
     workers = draw(st.integers(1, 100))

@@ -1,4 +1,4 @@
-"""A name whose file is there but has errors: they are said, wherever it is given, not that it is unknown."""
+"""Names whose file has errors: these are reported wherever the name is given, not an unknown name."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("command", CASES)
-def test_the_errors_of_its_file_are_said(command: str, tmp_path: Path) -> None:
+def test_the_errors_of_a_named_file_are_reported(command: str, tmp_path: Path) -> None:
     file = CASES[command]
     root = write(stock(tmp_path / "w"), {file: BROKEN[file]})
     outcome = gangplan(*command.split(), "-C", root)
@@ -87,14 +87,14 @@ def test_the_errors_of_its_file_are_said(command: str, tmp_path: Path) -> None:
         ("explain template bas", "there is no template 'bas'"),
     ],
 )
-def test_another_name_is_still_unknown(command: str, says: str, tmp_path: Path) -> None:
-    """The near miss, with and without a broken file of another name."""
+def test_an_unknown_name_is_still_reported_as_unknown(command: str, says: str, tmp_path: Path) -> None:
+    """Try a near miss with and without a broken file of another name."""
     for files in ({}, {"overlays/far/cluster.yaml": BROKEN[LAB]}):
         outcome = gangplan(*command.split(), "-C", write(stock(tmp_path / "w"), files))
         assert (outcome.code, says in outcome.err) == (Exit.INPUT, True), outcome.err
 
 
-def test_a_good_cluster_is_worked_on_beside_a_broken_one(tmp_path: Path) -> None:
+def test_a_broken_cluster_does_not_stop_work_on_another(tmp_path: Path) -> None:
     files = {
         **STOCK,
         "overlays/far/cluster.yaml": BROKEN[LAB],
@@ -105,7 +105,7 @@ def test_a_good_cluster_is_worked_on_beside_a_broken_one(tmp_path: Path) -> None
     assert "checked 1 spec, 1 run" in outcome.out
 
 
-def test_a_budget_leaves_a_broken_cluster_to_its_file(tmp_path: Path) -> None:
+def test_a_broken_cluster_in_a_budget_is_reported_only_in_its_file(tmp_path: Path) -> None:
     budget = "  nlp: {queue: training, monthlyBudget: {amount: 10, clusters: [far]}}\n"
     lab = CLUSTER.replace("  nlp: {queue: training}\n", budget) + "currency: EUR\n"
     root = stock(tmp_path / "w")

@@ -1,4 +1,4 @@
-"""The command line as people and scripts meet it: exit codes, help, colours, closed pipes, start-up."""
+"""The command line as people and scripts use it: exit codes, help, colours, closed pipes, start-up."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ COMMANDS = {
 
 
 def modules(*arguments: str) -> set[str]:
-    """The top-level modules that a command imports."""
+    """Return the top-level modules that a command imports."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "gangplan", *arguments],
         capture_output=True,
@@ -62,7 +62,7 @@ def test_the_version_imports_nothing_heavy() -> None:
     assert modules("--version") & set(HEAVY) == set()
 
 
-def test_the_version() -> None:
+def test_the_version_is_printed() -> None:
     assert gangplan_process("--version").out == f"gangplan {__version__}\n"
     assert gangplan("--version") == workspaces.Outcome(0, f"gangplan {__version__}\n", "")
 
@@ -83,16 +83,16 @@ def test_help_lists_every_command() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_of_a_command(command: str) -> None:
+def test_the_help_of_a_command_lists_its_options(command: str) -> None:
     outcome = gangplan(command, "--help")
     assert outcome.code == Exit.CLEAN
     for word in COMMANDS[command]:
         assert word in outcome.out
     assert "gangplan.dev" not in outcome.out
-    assert "<" not in outcome.out  # no type of Python's
+    assert "<" not in outcome.out  # no Python type
 
 
-def test_no_command_says_where_help_is() -> None:
+def test_calling_without_a_command_points_to_the_help() -> None:
     outcome = gangplan()
     assert "gangplan --help" in outcome.err
     assert outcome.code == Exit.INPUT
@@ -128,7 +128,9 @@ def test_no_command_says_where_help_is() -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else str(value),
 )
-def test_exit_codes(arguments: list[str], code: int, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_exit_with_the_documented_code(
+    arguments: list[str], code: int, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(root)
     outcome = gangplan(*arguments)
     assert outcome.code == code
@@ -138,7 +140,7 @@ def test_exit_codes(arguments: list[str], code: int, root: Path, monkeypatch: py
         assert outcome.out == ""
 
 
-def test_outside_a_workspace(tmp_path: Path) -> None:
+def test_a_folder_outside_a_workspace_is_refused(tmp_path: Path) -> None:
     outcome = gangplan("validate", "-C", tmp_path)
     assert outcome.code == Exit.INPUT
     assert outcome.err.startswith("fatal: nothing was checked: this is not a gangplan workspace")
@@ -146,7 +148,7 @@ def test_outside_a_workspace(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("level", "code"), [("error", 0), ("warning", 1), ("note", 1)])
-def test_fail_on(level: str, code: int, root: Path) -> None:
+def test_fail_on_sets_the_level_that_fails(level: str, code: int, root: Path) -> None:
     write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + "slots: 4\n"})
     outcome = gangplan("validate", "-C", root, "--fail-on", level)
     assert [(shown.severity, shown.rule) for shown in outcome.findings] == [("warning", "slots-not-gpus")]
@@ -155,7 +157,7 @@ def test_fail_on(level: str, code: int, root: Path) -> None:
     assert outcome.out.endswith(f": 1 warning{failed}\n")
 
 
-def test_a_mistake_of_ours_says_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_reported_as_a_bug(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gangplan.pipeline.render.load_workspace", lambda *given: 1 / 0)
     outcome = gangplan("validate", "-C", root)
     assert outcome.code == Exit.ENVIRONMENT
@@ -163,7 +165,7 @@ def test_a_mistake_of_ours_says_so(root: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "Traceback" in outcome.err
 
 
-def test_an_interrupt(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_changes_nothing_and_says_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*given: object) -> None:
         raise KeyboardInterrupt
 
@@ -172,8 +174,10 @@ def test_an_interrupt(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (outcome.code, outcome.err) == (Exit.INTERRUPTED, "interrupted; nothing was changed\n")
 
 
-def test_an_interrupt_inside_of_a_serializer(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """pydantic makes an error of its own of it: it was told as a bug of ours."""
+def test_an_interrupt_inside_a_serializer_is_still_an_interrupt(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pydantic turns the interrupt into an error of its own, which was reported as our bug."""
 
     def interrupted(value: int) -> str:
         raise KeyboardInterrupt
@@ -201,8 +205,8 @@ sys.exit(cli.run())
 """
 
 
-def test_an_interrupt_inside_of_exec(root: Path, tmp_path: Path) -> None:
-    """CPython would end the program by SIGINT, whatever its exit code."""
+def test_an_interrupt_inside_exec_keeps_the_exit_code(root: Path, tmp_path: Path) -> None:
+    """CPython would end the program by SIGINT, regardless of its exit code."""
     (tmp_path / "stopped.py").write_text(INSIDE_EXEC)
     command = [sys.executable, "-m", "stopped", "render", "-C", root]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -210,8 +214,8 @@ def test_an_interrupt_inside_of_exec(root: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", ["serial", "process"])
-def test_a_command_that_is_ended_clears_up(engine: str, root: Path, tmp_path: Path) -> None:
-    """A cancelled CI job is a SIGTERM: to the command alone (0), or to its workers too (1)."""
+def test_a_terminated_command_removes_its_temporary_files(engine: str, root: Path, tmp_path: Path) -> None:
+    """Send SIGTERM, as a cancelled CI job does: to the command alone (0), or also to its workers (1)."""
     for with_group in (0, 1):
         folder = tmp_path / f"tmp{with_group}"
         folder.mkdir()
@@ -233,7 +237,7 @@ def test_a_command_that_is_ended_clears_up(engine: str, root: Path, tmp_path: Pa
 # Formats
 
 
-def test_json_of_validate(root: Path) -> None:
+def test_json_of_validate_has_every_field_of_a_finding(root: Path) -> None:
     write(root, {"specs/nlp/filings.yaml": workspaces.SPEC.replace("32Gi", "32GB")})
     outcome = gangplan("validate", "-C", root, "--format", "json")
     document = json.loads(outcome.out)
@@ -243,7 +247,7 @@ def test_json_of_validate(root: Path) -> None:
     (finding,) = document["findings"]
     assert re.fullmatch("[0-9a-f]{32}", finding.pop("fingerprint"))
     fix = finding.pop("fix")
-    assert fix is None  # 32Gi and 32G are 7 % apart: nobody knows which is meant
+    assert fix is None  # 32Gi and 32G are 7 % apart, so neither is a safe guess
     assert finding == {
         "rule": "spec-value",
         "severity": "error",
@@ -271,7 +275,7 @@ def test_json_of_validate_counts_what_was_checked(root: Path) -> None:
     assert document["findings"] == []
 
 
-def test_json_of_plan(root: Path) -> None:
+def test_json_of_plan_has_the_counts_and_the_command(root: Path) -> None:
     document = json.loads(gangplan("plan", "-C", root, "--format", "json").out)
     (run,) = document["runs"]
     assert (run["workers"], run["slots"], run["ranks"]) == (4, 2, 8)
@@ -286,7 +290,7 @@ def test_json_of_plan(root: Path) -> None:
     assert (root / "rendered" / run["file"]).is_file()
 
 
-def test_text_of_plan(root: Path) -> None:
+def test_text_of_plan_has_counts_admission_and_totals(root: Path) -> None:
     outcome = gangplan("plan", "-C", root)
     assert "specs/nlp/filings.yaml on lab: nlp/filings-" in outcome.out
     assert "ranks     8 = 4 workers x 2 slots\n" in outcome.out
@@ -294,7 +298,7 @@ def test_text_of_plan(root: Path) -> None:
     assert "totals\n  lab: 33 CPU, 130 GiB of memory, 8 GPUs\n" in outcome.out
 
 
-def test_why(root: Path) -> None:
+def test_why_shows_the_origin_of_each_value(root: Path) -> None:
     write(root, {"specs/nlp/team.yaml": workspaces.TEAM + "defaults: {priority: low, timeout: 4h}\n"})
     outcome = gangplan("why", "-C", root, "specs/nlp/filings.yaml")
     rows = {line.split()[0]: " ".join(line.split()[1:]) for line in outcome.out.splitlines()[1:]}
@@ -312,7 +316,7 @@ def test_why(root: Path) -> None:
 
 
 def coloured(root: Path, **env: str) -> str:
-    """What validate prints to a terminal."""
+    """Return what validate prints to a terminal."""
     ours, theirs = pty.openpty()
     done = subprocess.run(
         [sys.executable, "-m", "gangplan", "validate", "-C", str(root)],
@@ -328,7 +332,7 @@ def coloured(root: Path, **env: str) -> str:
     return text
 
 
-def test_colours(root: Path) -> None:
+def test_colours_are_for_terminals_unless_no_color_is_set(root: Path) -> None:
     write(root, {"specs/nlp/filings.yaml": workspaces.SPEC.replace("32Gi", "32GB")})
     assert "\033[1;31merror[spec-value]\033[0m" in coloured(root)
     assert "\033" not in coloured(root, NO_COLOR="1")
@@ -338,7 +342,7 @@ def test_colours(root: Path) -> None:
 @pytest.mark.parametrize(
     "arguments", [["render", "-o", "-"], ["plan"], ["schema", "print", "spec"], ["--help"]]
 )
-def test_a_reader_that_goes_away(arguments: list[str], root: Path) -> None:
+def test_a_closed_pipe_is_no_error(arguments: list[str], root: Path) -> None:
     for number in range(40):
         write(root, {f"specs/nlp/job-{number}.yaml": workspaces.SPEC})
     with subprocess.Popen(
@@ -358,7 +362,7 @@ def test_a_reader_that_goes_away(arguments: list[str], root: Path) -> None:
 
 @pytest.mark.parametrize("streams", [("stdout",), ("stderr",), ("stdout", "stderr")])
 @pytest.mark.parametrize("format", ["text", "sarif"])
-def test_what_was_found_decides_when_the_reader_goes_away(
+def test_findings_decide_the_exit_code_when_the_reader_goes_away(
     streams: tuple[str, ...], format: str, root: Path
 ) -> None:
     for number in range(300):
@@ -393,7 +397,7 @@ def test_output_that_cannot_be_written_is_no_success(arguments: list[str], root:
     assert done.stderr.startswith(said.format("it is closed")), done.stderr
 
 
-def test_findings_that_cannot_be_told_are_no_success(root: Path) -> None:
+def test_findings_that_cannot_be_written_are_no_success(root: Path) -> None:
     write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + "slots: 4\n"})  # a warning
     with open("/dev/full", "wb") as full:
         command = [sys.executable, "-m", "gangplan", "validate"]
@@ -402,11 +406,11 @@ def test_findings_that_cannot_be_told_are_no_success(root: Path) -> None:
 
 
 def is_harmless(text: str) -> bool:
-    """No line that a CI runner obeys, and nothing that a terminal does."""
+    """Return whether a text has no line that a CI runner obeys and nothing that a terminal obeys."""
     return "\033" not in text and not any(line.lstrip().startswith("::") for line in text.splitlines())
 
 
-def test_a_fatal_line_holds_no_command(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fatal_line_contains_no_workflow_command(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     evil = "x\n::error::pwned \033[31m"
     for arguments in (["validate", evil], ["validate", "--format", evil], ["explain", evil], [evil]):
         outcome = gangplan(*arguments, *(["-C", str(root)] if arguments[0] == "validate" else []))
@@ -423,13 +427,13 @@ def test_a_fatal_line_holds_no_command(root: Path, monkeypatch: pytest.MonkeyPat
     assert is_harmless(outcome.err)
 
 
-def test_a_line_of_its_own_holds_no_command() -> None:
+def test_a_line_of_its_own_contains_no_workflow_command() -> None:
     assert own_line("  ::error::x\n\033[31m") == "\\  ::error::x\\n\\x1b[31m"
     assert own_line("a ::error::x") == "a ::error::x"
 
 
 @pytest.mark.parametrize("command", ["why", "validate", "plan", "render"])
-def test_a_file_whose_name_holds_a_command(command: str, root: Path) -> None:
+def test_a_file_name_with_a_workflow_command_is_harmless(command: str, root: Path) -> None:
     name = "specs/nlp/\n::error::x.yaml"
     write(root, {name: workspaces.SPEC + "name: a\n"})
     for asked in [name, f"{name}:3"] if command == "why" else [name]:
@@ -440,7 +444,7 @@ def test_a_file_whose_name_holds_a_command(command: str, root: Path) -> None:
 
 
 @pytest.mark.parametrize("base", ["", " "])
-def test_a_base_of_nothing_is_no_base(base: str, root: Path) -> None:
+def test_an_empty_base_is_refused(base: str, root: Path) -> None:
     for command in (["validate"], ["render", "--check"]):
         outcome = gangplan(*command, "-C", root, "--base", base)
         assert outcome.code == Exit.INPUT
@@ -450,7 +454,7 @@ def test_a_base_of_nothing_is_no_base(base: str, root: Path) -> None:
 @pytest.mark.parametrize(
     "arguments", [["plan"], ["why", "specs/nlp/filings.yaml"], ["render", "-o", "-"], ["validate"]]
 )
-def test_texts_beyond_ascii_on_any_terminal(arguments: list[str], root: Path) -> None:
+def test_text_beyond_ascii_is_printed_the_same_on_any_terminal(arguments: list[str], root: Path) -> None:
     text = (
         workspaces.SPEC.replace("train.py", "träin.py") + "description: für Zürich, 東京 und 🚀\nslots: 4\n"
     )

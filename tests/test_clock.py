@@ -1,4 +1,4 @@
-"""One look at the clock, and one day for all tests."""
+"""Only one place reads the clock, and all tests have the same day."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ expires: "2026-12-31"
 
 
 def _looks(path: Path) -> list[int]:
-    """The lines of a file that ask what time it is."""
+    """Return the lines of a file that read the clock."""
     text = path.read_text(encoding="utf-8")
     return [
         node.lineno
@@ -46,19 +46,20 @@ def _looks(path: Path) -> list[int]:
     ]
 
 
-def test_nothing_else_looks_at_the_clock() -> None:
+def test_only_two_modules_read_the_clock() -> None:
     found = {
         path.relative_to(REPOSITORY).as_posix()
         for folder in ("gangplan", "validate", "generators")
         for path in (REPOSITORY / folder).rglob("*.py")
         if _looks(path)
     }
-    # look.py compares when a file was changed with now: what changed just now may change again unseen.
+    # look.py compares the time of a file's change with now: a file that has just changed may change again
+    # unseen.
     assert found == {"gangplan/clock.py", "gangplan/incremental/look.py"}
 
 
-def test_a_look_is_found(tmp_path: Path) -> None:
-    """The test above can fail."""
+def test_each_way_to_read_the_clock_is_found(tmp_path: Path) -> None:
+    """Show that the test above can fail."""
     for text in ("datetime.now(UTC)", "datetime.date.today()", "time.time()", "time.strftime('%Y')"):
         (tmp_path / "one.py").write_text(f"import time, datetime\nprint({text})\n")
         assert _looks(tmp_path / "one.py") == [2], text
@@ -67,7 +68,7 @@ def test_a_look_is_found(tmp_path: Path) -> None:
 
 
 def test_every_test_has_the_same_day(root: Path) -> None:
-    """In this process and in others: no file that ends on some day makes a test fail on that one."""
+    """Fixing the day, in this process and in others, keeps files that expire from failing a test later."""
     assert clock.day() == "2026-07-01"
     workspaces.write(root, {"policies/waivers/gpus.yaml": WAIVER})
     for run in (gangplan, gangplan_process):
@@ -79,21 +80,21 @@ def test_every_test_has_the_same_day(root: Path) -> None:
     ("day", "rule"),
     [("2026-11-30", ""), ("2026-12-02", "waiver-ends-soon"), ("2027-01-01", "waiver-expired")],
 )
-def test_the_variable_is_the_day(root: Path, day: str, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_variable_sets_the_day(root: Path, day: str, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GANGPLAN_TODAY", day)
     workspaces.write(root, {"policies/waivers/gpus.yaml": WAIVER})
     found = {finding.rule for finding in gangplan("validate", "-C", root).findings}
     assert found & {"waiver-expired", "waiver-ends-soon"} == ({rule} if rule else set())
 
 
-def test_a_flag_counts_more_than_the_variable(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_flag_takes_precedence_over_the_variable(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GANGPLAN_TODAY", "2030-01-01")
     workspaces.write(root, {"policies/waivers/gpus.yaml": WAIVER})
     outcome = gangplan("validate", "-C", root, "--today", "2026-07-01")
     assert "waiver-expired" not in {finding.rule for finding in outcome.findings}
 
 
-def test_a_day_that_is_none(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_day_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GANGPLAN_TODAY", "tomorrow")
     outcome = gangplan("validate", "-C", root)
     assert (outcome.code, outcome.err) == (

@@ -31,12 +31,12 @@ def change(root: Path, old: str, new: str) -> None:
 
 
 def check(root: Path, *arguments: str) -> Outcome:
-    """`gangplan cluster check`."""
+    """Run `gangplan cluster check`."""
     return gangplan("cluster", "check", "-C", root, *arguments)
 
 
 def rows(outcome: Outcome) -> dict[str, tuple[str, str]]:
-    """The table: version and state by component."""
+    """Return version and state by component, as the table shows them."""
     found = re.findall(r"^  (\w.*?)  +(\S+) +(yes|no|missing|untried|unused|-)(?:  |$)", outcome.out, re.M)
     return {name: (version, state) for name, version, state in found}
 
@@ -44,7 +44,7 @@ def rows(outcome: Outcome) -> dict[str, tuple[str, str]]:
 # The table
 
 
-def test_the_table(root: Path) -> None:
+def test_the_table_shows_versions_states_and_consequences(root: Path) -> None:
     outcome = check(root)
     assert (outcome.code, outcome.err) == (Exit.CLEAN, "")
     assert rows(outcome) == {
@@ -59,7 +59,7 @@ def test_the_table(root: Path) -> None:
     assert "waitForPodsReady is on unless configured" in outcome.out
 
 
-def test_what_older_versions_decide(root: Path) -> None:
+def test_older_versions_have_other_consequences(root: Path) -> None:
     change(root, PAIR, OLD)
     outcome = check(root)
     assert outcome.code == Exit.CLEAN
@@ -110,7 +110,7 @@ STATES = {
 
 
 @pytest.mark.parametrize("name", STATES)
-def test_states(name: str, root: Path) -> None:
+def test_each_component_has_its_state_and_exit_code(name: str, root: Path) -> None:
     (old, new), component, expected, code = STATES[name]
     change(root, old, new)
     outcome = check(root)
@@ -119,7 +119,7 @@ def test_states(name: str, root: Path) -> None:
     assert bool(outcome.errors()) is (code == Exit.FINDINGS)
 
 
-def test_an_openshift_that_is_too_old(root: Path) -> None:
+def test_an_openshift_that_is_too_old_is_unsupported(root: Path) -> None:
     change(root, '"1.34.4"', '"1.28.3", openshift: "4.15"')
     outcome = check(root)
     assert rows(outcome)["OpenShift"] == ("4.15", "no")
@@ -127,7 +127,7 @@ def test_an_openshift_that_is_too_old(root: Path) -> None:
     assert [rule for _, rule in outcome.errors()] == ["version-unsupported"]
 
 
-def test_json(root: Path) -> None:
+def test_json_has_components_and_findings(root: Path) -> None:
     change(root, ', gpuOperator: "25.10.0"', "")
     outcome = check(root, "--format", "json")
     document = json.loads(outcome.out)
@@ -139,7 +139,7 @@ def test_json(root: Path) -> None:
     assert document["clusters"][0]["upgrade"] is None
 
 
-def test_a_file_that_cannot_be_read_is_input(root: Path) -> None:
+def test_a_cluster_file_that_cannot_be_read_is_bad_input(root: Path) -> None:
     change(root, "count: 4, cpu: 60", "count: many, cpu: 60")
     outcome = check(root)
     assert (outcome.code, outcome.out) == (Exit.INPUT, "")
@@ -158,7 +158,7 @@ FLAGS = {
 
 
 @pytest.mark.parametrize("name", FLAGS)
-def test_flags(name: str, root: Path) -> None:
+def test_wrong_flags_are_refused_with_help(name: str, root: Path) -> None:
     arguments, message, help = FLAGS[name]
     outcome = check(root, *arguments)
     assert (outcome.code, outcome.out) == (Exit.INPUT, "")
@@ -170,7 +170,7 @@ def test_flags(name: str, root: Path) -> None:
 
 
 def upgrade(root: Path, versions: str) -> dict[str, Any]:
-    """What other versions would change."""
+    """Return what other versions would change."""
     outcome = check(root, "--as", versions, "--format", "json")
     assert outcome.code == Exit.CLEAN, outcome.out
     found: dict[str, Any] = json.loads(outcome.out)["clusters"][0]["upgrade"]
@@ -178,12 +178,12 @@ def upgrade(root: Path, versions: str) -> dict[str, Any]:
 
 
 def many(root: Path, count: int) -> Path:
-    """The small workspace with more jobs."""
+    """Create the small workspace with more jobs."""
     names = {f"specs/nlp/job-{index:03}.yaml": workspaces.SPEC for index in range(1, count)}
     return workspaces.write(root, names)
 
 
-def test_runs_that_change_alike_are_one_line(root: Path) -> None:
+def test_runs_that_change_in_the_same_way_share_one_line(root: Path) -> None:
     change(root, PAIR, OLD)
     outcome = check(many(root, 30), "--as", "trainer=2.3,kueue=0.19")
     assert outcome.code == Exit.CLEAN
@@ -196,7 +196,7 @@ def test_runs_that_change_alike_are_one_line(root: Path) -> None:
     assert outcome.out.count("\n") < 60
 
 
-def test_names_are_those_that_a_render_gives(root: Path) -> None:
+def test_new_names_are_those_that_a_render_gives(root: Path) -> None:
     change(root, PAIR, OLD)
     (renamed,) = upgrade(root, "trainer=2.3,kueue=0.19")["renamed"]
     workspaces.render(root)
@@ -206,7 +206,7 @@ def test_names_are_those_that_a_render_gives(root: Path) -> None:
     assert (root / f"rendered/lab/runs/nlp/{renamed['new']}.yaml").exists()
 
 
-def test_fields_that_differ_from_run_to_run_are_one_line(root: Path) -> None:
+def test_fields_that_differ_between_runs_share_one_line(root: Path) -> None:
     change(root, PAIR, OLD)
     for hours in range(1, 9):
         workspaces.write(root, {f"specs/nlp/job-{hours}.yaml": f"{workspaces.SPEC}timeout: {hours}h\n"})
@@ -215,7 +215,7 @@ def test_fields_that_differ_from_run_to_run_are_one_line(root: Path) -> None:
     assert [(delta["count"], delta["values"]) for delta in deadlines] == [(9, 9)]
 
 
-def test_nothing_changes(root: Path) -> None:
+def test_versions_that_change_no_name_rename_no_run(root: Path) -> None:
     found = upgrade(root, "trainer=2.2,kueue=0.18")
     assert found["renamed"] == []
     assert "no run gets a new name" in check(root, "--as", "trainer=2.2,kueue=0.18").out
@@ -229,7 +229,7 @@ def test_an_archived_run_does_not_train_again(root: Path) -> None:
     assert upgrade(root, "trainer=2.3,kueue=0.19")["renamed"][0]["is_over"] is True
 
 
-def test_kubernetes_changes_namespaces_alone(root: Path) -> None:
+def test_another_kubernetes_changes_only_namespaces(root: Path) -> None:
     found = upgrade(root, "kubernetes=1.35")
     assert {delta["kind"] for delta in found["differences"]} == {"Namespace"}
     assert found["renamed"] == []
@@ -256,7 +256,7 @@ def test_a_pair_that_does_not_work_is_refused(root: Path) -> None:
     assert "not compared: see the findings" in outcome.out
 
 
-def test_nothing_is_written(root: Path) -> None:
+def test_comparing_versions_writes_nothing(root: Path) -> None:
     workspaces.render(root)
     before = workspaces.tree(root)
     check(root, "--as", "trainer=2.2,kueue=0.18")
@@ -266,14 +266,14 @@ def test_nothing_is_written(root: Path) -> None:
     }
 
 
-def test_a_workspace_that_does_not_render_is_input(root: Path) -> None:
+def test_a_workspace_that_does_not_render_is_bad_input(root: Path) -> None:
     workspaces.write(root, {"specs/nlp/filings.yaml": workspaces.SPEC.replace("32Gi", "32GB")})
     outcome = check(root, "--as", "kueue=0.18")
     assert outcome.code == Exit.INPUT
     assert outcome.errors() == [("specs/nlp/filings.yaml:8:9", "spec-value")]
 
 
-def test_only_the_cluster_that_is_named_changes(tmp_path: Path) -> None:
+def test_only_the_named_cluster_changes(tmp_path: Path) -> None:
     root = workspaces.stock(tmp_path / "workspace")
     workspaces.write(root, {"overlays/far/cluster.yaml": workspaces.CLUSTER})
     workspaces.write(root, {"specs/nlp/team.yaml": workspaces.TEAM.replace("[lab]", "[lab, far]")})
@@ -293,7 +293,7 @@ def test_only_the_cluster_that_is_named_changes(tmp_path: Path) -> None:
         ({}, "{}"),
     ],
 )
-def test_values_are_short(value: object, text: str) -> None:
+def test_long_values_are_shortened(value: object, text: str) -> None:
     assert shown(value) == text
 
 
@@ -301,13 +301,13 @@ def test_values_are_short(value: object, text: str) -> None:
 
 
 def config(root: Path) -> tuple[dict[str, Any], str]:
-    """The printed configuration, and its text."""
+    """Return the printed configuration, and its text."""
     outcome = gangplan("cluster", "kueue-config", "-C", root)
     assert (outcome.code, outcome.err) == (Exit.CLEAN, "")
     return plain.load(outcome.out), outcome.out
 
 
-def test_the_configuration(root: Path) -> None:
+def test_the_printed_kueue_configuration_is_complete(root: Path) -> None:
     document, text = config(root)
     assert document == {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
@@ -334,7 +334,7 @@ def test_the_configuration(root: Path) -> None:
     assert "Kueue 0.19: on by default" in text
 
 
-def test_the_selector_matches_the_namespaces_that_are_rendered(root: Path) -> None:
+def test_the_selector_matches_the_rendered_namespaces(root: Path) -> None:
     workspaces.render(root)
     bodies = [
         body
@@ -353,7 +353,7 @@ def test_every_setting_has_a_reason(root: Path) -> None:
         for above, line in zip(["", *lines], lines, strict=False)
         if not line.strip().startswith("#") and not above.strip().startswith("#")
     ]
-    # The second key of a pair, and what opens a block.
+    # Lines without a reason: the second key of a pair, and keys that open a block.
     assert bare == [
         "kind: Configuration",
         "frameworks:",
@@ -363,7 +363,7 @@ def test_every_setting_has_a_reason(root: Path) -> None:
     ]
 
 
-def test_what_the_cluster_file_decides(root: Path) -> None:
+def test_the_cluster_file_decides_the_settings(root: Path) -> None:
     change(root, PAIR, 'trainer: "2.2.1", kueue: "0.18.2", mpiOperator: "0.8.2"')
     assert "metrics" not in config(root)[0]
     change(root, "region:", "podsReadyTimeout: 1h30m\nfairSharing: false\nmonitoring: {}\nregion:")
@@ -375,7 +375,7 @@ def test_what_the_cluster_file_decides(root: Path) -> None:
     assert "Kueue 0.18: off unless this block is there" in text
 
 
-def test_a_cluster_without_kueue(root: Path) -> None:
+def test_a_cluster_without_kueue_has_no_configuration(root: Path) -> None:
     change(root, ', kueue: "0.19.2"', "")
     change(root, "region:", "gang: volcano\nregion:")
     outcome = gangplan("cluster", "kueue-config", "-C", root)
@@ -394,12 +394,12 @@ def test_a_pair_that_does_not_work_has_no_configuration(root: Path) -> None:
 @pytest.mark.parametrize(
     ("seconds", "text"), [(1800, "30m"), (5400, "1h30m"), (172_800, "48h"), (61, "1m1s"), (10, "10s")]
 )
-def test_times_are_as_go_reads_them(seconds: int, text: str) -> None:
+def test_durations_are_written_as_go_reads_them(seconds: int, text: str) -> None:
     assert go_duration(seconds) == text
 
 
 @pytest.mark.parametrize("engine", ["serial", "process"])
-def test_workers_know_the_other_versions(engine: str, root: Path) -> None:
+def test_workers_render_for_the_other_versions(engine: str, root: Path) -> None:
     request = Request(many(root, 60), engine=engine, jobs=2, versions=(("kubernetes", "1.35"),))
     (tenant,) = [text for path, text in preview(request).texts.items() if path.endswith("tenant.yaml")]
     assert "pod-security.kubernetes.io/enforce-version: v1.35" in tenant

@@ -1,4 +1,4 @@
-"""Everything rendered that is committed, held against the real CRDs of its cluster's versions."""
+"""Every committed rendered object, checked against the real CRDs of its cluster's versions."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ WORKSPACES = [REPOSITORY, *(folder / "input" for folder in EXAMPLES)]
 every_workspace = pytest.mark.parametrize(
     "workspace", WORKSPACES, ids=lambda path: "sample" if path == REPOSITORY else path.parent.name
 )
-# Trainer's own choice of JobSet, where a cluster file does not say.
+# The JobSet that comes with Trainer, where a cluster file does not name one.
 JOBSET = {"2.1": "0.10", "2.2": "0.11", "2.3": "0.12"}
 
 
 def tree_of(workspace: Path) -> Path:
-    """What a workspace becomes."""
+    """Return the folder that a workspace is rendered to."""
     return REPOSITORY / "rendered" if workspace == REPOSITORY else render_example(workspace.parent.name)
 
 
 def files(workspace: Path) -> list[Path]:
-    """The files of every cluster."""
+    """Return the files of every cluster."""
     return sorted(tree_of(workspace).glob("*/**/*.yaml"))
 
 
 def minors(workspace: Path, path: Path) -> dict[str, str]:
-    """Component -> minor of the cluster that a file is for."""
+    """Return the minor versions of the cluster that a file is for, by component."""
     cluster = path.relative_to(tree_of(workspace)).parts[0]
     written = plain.load((workspace / "overlays" / cluster / "cluster.yaml").read_text())["versions"]
     lines = {name: ".".join(str(version).split(".")[:2]) for name, version in written.items()}
@@ -50,11 +50,11 @@ def minors(workspace: Path, path: Path) -> dict[str, str]:
 
 
 def objects(path: Path) -> list[dict[str, Any]]:
-    """The documents of a file."""
+    """Return the documents of a file."""
     return [body for body in yaml.load_all(path.read_text(encoding="utf-8"), yaml.CSafeLoader) if body]
 
 
-def test_there_is_something_to_walk() -> None:
+def test_the_workspaces_have_objects_of_many_kinds() -> None:
     kinds = Counter(body["kind"] for one in WORKSPACES for path in files(one) for body in objects(path))
     assert {"TrainJob", "TrainingRuntime", "LocalQueue", "NetworkPolicy", "Namespace"} <= set(kinds)
     assert kinds["TrainJob"] >= 17
@@ -78,7 +78,7 @@ def test_every_field_is_in_the_crd(workspace: Path) -> None:
 
 
 def job_sets(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The JobSet that a runtime becomes."""
+    """Yield the JobSet that a runtime becomes."""
     if body["kind"] == "TrainingRuntime":
         spec = body["spec"]["template"]["spec"]
         meta = {"name": body["metadata"]["name"], **body["spec"]["template"].get("metadata", {})}
@@ -87,8 +87,8 @@ def job_sets(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 @crd.needs_crds
 @every_workspace
-def test_a_runtime_makes_a_jobset(workspace: Path) -> None:
-    """The template of a runtime is checked by JobSet's own CRD too: Trainer's copy of it is older."""
+def test_the_jobset_of_a_runtime_fits_its_crd(workspace: Path) -> None:
+    """Trainer's copy of JobSet's CRD is older, so JobSet's own CRD checks the template of a runtime, too."""
     for path in files(workspace):
         for job_set in (made for body in objects(path) for made in job_sets(body)):
             line = minors(workspace, path)["jobset"]
@@ -97,7 +97,7 @@ def test_a_runtime_makes_a_jobset(workspace: Path) -> None:
 
 
 @every_workspace
-def test_every_reader_reads_the_same(workspace: Path) -> None:
+def test_our_reader_and_libyaml_read_the_same(workspace: Path) -> None:
     for path in files(workspace):
         text = path.read_text(encoding="utf-8")
         ours = load_objects(text)
@@ -116,7 +116,7 @@ def _keys(value: Any) -> Iterator[Any]:
 
 
 def test_kubectl_reads_the_same(tmp_path: Path) -> None:
-    """Kubernetes' own reader, through a kustomization of nothing but resources."""
+    """Read with Kubernetes' own reader, through a kustomization that has only resources."""
     kubectl = next(iter(on_path("kubectl")), None)
     if kubectl is None:
         pytest.skip("real kubectl: not on PATH")

@@ -1,4 +1,4 @@
-"""Little is left for the garbage collector: what a run or a team makes is freed when it is done with."""
+"""Few objects are left to the garbage collector: what a run or a team creates is freed after use."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from tests.proofs.test_growth import written
 
 
 @pytest.mark.parametrize(("what", "numbers"), [("teams", (5, 25)), ("runs", (25, 45))])
-def test_what_is_made_leaves_few_cycles(what: str, numbers: tuple[int, int], tmp_path: Path) -> None:
-    """Twenty more leave hardly more: macros made anew for every object of a team left 500 of them.
+def test_runs_and_teams_leave_few_cycles(what: str, numbers: tuple[int, int], tmp_path: Path) -> None:
+    """Twenty more runs or teams leave few more cycles.
 
-    The first runs are rendered from templates, the others from what was learned of these.
+    Creating macros again for every object of a team left 500. The first runs are rendered from templates, the
+    others from what was learned from these.
     """
     left = []
     for number in numbers:

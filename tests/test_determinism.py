@@ -1,4 +1,4 @@
-"""The same specs give the same bytes: whatever the order, the seed, the locale, the engine, the folder."""
+"""The same specs give the same bytes, regardless of order, seed, locale, engine and folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ INPUTS = ("specs", "overlays", "images")
 
 @pytest.fixture(scope="module")
 def files() -> dict[str, bytes]:
-    """Everything that the sample workspace is rendered from."""
+    """Return every file that the sample workspace is rendered from."""
     return {f"{part}/{name}": data for part in INPUTS for name, data in tree(REPOSITORY / part).items()}
 
 
@@ -34,14 +34,14 @@ def files() -> dict[str, bytes]:
 def expected(
     files: dict[str, bytes], builder: str, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, bytes]:
-    """The sample workspace, rendered once in this process, one file after the other."""
+    """Render the sample workspace once in this process, one file after the other."""
     root = write(tmp_path_factory.mktemp("expected"), files)
     render(root, "--engine", "serial")
     return rendered(root)
 
 
 def many(root: Path, count: int = 120) -> Path:
-    """A workspace of so many specs for two teams on two clusters without patches: several tasks."""
+    """Create a workspace of so many specs for two teams on two clusters without patches: several tasks."""
     cluster = workspaces.CLUSTER + "  vision: {queue: training}\n"
     write(
         root, {**workspaces.STOCK, "overlays/lab/cluster.yaml": cluster, "overlays/far/cluster.yaml": cluster}
@@ -59,7 +59,7 @@ def many(root: Path, count: int = 120) -> Path:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_order_of_files_and_place_of_the_workspace(
+def test_order_of_files_and_place_of_the_workspace_change_nothing(
     seed: int, files: dict[str, bytes], expected: dict[str, bytes], tmp_path: Path
 ) -> None:
     names = sorted(files)
@@ -70,7 +70,7 @@ def test_order_of_files_and_place_of_the_workspace(
 
 
 @pytest.mark.parametrize(("seed", "language"), [("random", "C"), ("1", "C.UTF-8"), ("0", "tr_TR.UTF-8")])
-def test_hash_seed_and_locale(
+def test_hash_seed_and_locale_change_nothing(
     seed: str, language: str, files: dict[str, bytes], expected: dict[str, bytes], tmp_path: Path
 ) -> None:
     if not _has_locale(language):
@@ -98,7 +98,7 @@ def _has_locale(name: str) -> bool:
     "engine", [("serial",), ("process", "--jobs", "1"), ("process", "--jobs", "2"), ("auto",)]
 )
 @pytest.mark.parametrize("chunk", [1, 7])
-def test_engines_and_the_size_of_tasks(
+def test_engines_and_sizes_of_tasks_change_nothing(
     engine: tuple[str, ...],
     chunk: int,
     files: dict[str, bytes],
@@ -112,14 +112,14 @@ def test_engines_and_the_size_of_tasks(
     assert rendered(root) == expected
 
 
-def test_both_programs_that_apply_patches(
+def test_kubectl_and_kustomize_apply_patches_to_the_same_bytes(
     files: dict[str, bytes],
     expected: dict[str, bytes],
     real_kubectl: KustomizeEngine,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Another kustomize inside kubectl gives the same bytes."""
+    """kubectl contains another version of kustomize."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/kubectl").symlink_to(real_kubectl.command[0])
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
@@ -132,20 +132,20 @@ def test_both_programs_that_apply_patches(
 
 @pytest.fixture(scope="module")
 def in_one_process(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The workspace of many specs, rendered one after the other."""
+    """Render the workspace of many specs, one after the other."""
     root = many(tmp_path_factory.mktemp("many") / "workspace")
     render(root, "--engine", "serial")
     assert sum("/runs/" in name for name in rendered(root)) == 1 + 60 + 2 * 60
     return root
 
 
-def test_processes_on_many_specs(in_one_process: Path, tmp_path: Path) -> None:
+def test_processes_on_many_specs_render_the_same(in_one_process: Path, tmp_path: Path) -> None:
     render(in_one_process, "--engine", "process", "--jobs", "2", "--output", tmp_path / "out")
     assert tree(tmp_path / "out") == rendered(in_one_process)
 
 
 @pytest.mark.skipif(not MPIEXEC.is_file(), reason="no mpiexec beside this python")
-def test_mpi_ranks_on_many_specs(in_one_process: Path, tmp_path: Path) -> None:
+def test_mpi_ranks_on_many_specs_render_the_same(in_one_process: Path, tmp_path: Path) -> None:
     pytest.importorskip("mpi4py", reason="mpi4py is not installed")
     ranks = [MPIEXEC, "-n", "3", sys.executable, "-m", "mpi4py.futures", "-m", "gangplan"]
     done = subprocess.run(
@@ -161,7 +161,7 @@ def test_mpi_ranks_on_many_specs(in_one_process: Path, tmp_path: Path) -> None:
     assert tree(tmp_path / "out") == rendered(in_one_process)
 
 
-def test_mpi_needs_ranks(tmp_path: Path) -> None:
+def test_mpi_without_ranks_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("mpi4py", reason="mpi4py is not installed")
     outcome = gangplan_process("render", "--engine", "mpi", cwd=workspaces.stock(tmp_path))
     assert outcome.code == Exit.ENVIRONMENT
@@ -170,7 +170,7 @@ def test_mpi_needs_ranks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", ["", "specs/nlp", "rendered"])
-def test_from_any_folder(folder: str, root: Path, tmp_path: Path) -> None:
+def test_rendering_from_any_folder_gives_the_same(folder: str, root: Path, tmp_path: Path) -> None:
     render(root)
     before = rendered(root)
     other = workspaces.stock(tmp_path / "other")
@@ -179,16 +179,18 @@ def test_from_any_folder(folder: str, root: Path, tmp_path: Path) -> None:
     assert rendered(other) == before
 
 
-def test_from_outside(root: Path) -> None:
+def test_a_workspace_can_be_checked_from_outside(root: Path) -> None:
     render(root)
     assert gangplan_process("render", "-C", root, "--check", cwd=Path("/")).code == Exit.CLEAN
 
 
-def test_nothing_of_this_machine_shows(files: dict[str, bytes], expected: dict[str, bytes]) -> None:
+def test_rendered_files_name_nothing_of_this_machine(
+    files: dict[str, bytes], expected: dict[str, bytes]
+) -> None:
     everything = b"".join(expected.values())
     for path in (str(REPOSITORY), str(Path.home()), sys.prefix):
         assert path.encode() not in everything
-    # A short name such as `vm` is a part of other words, so it is looked for as a word of its own.
+    # A short name such as `vm` is a part of other words, so only whole words count.
     name = re.escape(socket.gethostname()).encode()
     assert not re.search(rb"(?<![0-9A-Za-z])" + name + rb"(?![0-9A-Za-z])", everything)
     assert b"\r" not in everything
@@ -198,7 +200,7 @@ def test_nothing_of_this_machine_shows(files: dict[str, bytes], expected: dict[s
 def test_another_machine_renders_the_same(
     files: dict[str, bytes], expected: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever a machine and its user are called, were it like a word that is rendered."""
+    """The names of a machine and its user change nothing, even when they look like a rendered word."""
     system = os.uname()
     other = os.uname_result((system.sysname, "another-machine", system.release, "#2", "riscv64"))
     monkeypatch.setattr(os, "uname", lambda: other)
@@ -211,7 +213,7 @@ def test_another_machine_renders_the_same(
     assert rendered(root) == expected
 
 
-def test_twice_writes_nothing(root: Path) -> None:
+def test_rendering_twice_writes_nothing(root: Path) -> None:
     render(root)
     paths = sorted((root / "rendered").rglob("*"))
     before = [(path, path.stat().st_mtime_ns, path.stat().st_ino) for path in paths]

@@ -1,4 +1,4 @@
-"""The editor set-up in .vscode/ and .editorconfig: its commands run, its settings are the project's."""
+"""The editor set-up in .vscode/ and .editorconfig: its commands run, and its settings match the project's."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ FILES = {"plan": "specs/research/quickstart-cpu.yaml", "pytest": "tests/model/te
 
 
 def load(name: str) -> Any:
-    """A file of .vscode/."""
+    """Read a file of .vscode/."""
     return json.loads((REPOSITORY / ".vscode" / name).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("one", load("launch.json")["configurations"], ids=lambda one: one["name"])
-def test_what_the_debugger_starts_runs(one: dict[str, Any]) -> None:
+def test_each_debugger_configuration_runs(one: dict[str, Any]) -> None:
     file = next((FILES[word] for word in FILES if word in one["name"]), "")
     assert file == "" or (REPOSITORY / file).is_file()
     words = [word.replace("${file}", file) for word in one["args"]]
@@ -33,7 +33,7 @@ def test_what_the_debugger_starts_runs(one: dict[str, Any]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_settings_are_the_projects() -> None:
+def test_editor_settings_match_the_project() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
     length = project["tool"]["ruff"]["line-length"]
     settings = load("settings.json")

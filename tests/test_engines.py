@@ -1,4 +1,4 @@
-"""Engines: results in order, few tasks under way, a worker that dies is told by its task."""
+"""Engines: results come in order, few tasks are under way, and a task that kills workers is named."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are not
 
 
 @given(size=st.integers(0, 2000), workers=st.integers(1, 64))
-def test_tasks_hold_everything_once_and_shrink(size: int, workers: int) -> None:
+def test_shares_cover_everything_once_and_shrink(size: int, workers: int) -> None:
     tasks = shares(range(size), workers)
     assert [one for task in tasks for one in task] == list(range(size))
     sizes = [len(task) for task in tasks]
     assert all(FEWEST_IN_TASK <= one <= MOST_IN_TASK for one in sizes[:-1])
     assert sizes[:-1] == sorted(sizes[:-1], reverse=True)
-    # No task is worth more than half of what each worker has left when it begins.
+    # No task is larger than half of what each worker has left when the task begins.
     for done, one in zip(accumulate(sizes, initial=0), sizes, strict=False):
         assert one <= max(FEWEST_IN_TASK, (size - done) // (2 * workers))
 
@@ -43,13 +43,13 @@ def test_results_come_in_order() -> None:
 
 
 def noted(folder: Path, task: int) -> int:
-    """A task that leaves a file."""
+    """Leave a file for each task that is run."""
     (folder / str(task)).touch()
     return task
 
 
 def test_few_tasks_are_under_way(tmp_path: Path) -> None:
-    """What nobody has taken is not piled up: a reader that waits stops the workers."""
+    """Tasks do not pile up: a reader that waits stops the workers."""
     results = ProcessEngine(2).map(noted, range(100), tmp_path)
     for taken in range(1, 11):
         next(results)
@@ -58,7 +58,7 @@ def test_few_tasks_are_under_way(tmp_path: Path) -> None:
 
 
 def dying(folder: Path, task: int) -> int:
-    """A task whose worker is killed, the first time or always."""
+    """Run a task whose worker is killed, the first time or always."""
     if task == 7 and not (folder / "died").exists():
         (folder / "died").touch()
         os.kill(os.getpid(), signal.SIGKILL)
@@ -67,7 +67,7 @@ def dying(folder: Path, task: int) -> int:
     return task
 
 
-def test_a_worker_that_dies_once_costs_nothing(tmp_path: Path) -> None:
+def test_a_worker_that_dies_once_changes_no_result(tmp_path: Path) -> None:
     assert list(ProcessEngine(2).map(dying, range(30), tmp_path)) == list(range(30))
     assert (tmp_path / "died").exists()
 
@@ -114,8 +114,8 @@ except KeyboardInterrupt:
 """
 
 
-def test_workers_that_wait_end_in_silence(tmp_path: Path) -> None:
-    """Ctrl-C reaches all processes of a terminal; the command alone says something."""
+def test_waiting_workers_end_in_silence(tmp_path: Path) -> None:
+    """Ctrl-C reaches all processes of a terminal, but only the command prints something."""
     (tmp_path / "waiting.py").write_text(WAITING)
     done = subprocess.run(
         [sys.executable, "waiting.py"], cwd=tmp_path, capture_output=True, text=True, timeout=50, check=False

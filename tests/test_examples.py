@@ -1,4 +1,4 @@
-"""Examples: a small workspace each, the tree it becomes (tests/golden.py), and what `gangplan plan` says.
+"""Examples: a small workspace each, its rendered tree (tests/golden.py), and the output of `gangplan plan`.
 
 After an intended change: `python -m pytest tests/test_examples.py --update`, and read the difference first.
 """
@@ -28,14 +28,14 @@ NAMES = EXAMPLES[0].with_name("runs.txt")
 
 @pytest.fixture(params=EXAMPLES, ids=lambda path: path.name)
 def example(request: pytest.FixtureRequest) -> Path:
-    """One example; those with patches need a program that applies them."""
+    """Return one example; skip those with patches where no program can apply them."""
     folder: Path = request.param
     if list((folder / "input").glob("overlays/*/kustomization.yaml")):
         request.getfixturevalue("builder")
     return folder
 
 
-def test_example(example: Path, tmp_path: Path, is_updating: bool) -> None:
+def test_examples_render_as_committed(example: Path, tmp_path: Path, is_updating: bool) -> None:
     root = tmp_path / "workspace"
     shutil.copytree(example / "input", root)
     plan = gangplan("plan", "-C", root)
@@ -55,8 +55,11 @@ def test_example(example: Path, tmp_path: Path, is_updating: bool) -> None:
     _fail_unless_equal(golden, actual)
 
 
-def test_names_of_runs(builder: str, is_updating: bool) -> None:
-    """A run with a new name trains again. The hash in it covers all of the run but metadata and network."""
+def test_names_of_runs_are_as_committed(builder: str, is_updating: bool) -> None:
+    """A run with a new name trains again.
+
+    The hash in the name covers all of the run except metadata and network.
+    """
     paths = (f"{one.name}/{path}" for one in EXAMPLES for path in read_example(one.name))
     names = "".join(f"{path}\n" for path in paths if "/runs/" in path)
     if is_updating:
@@ -76,8 +79,8 @@ def _fail_unless_equal(old: dict[str, str], new: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("part", ["platform", "runs", "tenants"])
-def test_a_difference_shows_every_change(part: str) -> None:
-    """A line that is removed, repeated or moved: so a whole tree and a difference pin every byte."""
+def test_a_difference_shows_every_changed_line(part: str) -> None:
+    """A line may be removed, repeated or moved: a whole tree and a difference pin every byte."""
     like, model, path, text = (
         one for name in ("openmpi5-cpu", "gang-volcano") for one in _first(part, read_example(name))
     )
@@ -97,9 +100,9 @@ def _first(part: str, files: dict[str, str]) -> tuple[str, str]:
     return hide_hashes(files, path), hide_hashes(files, files[path])
 
 
-def test_validate_agrees(example: Path) -> None:
-    """Both judges of schemas, where both are at hand, are content."""
-    # What is right on some days alone names one of them.
+def test_every_example_is_valid(example: Path) -> None:
+    """Check with both schema validators where both are available."""
+    # Examples that are valid on some days only name one of them.
     day = ("--today", (example / "today").read_text().strip()) if (example / "today").exists() else ()
     outcome = gangplan("validate", "-C", example / "input", "--fail-on", "error", *day)
     assert outcome.code == Exit.CLEAN, outcome.err
@@ -107,7 +110,7 @@ def test_validate_agrees(example: Path) -> None:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_an_example_says_what_it_is_about(path: Path) -> None:
+def test_the_readme_of_an_example_is_one_sentence_and_its_specs_are_short(path: Path) -> None:
     why = (path / "README").read_text()
     assert why.count("\n") == 1
     assert why.endswith(".\n")

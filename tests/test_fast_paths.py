@@ -1,4 +1,4 @@
-"""Laws of what is fast: templates read as by the YAML parser, shapes patched as by kustomize itself."""
+"""Fast paths agree with slow ones: templates read by the YAML parser, shapes patched by kustomize itself."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4)
 )
 objects = st.lists(st.dictionaries(st.text(), values, min_size=1, max_size=4), max_size=3)
-# Pieces of YAML, legal and not, in any order.
+# Pieces of YAML, valid and invalid, in any order.
 pieces = st.sampled_from(
     [
         *(
@@ -94,7 +94,7 @@ def outcome(load: Any, text: str) -> Any:
 
 
 @given(objects)
-def test_the_template_reader_agrees_on_what_we_write(bodies: list[dict[str, Any]]) -> None:
+def test_the_template_reader_agrees_on_objects_that_we_write(bodies: list[dict[str, Any]]) -> None:
     text = dump_all(bodies)
     assert outcome(load_blocks, text) == outcome(load_objects, text)
 
@@ -104,12 +104,12 @@ def test_the_template_reader_agrees_on_any_text(text: str) -> None:
     assert outcome(load_blocks, text) == outcome(load_objects, text)
 
 
-def test_the_template_reader_reads_what_templates_write(
+def test_the_template_reader_rarely_hands_over_to_the_parser(
     builder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Handing over is always right and four times slower: it must not become the rule.
+    """Handing over to the YAML parser is always correct but four times slower, so it must stay rare.
 
-    Rules and dashboards, once per cluster, hold texts of many lines; nothing else does.
+    Rules and dashboards, once per cluster, have texts of many lines; nothing else does.
     """
     handed: list[str] = []
     monkeypatch.setattr(reader, "load_objects", lambda text: handed.append(text) or load_objects(text))
@@ -156,7 +156,7 @@ PATCHES = {
 
 
 def rendered(kind: str) -> list[dict[str, Any]]:
-    """The sample's objects of a kind, each name once (clusters share names, one build cannot)."""
+    """Return the sample's objects of a kind, each name once (clusters share names, but one build cannot)."""
     bodies = {
         str(ref_of(body)): body
         for file in RENDERED

@@ -23,14 +23,14 @@ from tests.workspaces import gangplan
 EXAMPLE = Path(__file__).parent / "examples/five-teams"
 CLUSTERS = ("gpu-21", "gpu-22", "gpu-23")
 TEAMS = {"cv": 32, "nlp": 32, "forecasting": 24, "recommender": 24, "research": 16}
-# What is in use in the founding document: 118 of 128 (S0 UC5).
+# Usage in the founding document: 118 of 128 (S0 UC5).
 USED = {"cv": (16, 14), "nlp": (16, 12), "forecasting": (12, 12), "recommender": (12, 8), "research": (8, 8)}
 GPU = "nvidia.com/gpu"
 Body = dict[str, Any]
 
 
 def objects(cluster: str) -> dict[tuple[str, str, str], Body]:
-    """Every object of a cluster by kind, namespace and name; a run's name without its hash."""
+    """Return every object of a cluster by kind, namespace and name; names of runs come without their hash."""
     found = {}
     for path in sorted((render_example("five-teams") / cluster).rglob("*.yaml")):
         for body in load_objects(re.sub(r"-[0-9a-f]{8}\b", "-hash", path.read_text())):
@@ -40,12 +40,12 @@ def objects(cluster: str) -> dict[tuple[str, str, str], Body]:
 
 
 def queues(cluster: str) -> dict[str, Body]:
-    """The ClusterQueues of a cluster by name."""
+    """Return the ClusterQueues of a cluster by name."""
     return {name: body for (kind, _, name), body in objects(cluster).items() if kind == "ClusterQueue"}
 
 
 def gpus(queue: Body, field: str = "nominalQuota") -> dict[str, int]:
-    """GPUs of a queue by flavor."""
+    """Return the GPUs of a queue by flavor."""
     (group,) = queue["spec"]["resourceGroups"]
     return {
         flavor["name"]: int(item[field])
@@ -56,7 +56,7 @@ def gpus(queue: Body, field: str = "nominalQuota") -> dict[str, int]:
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS)
-def test_quotas_are_the_capacity(cluster: str) -> None:
+def test_quotas_add_up_to_the_capacity(cluster: str) -> None:
     found = queues(cluster)
     assert {name: sum(gpus(queue).values()) for name, queue in found.items()} == TEAMS
     for flavor in ("a100-80gb", "a100-40gb"):
@@ -64,7 +64,7 @@ def test_quotas_are_the_capacity(cluster: str) -> None:
     assert {name: queue["spec"]["fairSharing"]["weight"] for name, queue in found.items()} == {
         name: str(weight) for name, weight in TEAMS.items()
     }
-    # CPU and memory go with the GPUs: a GPU that comes without them could never be reclaimed (kueue#4028).
+    # CPU and memory go with the GPUs: a GPU without them could never be reclaimed (kueue#4028).
     for resource, whole in (("cpu", "1984"), ("memory", "22800Gi")):
         parts = [
             parse(item["nominalQuota"])
@@ -77,7 +77,7 @@ def test_quotas_are_the_capacity(cluster: str) -> None:
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS)
-def test_caps_are_quota_and_borrowing(cluster: str) -> None:
+def test_caps_are_quota_plus_borrowing(cluster: str) -> None:
     found = objects(cluster)
     for name, queue in queues(cluster).items():
         cap = found["ResourceQuota", f"team-{name}", "training"]["spec"]["hard"][f"requests.{GPU}"]
@@ -87,7 +87,7 @@ def test_caps_are_quota_and_borrowing(cluster: str) -> None:
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS)
-def test_each_team_has_everything(cluster: str) -> None:
+def test_each_team_has_all_its_objects(cluster: str) -> None:
     found = objects(cluster)
     for team in TEAMS:
         namespace = f"team-{team}"
@@ -104,7 +104,7 @@ def test_each_team_has_everything(cluster: str) -> None:
 
 
 def differences(old: Any, new: Any, path: str = "") -> Iterator[str]:
-    """Paths at which two values differ; places in lists are left out."""
+    """Yield the paths at which two values differ, without positions in lists."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted({*old, *new}):
             inner = f"{path}.{key}" if path else key
@@ -120,7 +120,7 @@ def differences(old: Any, new: Any, path: str = "") -> Iterator[str]:
 
 
 def between(one: str, other: str) -> dict[str, set[str]]:
-    """Kind -> the paths in which the objects of two clusters differ, the clusters' names aside."""
+    """Return the paths in which objects of two clusters differ, by kind, ignoring the clusters' names."""
     old, new = objects(one), objects(other)
     assert old.keys() == new.keys()
     found: dict[str, set[str]] = {}
@@ -131,15 +131,16 @@ def between(one: str, other: str) -> dict[str, set[str]]:
     return found
 
 
-def test_only_what_versions_demand_differs() -> None:
+def test_clusters_differ_only_in_what_their_versions_demand() -> None:
     """Trainer 2.1 + Kueue 0.16, Trainer 2.2 + Kueue 0.18, Trainer 2.3 + Kueue 0.19."""
     assert between("gpu-21", "gpu-22") == EXPECTED_21_22
     assert between("gpu-22", "gpu-23") == EXPECTED_22_23
 
 
-# Trainer 2.2 has a deadline on the TrainJob, before that only the Job carries it, where the alert reads it;
-# and Kueue 0.18 tells what would have to become free in its queues, which 0.16 does not. Kueue's own objects
-# are the same in all three, and so is all between Trainer 2.2 + Kueue 0.18 and Trainer 2.3 + Kueue 0.19.
+# Trainer 2.2 has a deadline on the TrainJob; before that, only the Job carries it, and the alert reads it
+# there. Kueue 0.18 reports what would have to become free in its queues, which 0.16 does not. Kueue's own
+# objects are the same in all three, and everything is the same between Trainer 2.2 + Kueue 0.18 and Trainer
+# 2.3 + Kueue 0.19.
 EXPECTED_21_22 = {
     "TrainJob": {"spec.activeDeadlineSeconds"},
     "TrainingRuntime": {"spec.template.spec.replicatedJobs.template.spec.activeDeadlineSeconds"},
@@ -151,7 +152,7 @@ EXPECTED_22_23: dict[str, set[str]] = {}
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The workspace, to be changed."""
+    """Copy the workspace, for tests that change it."""
     shutil.copytree(EXAMPLE / "input", tmp_path / "workspace")
     return tmp_path / "workspace"
 
@@ -181,7 +182,7 @@ def test_a_sixth_team_of_eight_is_refused(root: Path) -> None:
     assert not (root / "rendered").exists()
 
 
-def test_a_sixth_team_may_share_on_purpose(root: Path) -> None:
+def test_a_sixth_team_may_overcommit_on_purpose(root: Path) -> None:
     sixth = "  audio:\n    queue: training\n    quota: {a100-80gb: {gpus: 8}}\n    borrow: {}\n"
     change(root, "limits: {", f"{sixth}overcommit: true\nlimits: {{")
     (root / "specs/audio").mkdir()
@@ -192,7 +193,7 @@ def test_a_sixth_team_may_share_on_purpose(root: Path) -> None:
 
 
 def test_the_founding_documents_quotas_contradict_each_other(root: Path) -> None:
-    """Caps equal to quotas, and runs of 38, 44 and 32 GPUs by borrowing (S0 UC5 step 3; C-18)."""
+    """It wants caps equal to quotas, and runs of 38, 44 and 32 GPUs by borrowing (S0 UC5 step 3; C-18)."""
     for team, quota in TEAMS.items():
         change(
             root,
@@ -208,7 +209,7 @@ def test_the_founding_documents_quotas_contradict_each_other(root: Path) -> None
 
 
 def snapshot(path: Path, used: dict[str, tuple[int, int]]) -> Path:
-    """What `kubectl get clusterqueues -o json` prints."""
+    """Write what `kubectl get clusterqueues -o json` prints."""
     items = []
     for team, amounts in used.items():
         flavors = [
@@ -223,7 +224,7 @@ def snapshot(path: Path, used: dict[str, tuple[int, int]]) -> Path:
 
 
 def quota(root: Path, tmp_path: Path, used: dict[str, tuple[int, int]], *more: str) -> Any:
-    """`gangplan cluster quota` with a snapshot."""
+    """Run `gangplan cluster quota` with a snapshot."""
     usage = snapshot(tmp_path / "usage.json", used)
     return gangplan("cluster", "quota", "-C", root, "--cluster", "gpu-22", "--usage", usage, *more)
 
@@ -237,18 +238,18 @@ def test_usage_of_118_is_92_percent(root: Path, tmp_path: Path) -> None:
     assert near == ["cv", "forecasting", "research"]  # 94 %, 100 %, 100 %; nlp has 88 %, recommender 83 %
 
 
-def test_just_below_nine_tenths_is_no_warning(root: Path, tmp_path: Path) -> None:
+def test_usage_below_nine_tenths_is_no_warning(root: Path, tmp_path: Path) -> None:
     outcome = quota(root, tmp_path, {"cv": (14, 14)})
     assert not outcome.findings
     assert quota(root, tmp_path, {"cv": (15, 14)}).findings[0].rule == "quota-nearly-used"
 
 
-def test_borrowing_is_said(root: Path, tmp_path: Path) -> None:
+def test_borrowed_usage_is_reported(root: Path, tmp_path: Path) -> None:
     outcome = quota(root, tmp_path, {**USED, "cv": (16, 22)})
     assert "team cv uses more than its quota (38/32 GPUs): the rest is borrowed" in outcome.err
 
 
-def test_the_same_as_data(root: Path, tmp_path: Path) -> None:
+def test_json_has_the_same_usage(root: Path, tmp_path: Path) -> None:
     outcome = quota(root, tmp_path, USED, "--format", "json")
     cluster = json.loads(outcome.out)["clusters"]["gpu-22"]
     assert cluster["pools"]["a100-80gb"] == {"resource": GPU, "capacity": "64"}
@@ -282,7 +283,7 @@ BELOW = [{"name": "a", "resources": [{"name": "cpu", "total": "-1"}]}]
         ),
     ],
 )
-def test_a_snapshot_that_is_none(root: Path, tmp_path: Path, text: str, said: str) -> None:
+def test_an_invalid_snapshot_is_refused(root: Path, tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "usage.json"
     path.write_text(text)
     outcome = gangplan("cluster", "quota", "-C", root, "--cluster", "gpu-22", "--usage", path)
@@ -291,14 +292,14 @@ def test_a_snapshot_that_is_none(root: Path, tmp_path: Path, text: str, said: st
     assert "kubectl get clusterqueues -o json" in outcome.err
 
 
-def test_a_snapshot_of_another_cluster(root: Path, tmp_path: Path) -> None:
+def test_a_snapshot_of_another_cluster_is_refused(root: Path, tmp_path: Path) -> None:
     outcome = quota(root, tmp_path, {"elsewhere": (8, 8)})
     assert outcome.code == Exit.INPUT
     assert "it has none of the queues cv, forecasting" in outcome.err
     assert not outcome.out
 
 
-def test_a_snapshot_with_a_flavor_that_is_gone(root: Path, tmp_path: Path) -> None:
+def test_a_snapshot_with_an_unknown_flavor_is_refused(root: Path, tmp_path: Path) -> None:
     path = snapshot(tmp_path / "usage.json", USED)
     path.write_text(path.read_text().replace("a100-40gb", "a100-old", 1))
     outcome = gangplan("cluster", "quota", "-C", root, "--cluster", "gpu-22", "--usage", path)
@@ -306,7 +307,7 @@ def test_a_snapshot_with_a_flavor_that_is_gone(root: Path, tmp_path: Path) -> No
     assert "queue 'cv' uses flavor 'a100-old', which the cluster file no longer has" in outcome.err
 
 
-def test_a_reserve_is_promised_too(root: Path) -> None:
+def test_the_reserve_of_a_cohort_counts_as_promised(root: Path) -> None:
     path = root / "overlays/gpu-22/cluster.yaml"
     text = path.read_text().replace("quota: {a100-80gb: {gpus: 8}, ", "quota: {a100-80gb: {gpus: 4}, ")
     path.write_text(
@@ -318,7 +319,7 @@ def test_a_reserve_is_promised_too(root: Path) -> None:
     assert "128 promised, 4 of them cohorts' reserves, of 128" in outcome.out
 
 
-def test_a_snapshot_is_of_one_cluster(root: Path, tmp_path: Path) -> None:
+def test_a_snapshot_needs_the_name_of_its_cluster(root: Path, tmp_path: Path) -> None:
     outcome = gangplan("cluster", "quota", "-C", root, "--usage", snapshot(tmp_path / "usage.json", USED))
     assert outcome.code == Exit.INPUT
     assert "--cluster NAME" in outcome.err

@@ -1,7 +1,7 @@
 """The founding stories over time as they were written: what is accepted, with each of their numbers.
 
 What they want refused is in test_user_stories.py. Names differ from the founding ones on purpose: trials are
-called after their values instead of numbers, so that a new value renames none (decision 0031), and dates have
+named after their values instead of numbers, so that a new value renames none (decision 0031), and dates have
 a time, so that a day can have two starts (decision 0034).
 """
 
@@ -155,7 +155,7 @@ def planned(root: Path, *flags: str) -> dict[str, Any]:
 
 
 def totals(run: dict[str, Any]) -> tuple[int, int, int, int]:
-    """GPUs, CPU, GiB of memory and ranks of the workers: the launcher is the project's own."""
+    """Return GPUs, CPU, GiB of memory and ranks of the workers, without the launcher, which gangplan adds."""
     worker, count = run["worker"], run["workers"]
     amounts = {name: str(value) for name, value in worker.items()}
     gpus = sum(int(value) for name, value in amounts.items() if "gpu" in name)
@@ -183,7 +183,7 @@ def kind(bodies: list[dict[str, Any]], name: str) -> dict[str, Any]:
     return found
 
 
-def test_us_05_lidar_each_week(tmp_path: Path) -> None:
+def test_us_05_lidar_runs_each_week(tmp_path: Path) -> None:
     root = world(tmp_path, {"specs/autonomous-vehicles/lidar-perception-training.yaml": LIDAR})
     (run,) = planned(root)["runs"]
     assert totals(run) == (64, 512, 2048, 64)
@@ -201,7 +201,7 @@ def test_us_05_lidar_each_week(tmp_path: Path) -> None:
     assert "rdma-fallback" in warned
 
 
-def test_us_06_monte_carlo_each_night(tmp_path: Path) -> None:
+def test_us_06_monte_carlo_runs_each_night(tmp_path: Path) -> None:
     root = world(tmp_path, {"specs/risk/monte-carlo.yaml": MONTE_CARLO})
     (run,) = planned(root)["runs"]
     assert totals(run) == (0, 128, 512, 16)
@@ -218,7 +218,7 @@ def test_us_06_monte_carlo_each_night(tmp_path: Path) -> None:
     assert runs["specs/risk/monte-carlo-64.yaml"] == (0, 128, 1024, 16)
 
 
-def test_us_07_48_trials(tmp_path: Path) -> None:
+def test_us_07_a_sweep_has_48_trials(tmp_path: Path) -> None:
     root = world(tmp_path, {"specs/recommender/rec-hpo.yaml": REC_HPO})
     document = planned(root)
     runs = document["runs"]
@@ -256,8 +256,8 @@ def test_us_07_adding_a_value_renames_no_trial(tmp_path: Path) -> None:
     assert len(after) == 60
 
 
-def test_us_07_the_guard_and_the_cap(tmp_path: Path) -> None:
-    """More than 500 trials are refused; a cap above the team's quota is told, and plans go by the quota."""
+def test_us_07_sweeps_are_limited_in_trials_and_by_quota(tmp_path: Path) -> None:
+    """More than 500 trials are refused. A cap above the team's quota is reported, and plans use the quota."""
     root = world(tmp_path, {"specs/recommender/rec-hpo.yaml": REC_HPO})
     assert {one.severity for one in gangplan("validate", "-C", root).findings} <= {"note"}
     write(
@@ -273,7 +273,7 @@ def test_us_07_the_guard_and_the_cap(tmp_path: Path) -> None:
     assert gangplan("validate", "-C", root, "--fail-on", "warning").code == 1
 
 
-def test_us_11_perception_each_night(tmp_path: Path) -> None:
+def test_us_11_perception_runs_each_night(tmp_path: Path) -> None:
     files = {"perception-train": PERCEPTION, "register": REGISTER}
     root = world(tmp_path, {f"specs/autonomous-vehicles/{name}.yaml": text for name, text in files.items()})
     runs = {one["spec"].rpartition("/")[2]: one for one in planned(root)["runs"]}
@@ -283,7 +283,7 @@ def test_us_11_perception_each_night(tmp_path: Path) -> None:
     assert command[-3:] == ["train.py", "--data-path", "/mnt/data/nightly"], command
     text = text_of(root)
     assert "perception-train-20260112-0200" in text
-    assert "register-20260112-0200" in text  # once that is complete
+    assert "register-20260112-0200" in text  # once perception-train is complete
     assert "registers perception 1; if that fails, perception-train stays complete" in text
     bodies = objects(root, "perception-train")
     assert kind(bodies, "CronJob")["spec"]["schedule"] == "0 2 * * *"

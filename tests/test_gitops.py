@@ -1,4 +1,4 @@
-"""What `gangplan gitops argocd` prints: safe options for runs, guardrails that heal."""
+"""The output of `gangplan gitops argocd` and `flux`: safe options for runs, guardrails that heal."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PARTS = ["platform", "tenants", "runs"]
 def made(
     source: RepositorySource = SOURCE, options: ArgoOptions | None = None, **more: Any
 ) -> dict[str, Any]:
-    """Projects and applications of one cluster, by kind and name."""
+    """Return projects and applications of one cluster, by kind and name."""
     given = {"name": "us-cloud", "teams": TEAMS, "override_field": "runtimePatches", **more}
     bodies = argocd_objects(ArgoCluster(**given), source, PARTS, options)
     return {f"{body['kind']}/{body['metadata']['name']}": body for body in bodies}
@@ -42,7 +42,7 @@ def made(
 
 @pytest.fixture(scope="module")
 def objects() -> dict[str, dict[str, Any]]:
-    """Projects and applications of one cluster, by kind and name."""
+    """Return projects and applications of one cluster, by kind and name."""
     return made()
 
 
@@ -82,7 +82,7 @@ def test_waves_lead_from_projects_to_runs(objects: dict[str, Any]) -> None:
     assert len({waves[name] for name in order}) == len(order)
 
 
-def test_a_workspace_in_a_bigger_repository() -> None:
+def test_paths_of_a_workspace_in_a_bigger_repository_have_its_folder() -> None:
     objects = made(RepositorySource(SOURCE.repository, "main", "argocd", "ml/jobs"))
     paths = [
         body["spec"]["source"]["path"] for name, body in objects.items() if name.startswith("Application/")
@@ -98,13 +98,13 @@ def test_a_workspace_in_a_bigger_repository() -> None:
 @pytest.mark.parametrize(
     ("given", "field"), [("prod-us", "name"), ("https://10.0.0.1:6443", "server")], ids=["name", "server"]
 )
-def test_clusters_are_called_as_argo_cd_calls_them(given: str, field: str) -> None:
+def test_clusters_are_named_as_argo_cd_names_them(given: str, field: str) -> None:
     for body in made(destination=given).values():
         places = body["spec"].get("destinations") or [body["spec"]["destination"]]
         assert all(place[field] == given and len(place) == 2 for place in places)
 
 
-def test_failed_syncs_are_tried_again_for_a_while(objects: dict[str, Any]) -> None:
+def test_failed_syncs_are_retried_a_limited_number_of_times(objects: dict[str, Any]) -> None:
     def limits(found: dict[str, Any]) -> set[int]:
         return {
             body["spec"]["syncPolicy"]["retry"]["limit"]
@@ -119,8 +119,11 @@ def test_failed_syncs_are_tried_again_for_a_while(objects: dict[str, Any]) -> No
 @pytest.mark.parametrize(
     ("argocd", "has_it"), [("", True), ("3.5.1", True), ("3.2.0", True), ("3.1.9", False)]
 )
-def test_the_next_attempt_takes_the_change_that_mends_it(argocd: str, has_it: bool, tmp_path: Path) -> None:
-    """Where Argo CD knows `retry.refresh`: 3.1 refuses the field."""
+def test_retries_refresh_where_argo_cd_can(argocd: str, has_it: bool, tmp_path: Path) -> None:
+    """With `retry.refresh`, the next attempt takes the change that fixes the sync.
+
+    Argo CD 3.1 refuses the field.
+    """
     root = workspaces.stock(tmp_path / "jobs")
     if argocd:
         cluster = workspaces.CLUSTER.replace("versions: {", f'versions: {{argocd: "{argocd}", ')
@@ -134,7 +137,7 @@ def test_the_next_attempt_takes_the_change_that_mends_it(argocd: str, has_it: bo
     assert all(one.get("refresh", False) is has_it for one in retries)
 
 
-def test_people_hear_of_failures() -> None:
+def test_recipients_are_subscribed_to_failures() -> None:
     objects = made(options=ArgoOptions(recipients=(("slack", "ml-runs"),)))
     prefix = "notifications.argoproj.io/subscribe."
     for name, body in objects.items():
@@ -180,7 +183,7 @@ def test_server_side_apply_goes_with_server_side_diff(objects: dict[str, Any], p
     )
 
 
-def test_nothing_replaces_or_forces(objects: dict[str, Any]) -> None:
+def test_no_application_replaces_or_forces(objects: dict[str, Any]) -> None:
     options = [
         option
         for body in objects.values()
@@ -190,8 +193,8 @@ def test_nothing_replaces_or_forces(objects: dict[str, Any]) -> None:
     assert not [option for option in options if option.startswith(("Force", "Replace"))]
 
 
-def test_what_kueue_writes_is_ignored_where_the_trainer_has_it(objects: dict[str, Any]) -> None:
-    # Trainer 2.1 was given the fields of 2.2: its runs showed as drifted as soon as Kueue started them.
+def test_fields_that_kueue_writes_are_ignored_as_the_trainer_has_them(objects: dict[str, Any]) -> None:
+    # Trainer 2.1 got the fields of 2.2, so its runs drifted as soon as Kueue started them.
     (new,) = objects["Application/us-cloud-runs-nlp"]["spec"]["ignoreDifferences"]
     (old,) = (
         ignored
@@ -205,7 +208,7 @@ def test_what_kueue_writes_is_ignored_where_the_trainer_has_it(objects: dict[str
     assert "jqPathExpressions" not in old
 
 
-def test_the_sample_s_old_trainer_gets_its_own_fields() -> None:
+def test_the_old_trainer_of_the_sample_gets_its_own_fields() -> None:
     outcome = gangplan("gitops", "argocd", "-C", ROOT, "--repo", SOURCE.repository)
 
     parts = outcome.out.split("\n---\n")
@@ -215,16 +218,16 @@ def test_the_sample_s_old_trainer_gets_its_own_fields() -> None:
     assert ("podTemplateOverrides" in new, "runtimePatches" in new) == (False, True)
 
 
-def test_the_runs_application_names_a_namespace_its_project_allows(objects: dict[str, Any]) -> None:
+def test_the_runs_application_names_a_namespace_that_its_project_allows(objects: dict[str, Any]) -> None:
     # Found with a real Argo CD: an empty namespace matches no destination, and the application never syncs.
     allowed = {item["namespace"] for item in objects["AppProject/us-cloud-runs-nlp"]["spec"]["destinations"]}
 
     assert objects["Application/us-cloud-runs-nlp"]["spec"]["destination"]["namespace"] in allowed
 
 
-def test_the_runs_project_allows_exactly_what_a_run_is_made_of() -> None:
+def test_the_runs_project_allows_exactly_the_kinds_of_a_run() -> None:
     texts = [text for path, text in preview(Request(ROOT, ("us-cloud",))).texts.items() if "/runs/" in path]
-    # The sample has no files beside its specs.
+    # The sample has no files next to its specs.
     texts += [path.read_text() for path in render_example("files-beside-the-spec").glob("*/runs/*/*.yaml")]
     rendered = {
         (body["apiVersion"].rpartition("/")[0], body["kind"]) for text in texts for body in load_objects(text)
@@ -237,7 +240,7 @@ def test_the_runs_project_allows_exactly_what_a_run_is_made_of() -> None:
 
 
 def test_guardrails_stay_in_the_namespaces_of_teams(objects: dict[str, Any]) -> None:
-    """A file that somebody slips in must not reach the system's namespaces, nor bring other kinds."""
+    """A file that somebody slips in must neither reach the system's namespaces nor bring other kinds."""
     spec = objects["AppProject/us-cloud-guardrails"]["spec"]
     assert [one["namespace"] for one in spec["destinations"]] == ["research", "team-nlp", "gangplan-policies"]
     kinds = {one["kind"] for one in spec["namespaceResourceWhitelist"]}
@@ -249,11 +252,11 @@ def test_guardrails_stay_in_the_namespaces_of_teams(objects: dict[str, Any]) -> 
 
 
 def files_of_examples(pattern: str) -> list[Path]:
-    """Rendered files of all examples."""
+    """Return the rendered files of all examples."""
     return [path for one in EXAMPLES for path in sorted(render_example(one.name).glob(pattern))]
 
 
-def test_guardrails_hold_every_kind_that_is_rendered() -> None:
+def test_guardrails_allow_every_rendered_kind() -> None:
     known = {(one.group, one.name) for one in kinds_of("policies", "platform", "tenants")}
     for file in files_of_examples("*/[pt]*/**/*.yaml"):
         for body in load_objects(file.read_bytes()):
@@ -261,8 +264,8 @@ def test_guardrails_hold_every_kind_that_is_rendered() -> None:
             assert (group, body["kind"]) in known, file
 
 
-def test_guardrails_hold_what_own_policies_need(tmp_path: Path) -> None:
-    """The kinds and namespaces of their parameters, and policies under names of ours alone."""
+def test_guardrails_allow_what_own_policies_need(tmp_path: Path) -> None:
+    """These are the kinds and namespaces of their parameters, and policies, but only under names of ours."""
     own = (
         "{apiVersion: example.com/v1, kind: Limits, metadata: {name: a}}\n---\n"
         "{apiVersion: example.com/v1, kind: TeamLimits, metadata: {name: b, namespace: limits}}\n"
@@ -279,7 +282,7 @@ def test_guardrails_hold_what_own_policies_need(tmp_path: Path) -> None:
 
 
 def test_no_sync_waits_for_a_claim_or_a_vault() -> None:
-    """A claim may be pending until a run uses it, and no run is admitted before its queue is there."""
+    """A claim may be pending until a run uses it, and no run is admitted before its queue exists."""
     seen = set()
     for file in files_of_examples("*/tenants/**/*.yaml"):
         bodies = load_objects(file.read_bytes())
@@ -291,7 +294,7 @@ def test_no_sync_waits_for_a_claim_or_a_vault() -> None:
     assert seen == {"PersistentVolumeClaim", "ExternalSecret", "LocalQueue"}
 
 
-def test_the_namespace_of_prometheus_is_open_to_guardrails() -> None:
+def test_guardrails_may_use_the_namespace_of_prometheus() -> None:
     bodies = list(made(teams={"nlp": "team-nlp"}, others=["watch"]).values())
     spaces = [one["namespace"] for one in bodies[0]["spec"]["destinations"]]
     assert spaces == ["team-nlp", "watch", "gangplan-policies"]
@@ -302,7 +305,7 @@ def test_the_namespace_of_prometheus_is_open_to_guardrails() -> None:
 
 
 def flux(parts: list[str]) -> dict[str, dict[str, Any]]:
-    """What Flux reads on one cluster, by name and kind."""
+    """Return the objects that Flux reads on one cluster, by kind and name."""
     source = RepositorySource("https://git.example.com/a.git", "main", "flux-system")
     bodies = flux_objects("lab", source, parts)
     return {f"{body['kind']}/{body['metadata']['name']}": body for body in bodies}
@@ -320,7 +323,7 @@ def test_flux_prunes_all_parts_and_runs_protect_themselves() -> None:
     assert not any(body["spec"].get("force") for body in objects.values())
 
 
-def test_flux_waits_for_queues_and_for_no_run() -> None:
+def test_flux_waits_for_queues_but_for_no_run() -> None:
     objects = flux(["platform", "tenants", "runs"])
     specs = {name.removeprefix("Kustomization/lab-"): body["spec"] for name, body in objects.items()}
     parts = ("platform", "tenants", "runs")
@@ -329,7 +332,7 @@ def test_flux_waits_for_queues_and_for_no_run() -> None:
     assert kinds == [["ClusterQueue"], ["LocalQueue"], ["TrainJob"]]
 
 
-def test_flux_without_kueue_asks_no_queue() -> None:
+def test_flux_without_kueue_checks_no_queue() -> None:
     source = RepositorySource("https://git.example.com/a.git", "main", "flux-system")
     bodies = flux_objects("lab", source, ["platform", "runs"], has_kueue=False)
     assert ["healthCheckExprs" in body["spec"] for body in bodies] == [False, False, False, True]
@@ -346,8 +349,8 @@ def test_flux_reads_oci_artifacts(revision: str, reference: dict[str, str]) -> N
     assert kustomization["spec"]["sourceRef"] == {"kind": "OCIRepository", "name": "lab-rendered"}
 
 
-def test_flux_takes_one_folder_of_a_bigger_repository(tmp_path: Path) -> None:
-    """The ignore rules as Git reads them, which are those that Flux uses."""
+def test_flux_reads_only_one_folder_of_a_bigger_repository(tmp_path: Path) -> None:
+    """Git reads the ignore rules as Flux does."""
     source = RepositorySource("https://git.example.com/a.git", "main", "flux-system", "ml/jobs")
     repository, kustomization = flux_objects("lab", source, ["platform"])
     assert kustomization["spec"]["path"] == "./ml/jobs/rendered/lab/platform"
@@ -368,7 +371,7 @@ def test_flux_takes_one_folder_of_a_bigger_repository(tmp_path: Path) -> None:
     assert left == ["ml/jobs/rendered/lab/a.yaml"]
 
 
-def test_flux_takes_the_parts_one_after_the_other() -> None:
+def test_flux_applies_the_parts_one_after_the_other() -> None:
     objects = flux(["platform", "runs"])
     assert "dependsOn" not in objects["Kustomization/lab-platform"]["spec"]
     assert objects["Kustomization/lab-runtimes"]["spec"]["dependsOn"] == [{"name": "lab-platform"}]
@@ -383,7 +386,7 @@ KIND = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\n"
 def test_flux_creates_runs_once_leaves_archived_ones_and_replaces_records(
     hands_on: bool, builder: str, tmp_path: Path
 ) -> None:
-    """The patches as kustomize applies them, which is what Flux builds with."""
+    """kustomize, which Flux builds with, applies the patches."""
     source = RepositorySource("https://git.example.com/a.git", "main", "flux-system")
     patches = flux_objects("lab", source, ["runs"], hands_on=hands_on)[-1]["spec"]["patches"]
     annotations = {
@@ -433,8 +436,10 @@ def test_flux_replaces_no_record_without_kueue() -> None:
 
 
 @pytest.mark.parametrize("has_runs", [True, False])
-def test_flux_finds_runs_and_also_that_none_are_left(has_runs: bool, builder: str, tmp_path: Path) -> None:
-    """All of a cluster as Flux builds it, once for runtimes and once for runs: no object is in both."""
+def test_flux_finds_all_runs_and_also_that_none_are_left(
+    has_runs: bool, builder: str, tmp_path: Path
+) -> None:
+    """Build a whole cluster as Flux does, once for runtimes and once for runs: no object is in both."""
     source = RepositorySource("https://git.example.com/a.git", "main", "flux-system")
     tree = ROOT / "rendered/us-cloud"
     files = [path for path in sorted(tree.rglob("*.yaml")) if has_runs or "runs" not in path.parts]

@@ -1,4 +1,4 @@
-"""Debug grants: RBAC knows no end, so the check fails once a grant's last day is over."""
+"""Debug grants: RBAC cannot expire, so the check fails once a grant's last day is over."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ debuggers:
 
 @pytest.fixture
 def granted(root: Path) -> Path:
-    """The small workspace on a dev cluster, with two grants."""
+    """Create the small workspace on a dev cluster, with two grants."""
     cluster = workspaces.CLUSTER + "environment: dev\n"
     return workspaces.write(root, {TEAM: workspaces.TEAM + GRANTS, "overlays/lab/cluster.yaml": cluster})
 
 
 @pytest.mark.parametrize("today", ["2026-01-01", "2026-12-31"])
-def test_a_grant_holds_through_its_last_day(today: str, granted: Path) -> None:
+def test_a_grant_is_valid_through_its_last_day(today: str, granted: Path) -> None:
     outcome = gangplan("validate", "-C", granted, "--today", today)
     assert outcome.code == Exit.CLEAN, outcome.err
     assert not outcome.findings
@@ -41,12 +41,12 @@ def test_an_expired_grant_is_an_error(granted: Path) -> None:
     assert outcome.code == Exit.FINDINGS
 
 
-def test_every_expired_grant_is_told(granted: Path) -> None:
+def test_every_expired_grant_is_reported(granted: Path) -> None:
     outcome = gangplan("validate", "-C", granted, "--today", "2030-06-01")
     assert [place for place, _ in outcome.errors()] == [f"{TEAM}:14:29", f"{TEAM}:15:28"]
 
 
-def test_grants_of_other_teams_do_not_matter(granted: Path) -> None:
+def test_grants_of_other_teams_are_ignored(granted: Path) -> None:
     files = {
         "specs/vision/team.yaml": "apiVersion: gangplan.dev/v1\nkind: Team\nclusters: [lab]\n",
         "specs/vision/other.yaml": workspaces.SPEC,
@@ -60,7 +60,7 @@ def test_grants_of_other_teams_do_not_matter(granted: Path) -> None:
     assert len(gangplan(*arguments, "nlp").errors()) == 2
 
 
-def test_rendering_has_no_calendar(granted: Path) -> None:
+def test_rendering_ignores_the_day(granted: Path) -> None:
     workspaces.write(granted, {TEAM: workspaces.TEAM + GRANTS.replace("2026", "2020")})
     assert gangplan("render", "-C", granted).code == Exit.CLEAN
     assert "2020-12-31" in workspaces.rendered(granted)["lab/tenants/nlp/tenant.yaml"].decode()
@@ -68,7 +68,7 @@ def test_rendering_has_no_calendar(granted: Path) -> None:
 
 
 @pytest.mark.parametrize("today", ["2026-02-30", "tomorrow", "31.12.2026", "", "2026-W01-1", "20261231"])
-def test_a_day_that_is_none(today: str, granted: Path) -> None:
+def test_an_invalid_day_is_refused(today: str, granted: Path) -> None:
     outcome = gangplan("validate", "-C", granted, "--today", today)
     assert outcome.code == Exit.INPUT
     assert f"'{today}' is not a valid date" in outcome.err

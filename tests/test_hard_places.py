@@ -1,4 +1,4 @@
-"""Disks that are full or read-only, files that vanish while they are read, links in the cache, company."""
+"""Disks that are full or read-only, files that vanish during reading, links in the cache, other commands."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from gangplan.errors import Exit
 from tests import workspaces
 from tests.workspaces import gangplan, render, rendered, tree, write
 
-# What is read of a workspace, and what each command may end with when one of them vanishes meanwhile.
+# The exit codes that a command may have when a file that it reads vanishes.
 SOUND = (Exit.CLEAN, Exit.FINDINGS, Exit.INPUT)
 
 
 def _in_child(do: Callable[[], workspaces.Outcome], folder: Path) -> workspaces.Outcome:
-    """What a command says in a child, whose limits, user and hooks are its own."""
+    """Run a command in a child, whose limits, user and hooks are its own, and return its outcome."""
     child = os.fork()
     if child == 0:
         try:
@@ -37,8 +37,8 @@ def _in_child(do: Callable[[], workspaces.Outcome], folder: Path) -> workspaces.
     return workspaces.Outcome(code, "", told.read_text() if told.exists() else "")
 
 
-def test_a_disk_that_takes_no_more_of_a_file(root: Path, tmp_path: Path) -> None:
-    """A limit on the size of files refuses in the middle of one, as a full disk does."""
+def test_a_full_disk_leaves_rendered_unchanged(root: Path, tmp_path: Path) -> None:
+    """A limit on the size of files fails in the middle of a file, as a full disk does."""
     render(root)
     before = rendered(root)
     write(root, {"specs/nlp/filings.yaml": workspaces.SPEC.replace("workers: 4", "workers: 3")})
@@ -60,7 +60,7 @@ def test_a_disk_that_takes_no_more_of_a_file(root: Path, tmp_path: Path) -> None
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A temporary folder that every user may enter."""
+    """Create a temporary folder that every user may enter."""
     folder = Path(tempfile.mkdtemp(prefix="gangplan-"))
     folder.chmod(0o777)
     yield folder
@@ -68,7 +68,7 @@ def open_folder() -> Iterator[Path]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
-def test_somebody_else_may_judge_but_not_render(open_folder: Path) -> None:
+def test_another_user_may_validate_and_plan_but_not_render(open_folder: Path) -> None:
     root = workspaces.stock(open_folder / "workspace")
     render(root)
     before = tree(root)
@@ -91,7 +91,7 @@ def test_somebody_else_may_judge_but_not_render(open_folder: Path) -> None:
 
 
 def _vanishing(root: Path, number: int) -> list[str]:
-    """From now on the file of the workspace that is opened as the given one vanishes just before."""
+    """Delete the file of the workspace that is opened as the given one, just before it is opened."""
     gone: list[str] = []
     count = [0]
     inside = (f"{root}/specs", f"{root}/overlays", f"{root}/images", f"{root}/policies", f"{root}/rendered")
@@ -138,7 +138,7 @@ def test_any_file_may_vanish_while_it_is_read(command: str, root: Path, tmp_path
 
 
 @pytest.mark.parametrize("place", ["cache", "cache/folders", "cache/seen"])
-def test_links_in_the_cache_lead_nowhere(place: str, root: Path, tmp_path: Path) -> None:
+def test_links_in_the_cache_are_not_followed(place: str, root: Path, tmp_path: Path) -> None:
     outside = write(tmp_path / "outside", {"precious": "1"})
     render(root)
     path = root / ".gangplan" / place
@@ -154,8 +154,8 @@ def test_links_in_the_cache_lead_nowhere(place: str, root: Path, tmp_path: Path)
     assert tree(outside) == {"precious": b"1"}
 
 
-def test_validate_beside_a_render(root: Path, tmp_path: Path) -> None:
-    """Whoever asks while a tree is swapped is answered about the old one or the new one."""
+def test_validate_works_during_a_render(root: Path, tmp_path: Path) -> None:
+    """While a tree is swapped, a command sees either the old one or the new one."""
     render(root)
     ask = [sys.executable, "-m", "gangplan"]
     for workers in (3, 2):

@@ -1,4 +1,4 @@
-"""The life of a run as Git tells it: started, kept, stopped, retired."""
+"""The life of a run by its commits: started, kept, stopped, retired."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OPTIONS = "argocd.argoproj.io/sync-options"
 
 @pytest.fixture
 def committed(root: Path) -> Path:
-    """The small workspace, rendered and committed."""
+    """Render and commit the small workspace."""
     render(root)
     commit(root)
     return root
@@ -40,22 +40,22 @@ def merge(root: Path) -> None:
 
 
 def runs(root: Path) -> list[str]:
-    """The names of the runs in rendered/."""
+    """Return the names of the runs in rendered/."""
     return sorted(path.stem for path in (root / RUNS).iterdir())
 
 
 def objects(root: Path, run: str) -> dict[str, Any]:
-    """The objects of a run, by kind; of several of a kind the last."""
+    """Return the objects of a run by kind; of several objects of a kind, the last."""
     return {body["kind"]: body for body in load_objects((root / RUNS / f"{run}.yaml").read_text())}
 
 
 def edit(root: Path, more: str) -> None:
-    """The spec with more lines."""
+    """Add lines to the spec."""
     write(root, {SPEC: workspaces.SPEC + more})
 
 
 def told(root: Path, *flags: str) -> list[tuple[str, str]]:
-    """Severity and rule of what a comparison with the last commit says."""
+    """Return severity and rule of the findings of a comparison with the last commit."""
     outcome = gangplan("validate", "-C", root, "--base", "HEAD", *flags)
     return [(one.severity, one.rule) for one in outcome.findings if one.rule != "rendered-stale"]
 
@@ -79,8 +79,8 @@ def test_a_stopped_run_becomes_a_record_under_its_name(committed: Path) -> None:
         assert "argocd.argoproj.io/compare-options" not in annotations
 
 
-def test_what_is_stopped_is_the_run_that_is_there(committed: Path) -> None:
-    """Also where the platform has changed since: the name of today would stop nothing."""
+def test_stopping_keeps_the_name_of_the_rendered_run(committed: Path) -> None:
+    """The name must stay even where the platform has changed since, as a new name would stop nothing."""
     before = runs(committed)
     write(committed, {"images/catalog.yaml": workspaces.CATALOG.replace("332211ffee", "332211ffef")})
     edit(committed, "state: stopped\n")
@@ -93,7 +93,7 @@ def test_what_is_stopped_is_the_run_that_is_there(committed: Path) -> None:
     assert checked.code == Exit.CLEAN
 
 
-def test_a_record_that_was_edited_is_no_longer_vouched_for(committed: Path) -> None:
+def test_an_edited_record_is_reported_as_forged(committed: Path) -> None:
     (name,) = runs(committed)
     write(committed, {"images/catalog.yaml": workspaces.CATALOG.replace("332211ffee", "332211ffef")})
     edit(committed, "state: stopped\n")
@@ -102,8 +102,8 @@ def test_a_record_that_was_edited_is_no_longer_vouched_for(committed: Path) -> N
     assert [one.rule for one in gangplan("validate", "-C", committed).findings] == ["run-forged"]
 
 
-def test_without_kueue_the_object_itself_stays(tmp_path: Path) -> None:
-    """Nothing starts it again, so that nothing has to be deleted: its status stays."""
+def test_without_kueue_a_stopped_run_is_only_suspended(tmp_path: Path) -> None:
+    """Nothing starts it again, so nothing has to be deleted, and its status stays."""
     root = tmp_path / "dev"
     shutil.copytree(EXAMPLES / "gang-none-dev/input", root)
     (spec,) = (path for path in (root / "specs").rglob("*.yaml") if path.name != "team.yaml")
@@ -115,7 +115,7 @@ def test_without_kueue_the_object_itself_stays(tmp_path: Path) -> None:
     assert OPTIONS not in job["metadata"]["annotations"]
 
 
-def test_each_edit_is_told(committed: Path) -> None:
+def test_each_edit_is_reported(committed: Path) -> None:
     (name,) = runs(committed)
     assert told(committed) == []
     write(committed, {"specs/nlp/second.yaml": workspaces.SPEC.replace("workers: 4", "workers: 2")})
@@ -127,7 +127,7 @@ def test_each_edit_is_told(committed: Path) -> None:
     assert {rule for _, rule in told(committed)} == {"run-started", "run-stopped"}
 
 
-def test_stopped_resumed_and_retired_are_told(committed: Path) -> None:
+def test_stopped_resumed_and_retired_runs_are_reported(committed: Path) -> None:
     edit(committed, "state: stopped\n")
     assert told(committed) == [("note", "run-stopped")]
     render(committed)
@@ -139,7 +139,7 @@ def test_stopped_resumed_and_retired_are_told(committed: Path) -> None:
     assert told(committed) == [("note", "run-retired")]
 
 
-def test_a_change_of_image_is_told_with_its_price_and_both_ways_out(committed: Path) -> None:
+def test_a_change_of_image_is_reported_with_its_cost_and_both_remedies(committed: Path) -> None:
     write(committed, {"images/catalog.yaml": workspaces.CATALOG.replace("332211ffee", "332211ffef")})
     outcome = gangplan("validate", "-C", committed, "--base", "HEAD")
     by_rule = {one.rule: one for one in outcome.findings}
@@ -178,10 +178,10 @@ def test_a_change_of_image_is_told_with_its_price_and_both_ways_out(committed: P
         ),
     ],
 )
-def test_a_run_that_is_another_one_names_what_changed(
+def test_a_renamed_run_names_the_change_that_caused_it(
     file: str, old: str, new: str, says: str, committed: Path
 ) -> None:
-    """The place, and no other of those that decide the same fields."""
+    """It names the place, and no other place that decides the same fields."""
     text = (committed / file).read_text()
     assert old in text
     write(committed, {file: text.replace(old, new)})
@@ -189,8 +189,8 @@ def test_a_run_that_is_another_one_names_what_changed(
     assert found.message.endswith(f"; because of {says}")
 
 
-def test_what_makes_no_other_run_is_not_its_reason(committed: Path) -> None:
-    """Another range changes the network policy of a run, and its digest alone the name."""
+def test_a_change_that_renames_no_run_is_not_named_as_the_cause(committed: Path) -> None:
+    """Another range changes only the network policy of a run; the digest alone changes the name."""
     edit(committed, "network: {egress: [s3]}\n")
     render(committed)
     merge(committed)
@@ -206,7 +206,7 @@ def test_what_makes_no_other_run_is_not_its_reason(committed: Path) -> None:
     assert found.message.endswith("; because of images/catalog.yaml:6:13 (images.openmpi.digest)")
 
 
-def test_a_run_that_is_another_one_of_an_earlier_gangplan_says_so(committed: Path) -> None:
+def test_a_run_renamed_by_another_gangplan_names_the_differing_field(committed: Path) -> None:
     (run,) = (committed / "rendered/lab/runs/nlp").iterdir()
     text = run.read_text()
     earlier = text.replace("set -eu", "set -e")
@@ -228,7 +228,7 @@ def test_a_run_pinned_in_its_spec_is_kept(committed: Path) -> None:
     assert ("note", "run-kept") in told(committed)
 
 
-def test_a_retired_run_is_a_record_beside_the_new_one(committed: Path) -> None:
+def test_a_retired_run_is_a_record_next_to_the_new_one(committed: Path) -> None:
     (old,) = runs(committed)
     edit(committed, f"run: 2\nretired: [{old}]\n")
     assert render(committed).code == Exit.CLEAN
@@ -258,15 +258,15 @@ def test_only_earlier_runs_of_the_job_can_be_retired(name: str, committed: Path)
     assert outcome.code == Exit.FINDINGS
 
 
-def test_an_archived_run_is_not_said_to_train_again(committed: Path) -> None:
+def test_an_archived_run_is_not_reported_to_train_again(committed: Path) -> None:
     edit(committed, "state: archived\n")
     render(committed)
     write(committed, {"images/catalog.yaml": workspaces.CATALOG.replace("332211ffee", "332211ffef")})
     assert [one.rule for one in gangplan("validate", "-C", committed).findings] == ["rendered-stale"]
 
 
-def test_a_stopped_run_asks_for_no_capacity(root: Path) -> None:
-    """Two runs that stand in each other's way, and one of them stopped."""
+def test_a_stopped_run_needs_no_capacity(root: Path) -> None:
+    """Two runs block each other until they are stopped."""
     example = example_of(RUNS_BLOCK_RUNS)
     assert example is not None
     put(root, example, "before")
@@ -277,7 +277,7 @@ def test_a_stopped_run_asks_for_no_capacity(root: Path) -> None:
     assert "runs-block-runs" not in {one.rule for one in gangplan("validate", "-C", root).findings}
 
 
-def test_lines_of_records_lead_to_what_made_them_records(committed: Path) -> None:
+def test_why_leads_from_lines_of_records_to_the_edits_that_made_them(committed: Path) -> None:
     (old,) = runs(committed)
     edit(committed, f"run: 2\nretired: [{old}]\n")
     write(committed, {"specs/nlp/second.yaml": workspaces.SPEC + "state: stopped\n"})
@@ -294,7 +294,7 @@ def test_lines_of_records_lead_to_what_made_them_records(committed: Path) -> Non
 
 
 def plan_edit(root: Path) -> str:
-    """What `plan` says that the edit of the small workspace does."""
+    """Return what `plan` says about the effect of the edit of the small workspace."""
     outcome = gangplan("plan", "-C", root, root / SPEC)
     assert outcome.code == Exit.CLEAN
     return next(line.split(maxsplit=1)[1] for line in outcome.out.splitlines() if line.startswith("  edit "))
@@ -321,7 +321,7 @@ def test_plan_says_what_each_edit_does(root: Path) -> None:
     assert plan_edit(root).startswith("none: ")
 
 
-def test_a_change_that_retrains_several_runs_is_told_with_its_total(root: Path) -> None:
+def test_a_change_that_retrains_several_runs_is_reported_with_its_total(root: Path) -> None:
     write(root, {"specs/nlp/second.yaml": workspaces.SPEC, "specs/nlp/third.yaml": workspaces.SPEC})
     render(root)
     commit(root)

@@ -1,4 +1,4 @@
-"""The workspace is read once by a command, whatever it goes through, and handed on as a value.
+"""A command reads the workspace once, in all its steps, and passes it on as a value.
 
 Calls are counted, not time: in this process and in the workers that are forked from it.
 """
@@ -47,21 +47,21 @@ COMMANDS = {
     "policy-test": (["policy", "test", "baseline"], 1),
     "cluster-check": (["cluster", "check", "--as", "kueue=0.18.2"], 1),
     "cluster-quota": (["cluster", "quota"], 1),
-    # What was fixed is read again.
+    # The second read is of what was fixed.
     "fix": (["validate", "--fix", "--fix-platform"], 2),
 }
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The small workspace with a patch."""
+    """Create the small workspace with a patch."""
     files = {**workspaces.STOCK, "specs/nlp/filings.yaml": workspaces.SPEC}
     return workspaces.write(tmp_path, {**files, "overlays/lab/kustomization.yaml": PATCH})
 
 
 @contextmanager
 def counted(log: Path) -> Iterator[Counter[tuple[int, str]]]:
-    """Calls of the readers by process and name, and of the files that `load_file` reads; full at the end."""
+    """Count calls of readers, and files that `load_file` reads, by process and name; complete at the end."""
     names: dict[CodeType, str] = {reader.__code__: reader.__name__ for reader in READERS}
     calls: Counter[tuple[int, str]] = Counter()
 
@@ -97,13 +97,13 @@ def test_a_command_reads_the_workspace_once(command: str, root: Path, tmp_path: 
     assert calls[own, "load_rulebook"] == times
     specs = {
         str(root / one.file) for one in load_workspace(root).spec_files
-    }  # two renderings read them twice
+    }  # two renderings read specs twice
     files = {name: count for (_, name), count in calls.items() if name.startswith(str(root))}
     assert {count for name, count in files.items() if name not in specs} == {times}, files
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are not forked here")
-def test_forked_workers_read_specs_alone(root: Path, tmp_path: Path) -> None:
+def test_forked_workers_read_only_specs(root: Path, tmp_path: Path) -> None:
     for number in range(60):
         workspaces.write(root, {f"specs/nlp/more-{number}.yaml": workspaces.SPEC})
     with counted(tmp_path / "log") as calls:
@@ -115,12 +115,12 @@ def test_forked_workers_read_specs_alone(root: Path, tmp_path: Path) -> None:
 
 
 def processes_of(calls: Counter[tuple[int, str]], wanted: str) -> set[int]:
-    """The processes that called a reader."""
+    """Return the processes that called a reader."""
     return {process for process, name in calls if name == wanted}
 
 
 def test_a_worker_elsewhere_reads_the_workspace_once(root: Path, tmp_path: Path) -> None:
-    """Where processes are not forked (spawned, or ranks of MPI) its pickled form makes the worker anew."""
+    """Where processes are not forked (spawned, or MPI ranks), the pickled form creates the worker again."""
     worker = worker_of(load_workspace(root), WorkerOptions(versions=(("kueue", "0.18.2"),)))
     pickled = pickle.dumps(worker)
     with counted(tmp_path / "log") as calls:
@@ -133,7 +133,7 @@ def test_a_worker_elsewhere_reads_the_workspace_once(root: Path, tmp_path: Path)
 
 # No state in modules
 
-# Names that functions change, each with its reason. What stands in a cache follows from its keys alone.
+# Names that functions change, each with its reason. What is in a cache follows from its keys alone.
 KEPT = {
     "engines/held.py:_held": "what a worker process works with",
     "objects.py:_PLAIN": "cache: a text as YAML",
@@ -162,7 +162,7 @@ CHANGES = frozenset(
 
 
 def changed_names(tree: ast.Module) -> set[str]:
-    """Names of a module that its functions assign to, or whose value they change in place."""
+    """Return the names of a module that its functions assign to, or whose value they change in place."""
     own = {
         target.id
         for node in tree.body
@@ -190,7 +190,7 @@ def changed_names(tree: ast.Module) -> set[str]:
 
 
 def test_no_module_keeps_state() -> None:
-    """What one command learns cannot be met by the next one in the same process."""
+    """State from one command must not reach the next one in the same process."""
     found = {
         f"{path.relative_to(PACKAGE).as_posix()}:{name}"
         for folder in (PACKAGE, *filter(Path.is_symlink, PACKAGE.iterdir()))
@@ -200,8 +200,8 @@ def test_no_module_keeps_state() -> None:
     assert found == set(KEPT)
 
 
-def test_changed_names_are_found() -> None:
-    """The test above would see them."""
+def test_each_way_to_change_a_name_is_found() -> None:
+    """Show that the test above can fail."""
     text = "A = []\nB = {}\nC = 0\nD: set[int] = set()\nE = []\ndef f():\n    global C\n    C = 1\n"
     text += "    A[:] = [1]\n    B.update(a=1)\n    D.add(1)\n    E = []\n    E.append(1)\n"
     assert changed_names(ast.parse(text)) == {"A", "B", "C", "D"}

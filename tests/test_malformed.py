@@ -1,10 +1,10 @@
-"""Input that is wrong: one clear finding per real cause, at its line and column, and nothing is written.
+"""Wrong input: one clear finding per real cause, at its line and column, and nothing is written.
 
-The tables in tests/malformed/ change one file of the small workspace in tests/workspaces.py. A case says
+The tables in tests/malformed/ change one file of the small workspace in tests/workspaces.py. A case states
 what it changes (`change` texts, `add` lines, the whole `text`; `in` which file) and what must be found:
 `finds` as `LINE:COLUMN rule` in that file or `FILE:LINE:COLUMN rule`, and what the first of them `says` and
-how it `helps` (`help`: all of the help, to the letter). The same comes from render, validate and plan, which
-a few cases of each table show.
+how it `helps` (`help`: the whole help, to the letter). render, validate and plan find the same, which a few
+cases of each table show.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Case:
 
     @property
     def expected(self) -> list[tuple[str, str]]:
-        """(place, rule) of every finding, sorted."""
+        """The (place, rule) of every finding, sorted."""
         found = []
         for line in self.body["finds"]:
             place, rule = line.rsplit(" ", 1)
@@ -75,7 +75,7 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """Every case of every table."""
+    """Return every case of every table."""
     return [
         Case(path.stem, name, body)
         for path in TABLES
@@ -88,7 +88,7 @@ CASES = cases()
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small workspace, rendered."""
+    """Create and render the small workspace."""
     root = workspaces.stock(tmp_path_factory.mktemp("good"))
     workspaces.render(root)
     return root
@@ -96,7 +96,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def workspace(good: Path, tmp_path: Path) -> Path:
-    """A copy of it to spoil."""
+    """Copy the small workspace, for tests that spoil it."""
     shutil.copytree(good, tmp_path / "workspace")
     return tmp_path / "workspace"
 
@@ -104,7 +104,7 @@ def workspace(good: Path, tmp_path: Path) -> Path:
 def assert_refused(
     root: Path, expected: list[tuple[str, str]], code: int = Exit.INPUT, command: str = "render"
 ) -> Outcome:
-    """The command finds exactly this, and rendered/ stays as it is."""
+    """Check that the command finds exactly this and leaves rendered/ as it is."""
     before = workspaces.rendered(root)
     outcome = gangplan(command, "-C", root)
     assert outcome.errors() == expected, outcome.err
@@ -115,12 +115,14 @@ def assert_refused(
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.table}: {case.name}")
-def test_table(case: Case, workspace: Path, request: pytest.FixtureRequest) -> None:
+def test_wrong_input_is_reported_at_its_place(
+    case: Case, workspace: Path, request: pytest.FixtureRequest
+) -> None:
     if case.body.get("builder"):
         request.getfixturevalue("builder")
     case.apply(workspace)
     code = case.body.get("exit", Exit.INPUT)
-    # All three go the same way through gangplan.pipeline.stages up to where it stops here.
+    # All three commands run the same stages of gangplan.pipeline.stages up to the one that stops here.
     for command in ("render", "validate", "plan") if _is_for_all(case) else ("render",):
         outcome = assert_refused(workspace, case.expected, code, command)
     place, rule = _first(case)
@@ -132,27 +134,27 @@ def test_table(case: Case, workspace: Path, request: pytest.FixtureRequest) -> N
 
 
 def _is_for_all(case: Case) -> bool:
-    """Whether each command is tried: of every table the first two, and those that end otherwise."""
+    """Return whether to try all commands: for a table's first two cases, and those with an exit code."""
     beside = [one.name for one in CASES if one.table == case.table]
     return case.name in beside[:2] or "exit" in case.body
 
 
 def _first(case: Case) -> tuple[str, str]:
-    """The finding that the case describes: the last of a list of files, else the first."""
+    """Return the finding that the case describes: the last of a list of files, else the first."""
     return case.expected[-1] if "write" in case.body else case.expected[0]
 
 
 def bomb(depth: int) -> str:
-    """A spec whose labels nest too deep."""
+    """Return a spec whose labels are nested too deeply."""
     return workspaces.SPEC + "labels: " + "{a: " * depth + "1" + "}" * depth + "\n"
 
 
 def named(name: str) -> dict[str, str]:
-    """A second spec under another file name."""
+    """Return a second spec under another file name."""
     return {f"specs/nlp/{name}": workspaces.SPEC}
 
 
-# Files: what is written into the workspace, and what is found.
+# The files written into the workspace, and the findings.
 FILES: dict[str, tuple[dict[str, str | bytes], list[tuple[str, str]]]] = {
     "not UTF-8": (
         {SPEC: workspaces.SPEC.encode() + b"description: f\xfcr alle\n"},
@@ -205,7 +207,7 @@ FILES: dict[str, tuple[dict[str, str | bytes], list[tuple[str, str]]]] = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_files(name: str, workspace: Path) -> None:
+def test_unreadable_and_misplaced_files_are_reported(name: str, workspace: Path) -> None:
     files, expected = FILES[name]
     for path in files:
         if path == SPEC:
@@ -216,18 +218,18 @@ def test_files(name: str, workspace: Path) -> None:
     assert_refused(workspace, expected, command="validate")
 
 
-def test_a_link(workspace: Path, tmp_path: Path) -> None:
+def test_a_symlink_is_refused(workspace: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere.yaml").write_text(workspaces.SPEC)
     (workspace / "specs/nlp/second.yaml").symlink_to(tmp_path / "elsewhere.yaml")
     assert_refused(workspace, [("specs/nlp/second.yaml", "file-unreadable")])
 
 
-def test_a_pipe(workspace: Path) -> None:
+def test_a_pipe_is_refused(workspace: Path) -> None:
     os.mkfifo(workspace / "specs/nlp/second.yaml")
     assert_refused(workspace, [("specs/nlp/second.yaml", "file-unreadable")])
 
 
-def test_a_spec_without_its_team_is_told_once(workspace: Path) -> None:
+def test_a_missing_team_is_reported_once(workspace: Path) -> None:
     workspaces.write(
         workspace, {"specs/vision/job.yaml": workspaces.SPEC, "specs/vision/second.yaml": "x: 1\n"}
     )
@@ -235,7 +237,7 @@ def test_a_spec_without_its_team_is_told_once(workspace: Path) -> None:
     assert_refused(workspace, [("specs/vision/team.yaml", "team-missing")])
 
 
-def test_every_wrong_file_is_told_in_one_run(workspace: Path) -> None:
+def test_every_wrong_file_is_reported_in_one_run(workspace: Path) -> None:
     workspaces.write(
         workspace,
         {
@@ -255,7 +257,7 @@ def test_every_wrong_file_is_told_in_one_run(workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["memory in GB", "a name prefix"])
-def test_as_a_program_of_its_own(name: str, workspace: Path) -> None:
+def test_a_separate_process_reports_the_same(name: str, workspace: Path) -> None:
     case = next(case for case in CASES if case.name == name)
     case.apply(workspace)
     before = workspaces.tree(workspace)
@@ -283,8 +285,8 @@ def test_nothing_to_check_is_an_error(workspace: Path) -> None:
     assert outcome.err.startswith("fatal: nothing was checked: there is no spec under specs/")
 
 
-def test_a_broken_team_before_its_first_job(workspace: Path) -> None:
-    """What is wrong with it is told, not that there is no spec."""
+def test_a_broken_team_without_a_spec_is_reported(workspace: Path) -> None:
+    """The team's error is reported, not that there is no spec."""
     (workspace / SPEC).unlink()
     (workspace / "specs/nlp/team.yaml").write_text("apiVersion: gangplan.dev/v1\nkind: Team\nclusters: lab\n")
     for command in ("validate", "render"):
@@ -293,8 +295,8 @@ def test_a_broken_team_before_its_first_job(workspace: Path) -> None:
         assert outcome.errors() == [("specs/nlp/team.yaml:3:11", "spec-type")]
 
 
-def test_a_platform_before_its_first_job(workspace: Path) -> None:
-    """Namespaces and queues have to stand before anybody can write a spec for them."""
+def test_a_platform_without_a_spec_is_rendered(workspace: Path) -> None:
+    """Namespaces and queues must exist before anybody can write a spec for them."""
     (workspace / SPEC).unlink()
     outcome = gangplan("render", "-C", workspace)
     assert outcome.code == Exit.CLEAN, outcome.err
@@ -306,7 +308,7 @@ def test_a_platform_before_its_first_job(workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("part", ["specs", "overlays"])
-def test_no_workspace(part: str, workspace: Path) -> None:
+def test_a_folder_without_specs_or_overlays_is_no_workspace(part: str, workspace: Path) -> None:
     shutil.rmtree(workspace / part)
     outcome = gangplan("render", "-C", workspace)
     assert outcome.code == Exit.INPUT
@@ -321,8 +323,8 @@ _LONG_VALUES = [
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_very_long_numbers_end_nothing(kind: str) -> None:
-    """Python refuses to read more than 4300 digits: every field is judged all the same."""
+def test_very_long_numbers_are_reported_in_every_field(kind: str) -> None:
+    """Python refuses to parse more than 4300 digits, but every field is still checked."""
     for field in fields_of(kind):
         path = ("images", "new", *field.path) if kind == "image" else field.path
         for value in _LONG_VALUES:
@@ -338,6 +340,6 @@ def test_very_long_numbers_end_nothing(kind: str) -> None:
 
 @pytest.mark.parametrize("digits", [20, 5000])
 def test_a_very_long_number_is_not_cut(digits: int) -> None:
-    """Its last digits are another number."""
+    """Without its last digits, it would be another number."""
     assert converted("restart", "retries", f"on-failure:1{'0' * digits}") == 1
     assert converted("nodes", "workers", long := f"1-1{'0' * digits}") == long

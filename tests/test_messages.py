@@ -1,6 +1,6 @@
-"""What findings say, as a whole: sentences, amounts as people read them, one cause once.
+"""Findings as a whole: sentences, amounts as people read them, each cause once.
 
-The rows that change one file of the small workspace stand in tests/malformed/messages.yaml.
+The cases that change one file of the small workspace are in tests/malformed/messages.yaml.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ from tests import test_thirty_faults, workspaces
 from tests.workspaces import SPEC, gangplan, write
 
 NAME = "specs/nlp/filings.yaml"
-# Texts of Kubernetes that a message has no use for: bytes, thousandths of a core, a number before a resource.
+# Texts of Kubernetes that a message should not have: bytes, thousandths of a core, a number before a
+# resource.
 RAW = re.compile(r"\b[0-9]{8,}\b|[0-9]m (?:cpu|CPU)|[0-9](?:[KMGT]i?)? (?:memory|cpu)\b|[0-9]k CPU")
 TWICE = re.compile(r"\b(\w{3,})[: ]+\1\b")
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The small workspace."""
+    """Create the small workspace."""
     return workspaces.stock(tmp_path)
 
 
-def test_thirty_faults_are_told_in_sentences_and_in_amounts_that_people_read(tmp_path: Path) -> None:
+def test_thirty_faults_are_reported_in_sentences_and_readable_amounts(tmp_path: Path) -> None:
     found = gangplan("validate", "-C", test_thirty_faults.workspace(tmp_path)).findings
     assert len(found) >= 30
     for one in found:
@@ -70,7 +71,7 @@ def test_the_whole_word_is_underlined(root: Path) -> None:
     assert marks == {5: (1, 8), 8: (9, 17)}
 
 
-def test_every_format_marks_to_the_end() -> None:
+def test_every_format_marks_the_end_of_a_value() -> None:
     found = Finding(Rulebook().policy("spec-value"), Location("specs/a.yaml", 8, 9, 13), "m", "h")
     text = text_report([found], line=lambda where: "memory: 32GB  # much")
     assert text.splitlines()[2] == "      |         ^^^^"
@@ -80,7 +81,7 @@ def test_every_format_marks_to_the_end() -> None:
     assert region["region"] == {"startLine": 8, "startColumn": 9, "endLine": 8, "endColumn": 13}
 
 
-def test_an_end_does_not_make_another_place() -> None:
+def test_places_with_different_ends_are_equal() -> None:
     assert Location("a", 1, 2, 5) == Location("a", 1, 2)
     assert len({Location("a", 1, 2, 5), Location("a", 1, 2, 9)}) == 1
 
@@ -92,12 +93,12 @@ def test_an_end_does_not_make_another_place() -> None:
         ("logs", ""), ("template", ""), ("after", ""), ("queue", ""), ("foo", ""), ("workers", ""), ("x", ""),
     ],
 )  # fmt: skip
-def test_only_what_is_near_is_suggested(word: str, meant: str) -> None:
+def test_only_similar_words_are_suggested(word: str, meant: str) -> None:
     known = ["workers", "slots", "state", "image", "priority", "gpus", "cpu", "labels", "timeout", "retries"]
     assert closest(word, known) == meant
 
 
-def test_a_list_of_what_there_is_is_no_change() -> None:
+def test_a_list_of_known_fields_is_no_fix() -> None:
     found = [
         Finding(
             Rulebook().policy("spec-unknown-field"),
@@ -110,7 +111,7 @@ def test_a_list_of_what_there_is_is_no_change() -> None:
     assert not changes(found)
 
 
-def test_mig_slices_come_in_any_number(root: Path) -> None:
+def test_any_number_of_mig_slices_is_usual(root: Path) -> None:
     gpu = "gpu: {model: a100-80gb, count: 7, mig: 1g.10gb}"
     pool = f"  mig: {{count: 2, cpu: 60, memory: 240Gi, {gpu}, labels: {{pool: mig}}}}\n"
     cluster = workspaces.CLUSTER.replace("topology:\n", f"{pool}topology:\n", 1)
@@ -122,7 +123,7 @@ def test_mig_slices_come_in_any_number(root: Path) -> None:
     assert found.message == "3 GPUs per worker leave 1 of the 7 GPUs of a node idle"
 
 
-def test_a_secret_in_a_command_gets_a_help_that_is_valid(root: Path) -> None:
+def test_the_help_for_a_secret_in_a_command_is_valid(root: Path) -> None:
     token = "hf_" + "abcdefghijABCDEFGHIJabcdefghijABCD"
     write(root, {NAME: SPEC.replace("[python, train.py]", f"python train.py --token {token}")})
     (found,) = gangplan("validate", "-C", root).findings
@@ -133,14 +134,14 @@ def test_a_secret_in_a_command_gets_a_help_that_is_valid(root: Path) -> None:
     assert not gangplan("validate", "-C", root).errors()
 
 
-def test_retention_is_named_once() -> None:
-    """The page of a policy that several regimes use names no number: each regime's own is in the message."""
+def test_the_retention_period_is_only_in_the_message() -> None:
+    """Several regimes use the policy, so its page names no number: the message has the regime's own."""
     pages = [page for name, page in shipped().items() if name.startswith("audit-retention")]
     assert pages
     assert not any(re.search(r"[0-9]+ ?d", page.fix) for page in pages)
 
 
-def test_a_cluster_without_fips_is_told_once(root: Path) -> None:
+def test_a_cluster_without_fips_is_reported_once(root: Path) -> None:
     cluster = workspaces.CLUSTER + "policies: {packs: [fedramp]}\n"
     write(root, {"overlays/lab/cluster.yaml": cluster, NAME: SPEC + "compliance: [fedramp]\n"})
     found = [one for one in gangplan("validate", "-C", root).findings if "FIPS" in one.message]
@@ -157,7 +158,7 @@ def test_a_bare_command_shows_its_help(command: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("asked", [("-h",), ("--help",), ("help",), ("plan", "-h"), ("help", "plan")])
-def test_help_is_asked_for_in_every_usual_way(asked: tuple[str, ...]) -> None:
+def test_each_usual_way_to_ask_for_help_works(asked: tuple[str, ...]) -> None:
     outcome = gangplan(*asked)
     assert outcome.code == Exit.CLEAN
     assert outcome.out.startswith("Usage: gangplan")

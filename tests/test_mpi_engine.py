@@ -1,4 +1,4 @@
-"""The MPI engine under real MPIs: what it says and writes is what one process says and writes."""
+"""The MPI engine under real MPIs: it prints and writes the same as one process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests import workspaces
 from tests.reality.families import FAMILIES, UnavailableError, installed
 from tests.test_determinism import many
 
-# What every rank imports as it starts: rank 1 is killed once it has begun with its first task.
+# The code that every rank imports as it starts: rank 1 is killed once it has begun its first task.
 DYING = """
 import os, signal, sys, threading, time
 def watch():
@@ -27,7 +27,7 @@ if "1" in (os.environ.get("PMI_RANK"), os.environ.get("OMPI_COMM_WORLD_RANK")):
 
 
 def mpirun(family: str, *words: str | Path, root: Path, path: Path | None = None) -> workspaces.Outcome:
-    """A command on three ranks of a real MPI; a skip where that or mpi4py is not to be had."""
+    """Run a command on three ranks of a real MPI, or skip the test where the MPI or mpi4py is missing."""
     pytest.importorskip("mpi4py", reason="mpi4py is not installed")
     try:
         prefix = installed(family) / "usr/local"
@@ -55,13 +55,13 @@ def mpirun(family: str, *words: str | Path, root: Path, path: Path | None = None
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Several tasks, one of them with an error."""
+    """Create a workspace of several tasks, one of them with an error."""
     found = many(tmp_path_factory.mktemp("mpi") / "workspace", 40)
     return workspaces.write(found, {"specs/nlp/wrong.yaml": workspaces.SPEC + "retries: many\n"})
 
 
 @pytest.mark.parametrize("family", ["mpich", "openmpi4", "openmpi5"])
-def test_ranks_say_what_one_process_says(family: str, root: Path) -> None:
+def test_ranks_print_the_same_as_one_process(family: str, root: Path) -> None:
     one = workspaces.gangplan("validate", "-C", root, "--no-cache", "--engine", "serial", "--format", "json")
     assert one.code == Exit.INPUT
     words = ("-m", "gangplan", "validate", "--no-cache", "--engine", "mpi", "--format", "json")
@@ -71,8 +71,8 @@ def test_ranks_say_what_one_process_says(family: str, root: Path) -> None:
 
 
 @pytest.mark.parametrize("family", ["mpich", "openmpi4", "openmpi5"])
-def test_a_rank_that_dies_leaves_everything_as_it_was(family: str, root: Path, tmp_path: Path) -> None:
-    """Its MPI ends the other ranks and says which one died, with an exit code of its own."""
+def test_a_rank_that_dies_leaves_all_files_unchanged(family: str, root: Path, tmp_path: Path) -> None:
+    """Its MPI stops the other ranks and reports which one died, with its own exit code."""
     (tmp_path / "sitecustomize.py").write_text(DYING)
     before = workspaces.tree(root)
     words = ("-m", "gangplan", "render", "--no-cache", "--engine", "mpi")

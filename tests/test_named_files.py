@@ -1,4 +1,4 @@
-"""Files named on the command line, as pre-commit and CI name them: each means what depends on it."""
+"""Files named on the command line, as pre-commit and CI name them: each selects what depends on it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_MATCH = workspaces.KUSTOMIZATION.replace("kind: Namespace", "kind: Namespace,
 
 @pytest.fixture
 def two(tmp_path: Path) -> Path:
-    """Two teams, each on a cluster of its own, with a spec and a mistake (a warning) in each."""
+    """Create two teams, each on its own cluster, with a spec and a mistake (a warning) in each."""
     warned = workspaces.SPEC + "slots: 4\n"
     vision = workspaces.CLUSTER.replace("  nlp: {queue: training}", "  vision: {queue: training}")
     files = {
@@ -35,7 +35,7 @@ def two(tmp_path: Path) -> Path:
 
 
 def judged(outcome: Outcome) -> set[str]:
-    """The files with a finding."""
+    """Return the files with a finding."""
     return {shown.place.split(":")[0] for shown in outcome.findings}
 
 
@@ -56,14 +56,14 @@ BOTH = {"specs/nlp/filings.yaml", "specs/vision/first.yaml"}
         (["schemas/README.md"], BOTH),
     ],
 )
-def test_validate_judges_what_depends_on_a_file(named: list[str], wanted: set[str], two: Path) -> None:
+def test_validate_checks_what_depends_on_a_named_file(named: list[str], wanted: set[str], two: Path) -> None:
     write(two, {name: "" for name in named if name.endswith(".md")})
     outcome = gangplan("validate", "-C", two, *named)
     assert outcome.code == Exit.CLEAN, outcome.err
     assert judged(outcome) == wanted
 
 
-def test_a_rendered_file_is_no_input(two: Path) -> None:
+def test_a_rendered_file_is_refused_as_input(two: Path) -> None:
     workspaces.render(two)
     for name in ("rendered/lab/platform/queues.yaml", "rendered"):
         outcome = gangplan("validate", "-C", two, "specs/nlp/filings.yaml", name)
@@ -72,7 +72,7 @@ def test_a_rendered_file_is_no_input(two: Path) -> None:
         assert "gangplan render --check" in outcome.err
 
 
-def test_a_patch_that_matches_nothing_is_told_by_its_file(two: Path) -> None:
+def test_a_patch_that_matches_nothing_is_reported_for_its_file(two: Path) -> None:
     write(two, {"overlays/far/kustomization.yaml": NO_MATCH})
     assert gangplan("validate", "-C", two, "specs/vision/team.yaml").code == Exit.CLEAN
     for more in ([], ["specs/nlp/filings.yaml"]):
@@ -80,7 +80,7 @@ def test_a_patch_that_matches_nothing_is_told_by_its_file(two: Path) -> None:
         assert [rule for _, rule in outcome.errors()] == ["overlay-no-match"]
 
 
-def test_a_file_that_cannot_be_read_is_told_by_its_name(two: Path) -> None:
+def test_a_file_that_cannot_be_read_is_reported_by_its_name(two: Path) -> None:
     write(two, {"overlays/far/cluster.yaml": "kind: [", "specs/vision/team.yaml": "kind: ["})
     for name in ("overlays/far/cluster.yaml", "specs/vision/team.yaml"):
         outcome = gangplan("validate", "-C", two, name)
@@ -88,7 +88,7 @@ def test_a_file_that_cannot_be_read_is_told_by_its_name(two: Path) -> None:
         assert judged(outcome) >= {name}, outcome.err
 
 
-def test_a_waiver_that_excuses_nothing_is_told_by_its_file(two: Path) -> None:
+def test_an_unused_waiver_is_reported_for_its_file(two: Path) -> None:
     waiver = (
         "apiVersion: gangplan.dev/v1\nkind: Waiver\nrule: rdma-fallback\nscope: {team: nlp}\n"
         "reason: The switch is replaced in December.\napprover: platform@example.com\nexpires: 2026-12-31\n"
@@ -101,21 +101,21 @@ def test_a_waiver_that_excuses_nothing_is_told_by_its_file(two: Path) -> None:
     assert unused not in gangplan("validate", *flags, "specs/nlp/team.yaml").err
 
 
-def test_a_team_whose_runs_are_over_is_in_order(two: Path) -> None:
+def test_a_team_with_only_archived_runs_is_valid(two: Path) -> None:
     write(two, {"specs/nlp/filings.yaml": workspaces.SPEC + "state: archived\n"})
     assert gangplan("validate", "-C", two, "specs/nlp/filings.yaml").code == Exit.INPUT
     for name in ("specs/nlp/team.yaml", "overlays/lab/cluster.yaml"):
         assert gangplan("validate", "-C", two, name).code == Exit.CLEAN
 
 
-def test_a_platform_before_its_first_job(tmp_path: Path) -> None:
+def test_a_platform_without_a_spec_is_valid(tmp_path: Path) -> None:
     root = workspaces.stock(tmp_path / "new", "specs/nlp/filings.yaml")
     assert "there is no spec in specs/nlp" in gangplan("validate", "-C", root, "specs/nlp").err
     for name in ("specs/nlp/team.yaml", "overlays/lab/cluster.yaml", "images/catalog.yaml"):
         assert gangplan("validate", "-C", root, name).code == Exit.CLEAN
 
 
-def test_fix_mends_what_is_named(two: Path) -> None:
+def test_fix_changes_only_named_files(two: Path) -> None:
     for team in ("nlp", "vision"):
         file = two / f"specs/{team}/{'filings' if team == 'nlp' else 'first'}.yaml"
         file.write_text(file.read_text().replace("32Gi", "32GiB"))
@@ -144,7 +144,7 @@ def test_named_files_find_their_workspace(two: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     "name", ["specs/nlp/team.yaml", "overlays/lab/cluster.yaml", "rendered/lab/platform/queues.yaml"]
 )
-def test_why_asks_for_the_line(name: str, two: Path) -> None:
+def test_why_without_a_line_asks_for_one(name: str, two: Path) -> None:
     workspaces.render(two)
     outcome = gangplan("why", "-C", two, name)
     assert outcome.code == Exit.INPUT
@@ -162,7 +162,7 @@ def test_why_suggests_no_folder(two: Path) -> None:
 
 
 def example(marker: str) -> str:
-    """The block of code that holds a text."""
+    """Return the block of code that has a text."""
     (found,) = [block for block in re.findall(r"(?ms)^```\w+\n(.*?)^```$", DOCS) if marker in block]
     return str(found)
 
@@ -185,7 +185,7 @@ def test_the_hook_of_the_docs_works_for_every_file(tmp_path: Path) -> None:
     assert outcome.code == Exit.CLEAN, outcome.err
 
 
-def test_the_ci_step_of_the_docs_checks_what_changed(two: Path) -> None:
+def test_the_ci_step_of_the_docs_checks_only_changes(two: Path) -> None:
     def git(*words: str) -> None:
         names = ("-c", "user.name=a", "-c", "user.email=a@example.com")
         subprocess.run(["git", *names, *words], cwd=two, check=True, capture_output=True)
@@ -211,8 +211,8 @@ def test_the_ci_step_of_the_docs_checks_what_changed(two: Path) -> None:
     assert done.stdout.startswith(b"checked 1 spec, 1 run, ")
 
 
-def test_the_file_of_a_team_that_no_cluster_lists_is_judged(two: Path) -> None:
-    """Whoever commits it alone, before the platform adds the team, has it checked all the same."""
+def test_the_file_of_a_team_that_no_cluster_lists_is_checked(two: Path) -> None:
+    """The file may be committed alone, before the platform adds the team."""
     write(two, {"specs/later/team.yaml": workspaces.TEAM})
     outcome = gangplan("validate", "-C", two, "specs/later/team.yaml")
     assert (outcome.code, outcome.errors()) == (Exit.CLEAN, []), outcome.err

@@ -1,8 +1,8 @@
-"""Nothing that we emit is rewritten by a server: every default is written out, every amount is canonical.
+"""No server rewrites what we emit: every default is written out, every amount is canonical.
 
-What a server adds or respells, a GitOps engine sees as drift for ever. Each emitted object goes through what
-is known of that: defaults of the real CRDs, defaults of built-in kinds, and quantities as Go writes them.
-`make e2e` asks the API server the same of the sample workspace.
+A GitOps engine sees everything that a server adds or respells as drift, forever. Each emitted object is
+compared with the known rules: defaults of the real CRDs, defaults of built-in kinds, and quantities as Go
+writes them. `make e2e` asks the API server the same about the sample workspace.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.validate import crd
 
 Body = dict[str, Any]
 
-# Where quantities stand: the key of a mapping of amounts, or of one amount.
+# Where quantities are: the key of a mapping of amounts, or of one amount.
 MAPS = {"requests", "limits", "hard", "max", "min", "default", "defaultRequest"}
 AMOUNTS = {"nominalQuota", "borrowingLimit", "lendingLimit", "weight", "sizeLimit", "storage"}
 
@@ -35,7 +35,7 @@ def test_quantities_are_canonical_texts(workspace: Path) -> None:
 
 
 def amounts(value: Any, path: str, inside: bool = False) -> Iterator[tuple[str, Any]]:
-    """Every quantity of an object, with its path."""
+    """Yield every quantity of an object, with its path."""
     if isinstance(value, dict):
         for key, item in value.items():
             if isinstance(item, dict | list):
@@ -71,12 +71,12 @@ def test_defaults_of_the_crds_are_written_out(workspace: Path) -> None:
             assert filled == body, f"{body['kind']} {body['metadata']['name']} at {line}"
 
 
-# Kueue and the operators own these fields; in Git they would be fought over (docs/gitops.md).
+# Kueue and the operators own these fields; in Git they would conflict with their owners (docs/gitops.md).
 OWNED = {"TrainJob": [("suspend",), ("managedBy",)], "MPIJob": [("runPolicy", "suspend")]}
 
 
 def let_go(filled: Body, body: Body) -> None:
-    """Take out the defaults of fields that others own, which are written only to stop or hand over a run."""
+    """Remove the defaults of fields that others own; Git has them only to stop a run or hand it over."""
     for *folders, name in OWNED.get(body["kind"], []):
         theirs, ours = filled["spec"], body["spec"]
         for folder in folders:
@@ -87,12 +87,12 @@ def let_go(filled: Body, body: Body) -> None:
             assert ours[name] is True
             assert body["metadata"]["annotations"]["gangplan.dev/state"] == "stopped"
         else:
-            # Where runs are handed to other clusters it must be there from the start.
+            # Where runs go to other clusters, the field must be there from the start.
             assert ours[name] == "kueue.x-k8s.io/multikueue"
 
 
 def fill(value: Any, schema: Body) -> None:
-    """Structural defaulting as the API server does it."""
+    """Fill in structural defaults as the API server does."""
     if isinstance(value, dict):
         for name, inner in (schema.get("properties") or {}).items():
             if name not in value and "default" in inner and name != "status":
@@ -109,7 +109,7 @@ def fill(value: Any, schema: Body) -> None:
             fill(item, schema.get("items") or {})
 
 
-def test_filling_finds_what_is_left_out() -> None:
+def test_filling_adds_nested_defaults() -> None:
     schema = {"properties": {"a": {"default": {}, "properties": {"b": {"default": 1}}}}}
     body: Body = {}
     fill(body, schema)
@@ -118,7 +118,7 @@ def test_filling_finds_what_is_left_out() -> None:
 
 @every_workspace
 def test_defaults_of_built_in_kinds_are_written_out(workspace: Path) -> None:
-    """Defaults that the API server persists (Kubernetes v1.34: pkg/apis/*/v1/defaults.go)."""
+    """The API server persists these defaults (Kubernetes v1.34: pkg/apis/*/v1/defaults.go)."""
     for body in (body for path in files(workspace) for body in objects(path)):
         spec = body.get("spec") or {}
         match body["kind"]:
@@ -148,7 +148,7 @@ def test_defaults_of_built_in_kinds_are_written_out(workspace: Path) -> None:
 RBAC = "rbac.authorization.k8s.io"
 
 
-# What is empty and stays, by kind ("" for every kind).
+# Empty values that are kept, by kind ("" for every kind).
 EMPTY = {
     *(("", path) for path in ("spec.podSelector", "spec.namespaceSelector", "spec")),
     *(
@@ -173,8 +173,8 @@ EMPTY = {
 
 
 @every_workspace
-def test_nothing_is_empty(workspace: Path) -> None:
-    """Kueue's webhooks write objects anew from their types, which leaves out what is empty (omitempty)."""
+def test_only_known_fields_are_empty(workspace: Path) -> None:
+    """Kueue's webhooks write objects again from their types, which leaves out empty values (omitempty)."""
     for body in (body for path in files(workspace) for body in objects(path)):
         for where in empties(body, ""):
             kept = {("", where), (body["kind"], where)} & EMPTY or is_parameter(body, where)
@@ -182,14 +182,17 @@ def test_nothing_is_empty(workspace: Path) -> None:
 
 
 def is_parameter(body: Body, where: str) -> bool:
-    """Whether an empty text is a policy's parameter: `params.data.x` of one that is left out is an error."""
+    """Return whether an empty text is a policy's parameter.
+
+    `params.data.x` of a parameter that is left out is an error.
+    """
     folder, _, name = where.partition(".")
     is_home = body["metadata"].get("namespace") == NAMESPACE
     return body["kind"] == "ConfigMap" and is_home and folder == "data" and body["data"].get(name) == ""
 
 
 def empties(value: Any, path: str) -> Iterator[str]:
-    """Paths of empty texts, lists, mappings and nulls."""
+    """Yield the paths of empty texts, lists, mappings and nulls."""
     if value is None or (isinstance(value, str | list | dict) and not value):
         yield path
     elif isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Canonical YAML: what goes in comes back from every reader, and the same object is the same text."""
+"""Canonical YAML: every reader reads back what was written, and equal objects are equal texts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gangplan.objects import Body, Ref, dump, dump_all, ref_of, scalar, walk
 from gangplan.source import load_objects
 from tests import plain
 
-# Strings that some reader takes for something else when they are written without care.
+# Strings that some readers misread when they are written without care.
 NASTY = [
     "", " ", "  two", "trailing ", "\t", "a\tb", "\n", "\n\n", "a\n", "a\n\n", "\na", " a\nb", "a\n b\n",
     "a \nb", "a\n\tb", "\ta\nb", "a\n\nb\n", "a\r\nb", "a\rb", "#", "# x", "a #b", "a#b", "a\n# b\n", "---",
@@ -53,7 +53,7 @@ bodies = st.dictionaries(strings, values, max_size=5)
 @given(bodies)
 @example({"a": [[["x"], []], [{}], {"b": [{"c": None, "d": []}]}]})
 @example({"metadata": {"labels": None, "annotations": []}})
-def test_what_is_written_is_read_back(body: Body) -> None:
+def test_every_reader_reads_back_what_is_written(body: Body) -> None:
     text = dump(body)
     assert load_objects(text) == [body]
     assert plain.load(text) == body
@@ -63,12 +63,12 @@ def test_what_is_written_is_read_back(body: Body) -> None:
 
 
 @given(st.lists(bodies.filter(bool), max_size=3), st.lists(st.sampled_from(["gangplan", "--- x", "a: b"])))
-def test_a_stream_holds_its_documents_in_order(objects: list[Body], header: list[str]) -> None:
+def test_a_stream_has_its_documents_in_order(objects: list[Body], header: list[str]) -> None:
     assert load_objects(dump_all(objects, header)) == objects
 
 
 @given(strings)
-def test_a_scalar_means_the_same_anywhere(text: str) -> None:
+def test_a_scalar_has_the_same_value_in_every_context(text: str) -> None:
     written = scalar(text)
     assert "\n" not in written
     for document in (
@@ -98,8 +98,8 @@ def test_the_order_of_labels_does_not_matter(labels: dict[str, str]) -> None:
     assert len(texts) == 1
 
 
-def test_a_text_of_several_lines_is_written_alike_whatever_came_before() -> None:
-    # Once written on one line, as a key or by a template, it was remembered so and lost its block.
+def test_a_text_of_several_lines_is_written_the_same_after_any_use() -> None:
+    # A text once written on one line, as a key or by a template, was cached that way and lost its block.
     body = {"data": {"script": "first\nsecond\n"}}
     before = dump(body)
 
@@ -108,7 +108,7 @@ def test_a_text_of_several_lines_is_written_alike_whatever_came_before() -> None
     assert dump(body) == before == "data:\n  script: |\n    first\n    second\n"
 
 
-def test_the_text_of_an_object() -> None:
+def test_an_object_is_written_as_expected() -> None:
     body = {
         "spec": {
             "numNodes": 2,
@@ -190,11 +190,11 @@ def test_several_lines_become_a_block_only_where_every_reader_agrees() -> None:
         "\x1b": '"\\u001b"', "\u202e": '"\\u202e"',
     }.items(),
 )  # fmt: skip
-def test_scalars(text: str, written: str) -> None:
+def test_texts_are_quoted_only_where_needed(text: str, written: str) -> None:
     assert scalar(text) == written
 
 
-def test_other_scalars() -> None:
+def test_other_scalars_are_written_as_json() -> None:
     assert [scalar(value) for value in (True, False, None, 0, -1, 2**64 - 1)] == [
         "true", "false", "null", "0", "-1", "18446744073709551615",
     ]  # fmt: skip
@@ -216,21 +216,21 @@ def test_other_scalars() -> None:
         ({"\u0085" * 200: 1}, ValueError),
     ],
 )
-def test_what_yaml_cannot_carry_is_refused(value: object, error: type[Exception]) -> None:
+def test_values_that_yaml_cannot_represent_are_refused(value: object, error: type[Exception]) -> None:
     with pytest.raises(error):
         dump({"a": value})
     with pytest.raises(error):
         dump({"a": [value]})
 
 
-def test_a_header_is_one_comment_line_each() -> None:
+def test_each_header_is_one_comment_line() -> None:
     for line in ("a\nb", "a\rb", "a\u2028b", "\x00"):
         with pytest.raises(ValueError, match="not one line"):
             dump({"a": 1}, header=[line])
     assert dump_all([], ['say "x" \\']) == '# say "x" \\\n'
 
 
-def test_references() -> None:
+def test_references_name_objects() -> None:
     job = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "nlp"}}
     assert ref_of(job) == Ref("v1", "Pod", "nlp", "a")
     assert str(ref_of(job)) == "Pod/nlp/a"
@@ -239,7 +239,7 @@ def test_references() -> None:
     assert sorted([Ref("v1", "B", "", "a"), Ref("v1", "A", "z", "a")])[0].kind == "A"
 
 
-def test_leaves_have_paths() -> None:
+def test_walk_yields_leaves_with_their_paths() -> None:
     body = {"a": {"b": [1, {"c": "x"}, []]}, "d": {}, "e": None}
     assert list(walk(body)) == [
         (("a", "b", 0), 1), (("a", "b", 1, "c"), "x"), (("a", "b", 2), []), (("d",), {}), (("e",), None),
@@ -266,13 +266,14 @@ def test_kubernetes_reads_back_every_string(tmp_path: Path) -> None:
     assert seen["data"] == expected["data"]
 
 
-# What kustomize 5.5 reads rightly and then cannot write: U+0085 becomes a line break, the others stop it.
+# Strings that kustomize 5.5 reads correctly but cannot write: U+0085 becomes a line break, the others stop
+# it.
 KUSTOMIZE_LOSES = ("\u0085", "\x7f", "\ufffe", "\ta\nb")
 
 
 @pytest.mark.real_tool("kubectl")
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not on PATH")
-def test_kustomize_hands_on_every_string(tmp_path: Path) -> None:
+def test_kustomize_passes_on_every_string(tmp_path: Path) -> None:
     kept = [text for text in NASTY if not any(lost in text for lost in KUSTOMIZE_LOSES)]
     body = _config_map(kept)
     (tmp_path / "in.yaml").write_text(dump(body))
@@ -283,7 +284,7 @@ def test_kustomize_hands_on_every_string(tmp_path: Path) -> None:
 
 
 def test_a_script_is_laid_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not for every run that has it: that took more than half of what writing a run takes."""
+    """Doing it for every run that has the script took more than half the time of writing a run."""
     calls: list[str] = []
     monkeypatch.setattr(objects, "_NOT_LITERAL", Counted(objects._NOT_LITERAL, calls))
     script = "set -eu\nmpirun hostname  # laid out once\n"
@@ -295,12 +296,12 @@ def test_a_script_is_laid_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Counted:
-    """A pattern that notes what it is asked about."""
+    """A pattern that records the texts that it is searched in."""
 
     def __init__(self, pattern: Any, calls: list[str]) -> None:
         self.pattern, self.calls = pattern, calls
 
     def search(self, text: str) -> Any:
-        """As the pattern."""
+        """Search as the pattern does."""
         self.calls.append(text)
         return self.pattern.search(text)

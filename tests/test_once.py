@@ -1,4 +1,4 @@
-"""What runs have in common is looked at once: counted, because times differ between machines."""
+"""What runs have in common is processed once: counted, because times differ between machines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_spec_is_hashed_once_for_all_its_clusters(monkeypatch: pytest.MonkeyPa
     assert all(run.unit.job.spec_hash == specs[run.unit.job.source] for run in result.runs)
 
 
-def test_pods_that_no_patch_touched_need_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_needs_of_unpatched_pods_are_not_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[Any] = []
     plain = needs._needs
 
@@ -51,7 +51,7 @@ def test_pods_that_no_patch_touched_need_nothing_more(monkeypatch: pytest.Monkey
 
 
 @given(st.text() | st.text(alphabet="$()aé{", max_size=12))
-def test_a_text_without_a_dollar_is_literal_and_any_other_is_written_so(text: str) -> None:
+def test_literal_escapes_only_dollars_that_would_be_expanded(text: str) -> None:
     assert literal(text) == re.sub(r"\$(?=[$(]|[^\x00-\x7f])", "$$", text)
 
 
@@ -60,7 +60,7 @@ _NAMES = st.sampled_from(["value", "labels", "replicas", "ports", "podSelector"]
 
 
 @given(st.dictionaries(_NAMES, st.recursive(_LEAVES, lambda some: st.dictionaries(_NAMES, some))))
-def test_what_holds_nothing_is_left_out_of_a_copy(value: dict[str, Any]) -> None:
+def test_empty_values_are_left_out_of_a_copy(value: dict[str, Any]) -> None:
     before = repr(value)
     kept = omitted.written(value)
     assert repr(value) == before
@@ -69,11 +69,11 @@ def test_what_holds_nothing_is_left_out_of_a_copy(value: dict[str, Any]) -> None
     assert repr(omitted.written(kept)) == repr(kept)
 
 
-def test_a_command_without_braces_is_the_command_of_the_spec(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_without_braces_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = preview(Request(SAMPLE, engine="serial")).runs
     plain = [run.unit.job for run in runs if "{" not in " ".join(run.unit.job.command)]
     copied: list[Any] = []
     monkeypatch.setattr(command.dataclasses, "replace", lambda *given, **_: copied.append(given))
     finals = [command.final_command(job) for job in plain]
     assert finals.count(None) < len(plain)
-    assert len(copied) == finals.count(None)  # commands with something wrong, which is put beside them
+    assert len(copied) == finals.count(None)  # commands with a finding are copied, to record it

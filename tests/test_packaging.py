@@ -1,4 +1,4 @@
-"""What is installed is what stands in the repository."""
+"""The wheel contains what is in the repository."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SETTINGS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf
 
 
 def folder_of(package: str) -> Path:
-    """Where a package of the wheel stands."""
+    """Return the folder of a package of the wheel."""
     outer = ".".join(package.split(".")[:2])
     base = SETTINGS["package-dir"].get(outer)
     inner = package.split(".")[2:] if base else package.split(".")[1:]
@@ -27,7 +27,7 @@ def folder_of(package: str) -> Path:
 
 
 def packages_on_disk() -> set[str]:
-    """Every folder with an __init__.py, by its import name."""
+    """Return the import names of all folders with an __init__.py."""
     found = set()
     for top in ("gangplan", *LINKED):
         for file in (REPOSITORY / top).rglob("__init__.py"):
@@ -48,7 +48,7 @@ def test_every_module_is_in_a_package() -> None:
 
 
 @pytest.mark.parametrize("name", LINKED)
-def test_links(name: str) -> None:
+def test_links_lead_to_top_level_folders(name: str) -> None:
     link = REPOSITORY / "gangplan" / name
     if not link.is_symlink():
         pytest.skip("this checkout has no symbolic links")
@@ -57,11 +57,11 @@ def test_links(name: str) -> None:
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """The names of all files in the wheel."""
+    """Build the wheel, and return the names of all its files."""
     return set(zipfile.ZipFile(wheels.build(tmp_path_factory.mktemp("wheel"))).namelist())
 
 
-def test_the_wheel_holds_everything(wheel: set[str]) -> None:
+def test_the_wheel_contains_every_module_and_data_file(wheel: set[str]) -> None:
     for package in SETTINGS["packages"]:
         inside = package.replace(".", "/")
         for file in folder_of(package).glob("*.py"):
@@ -76,7 +76,7 @@ def test_the_wheel_holds_everything(wheel: set[str]) -> None:
     assert "gangplan/py.typed" in wheel
 
 
-def test_the_wheel_holds_nothing_else(wheel: set[str]) -> None:
+def test_the_wheel_contains_nothing_else(wheel: set[str]) -> None:
     for name in wheel:
         top = name.split("/")[0]
         assert top == "gangplan" or top.endswith(".dist-info"), name
@@ -88,7 +88,7 @@ def test_the_wheel_holds_nothing_else(wheel: set[str]) -> None:
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
-def test_make_lets_python_keep_bytecode() -> None:
+def test_make_unsets_pythondontwritebytecode() -> None:
     """Where a shell sets PYTHONDONTWRITEBYTECODE, every command would take three times as long."""
     shown = subprocess.run(
         ["make", "--silent", "--eval=shown: ; @echo [$$PYTHONDONTWRITEBYTECODE]", "shown"],

@@ -1,4 +1,4 @@
-"""What objects have in common is one part: known by its id, never changed, and told of once."""
+"""What objects have in common is one part: known by its id, never changed, and processed once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.validate.test_schema_facts import mutated, objects
 
 
 def other(unit: Unit, number: int) -> Unit:
-    """The same run under another name."""
+    """Return the same run under another name."""
     job = replace(unit.job, name=f"run-{number}", spec_hash=str(number), description=f"trial {number}")
     return replace(unit, job=job)
 
@@ -50,8 +50,8 @@ def test_runs_with_the_same_resources_share_them() -> None:
     assert same(first, second)
 
 
-def test_what_is_laid_out_does_not_grow_with_what_runs_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each further run lays out only what holds its name."""
+def test_layout_work_does_not_grow_with_what_runs_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each further run lays out only what contains its name."""
     laid: list[Any] = []
     real = slots._laid
     monkeypatch.setattr(slots, "_MOST_KEPT", 40)
@@ -65,7 +65,7 @@ def test_what_is_laid_out_does_not_grow_with_what_runs_share(monkeypatch: pytest
     assert all(len(holder.kept) <= 40 for holder in laid)
 
 
-def test_parts_are_bounded() -> None:
+def test_the_number_of_parts_is_limited() -> None:
     parts = Parts(most=3)
     for number in range(9):
         parts.hold({"a": number})
@@ -74,15 +74,15 @@ def test_parts_are_bounded() -> None:
 
 @settings(deadline=None, max_examples=40)
 @given(st.lists(changed(), min_size=2, max_size=4))
-def test_any_values_come_out_the_same_again_and_again(some: list[Unit]) -> None:
-    """The law: one worker fills its moulds with this and that, and each comes out as if rendered."""
+def test_any_values_are_the_same_with_and_without_moulds(some: list[Unit]) -> None:
+    """One worker fills its moulds with different values, and each result is as if rendered without them."""
     moulds = Moulds(patience=0)
     for unit in some * 3:
         assert same(outcome(unit, moulds), outcome(unit, None))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
-def test_nothing_changes_a_part(example: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_are_never_changed(example: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     held: list[tuple[Any, Any]] = []
     real = Parts.hold
 
@@ -96,11 +96,11 @@ def test_nothing_changes_a_part(example: Any, monkeypatch: pytest.MonkeyPatch) -
     assert all(same(part, before) for part, before in held)
 
 
-# What is found out about parts
+# Facts about parts
 
 
 def shared(value: Any, parts: Parts, pool: dict[str, Any]) -> Any:
-    """An equal value whose mappings and lists are those of other values, and are held."""
+    """Return an equal value that shares its mappings and lists with other values; the parts hold them."""
     if isinstance(value, dict):
         value = {key: shared(item, parts, pool) for key, item in value.items()}
     elif isinstance(value, list):
@@ -115,7 +115,7 @@ def shared(value: Any, parts: Parts, pool: dict[str, Any]) -> Any:
 
 @settings(deadline=None)
 @given(st.randoms(use_true_random=False), st.data(), st.integers(0, 400))
-def test_parts_show_what_they_would_show_each_time(chance: Any, data: st.DataObject, most: int) -> None:
+def test_facts_are_the_same_with_and_without_parts(chance: Any, data: st.DataObject, most: int) -> None:
     versions, kind = data.draw(st.sampled_from(sorted(objects(), key=repr)))
     bodies, parts, pool = objects()[versions, kind], Parts(most), {}
     quick, slow = Facts(parts), Facts()
@@ -129,7 +129,7 @@ def test_parts_show_what_they_would_show_each_time(chance: Any, data: st.DataObj
 
 @settings(deadline=None)
 @given(st.randoms(use_true_random=False), st.data(), st.integers(0, 400))
-def test_parts_are_written_as_they_would_be_each_time(chance: Any, data: st.DataObject, most: int) -> None:
+def test_texts_are_the_same_with_and_without_parts(chance: Any, data: st.DataObject, most: int) -> None:
     key = data.draw(st.sampled_from(sorted(objects(), key=repr)))
     bodies, parts, pool = objects()[key], Parts(most), {}
     written = Written(parts)
@@ -161,7 +161,7 @@ def test_the_lines_written_do_not_grow_with_what_runs_share(monkeypatch: pytest.
     assert max(counts[80:]) == min(counts[80:])
 
 
-def test_what_schemas_are_shown_does_not_grow_with_what_runs_share(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_schema_facts_noted_do_not_grow_with_what_runs_share(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[None] = []
     real = Facts._note
     monkeypatch.setattr(Facts, "_note", lambda *given: calls.append(None) or real(*given))

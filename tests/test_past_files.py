@@ -1,4 +1,4 @@
-"""What gangplan renders no more is stale, and said so once; what it cannot have written is foreign."""
+"""Files no longer rendered are stale, reported once; files that gangplan did not write are unmanaged."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ POLICIES = "rendered/lab/platform/policies.yaml"
 
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two teams on a cluster with policies and dashboards, one of them on another one too; all rendered."""
+    """Render two teams on a cluster with policies and dashboards; one team is on another cluster, too."""
     root = write(tmp_path_factory.mktemp("past") / "w", FILES)
     render(root)
     outcome = gangplan("validate", "-C", root)
@@ -44,7 +44,7 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def done(rendered: Path, tmp_path: Path) -> Path:
-    """A copy of it."""
+    """Copy the rendered workspace."""
     return shutil.copytree(rendered, tmp_path / "w", symlinks=True)
 
 
@@ -52,7 +52,7 @@ Change = Callable[[Path], object]
 
 
 def edit(file: str, old: str, new: str = "") -> Change:
-    """One text for another."""
+    """Replace a text in a file."""
 
     def change(root: Path) -> None:
         text = (root / file).read_text()
@@ -67,7 +67,7 @@ def all_of(*changes: Change) -> Change:
 
 
 def gone(*paths: str) -> Change:
-    """Files and folders that are removed."""
+    """Remove files and folders."""
 
     def change(root: Path) -> None:
         for path in paths:
@@ -77,7 +77,7 @@ def gone(*paths: str) -> Change:
 
 
 def joined(root: Path) -> None:
-    """The platform in one file, as it was before each part had one of its own."""
+    """Join the platform's files into one, as it was before each part had its own."""
     folder = root / "rendered/lab/platform"
     texts = []
     for name in ("roles", "priorities", "queues", "alerts", "dashboards"):
@@ -87,7 +87,7 @@ def joined(root: Path) -> None:
 
 
 OFF = all_of(edit("overlays/lab/cluster.yaml", CV), gone("specs/cv/first.yaml"))
-# The change, and how many files are not as rendered now and no longer rendered.
+# The change, and how many files are outdated or no longer rendered.
 STALE: dict[str, tuple[Change, str]] = {
     "a spec": (gone("specs/cv/first.yaml"), "1 file (1 no longer rendered)"),
     "a spec with files": (gone("specs/nlp/mounts.yaml"), "1 file (1 no longer rendered)"),
@@ -121,7 +121,7 @@ STALE: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.parametrize("name", STALE)
-def test_what_is_rendered_no_more_is_stale_once(name: str, done: Path) -> None:
+def test_files_no_longer_rendered_are_stale_and_reported_once(name: str, done: Path) -> None:
     change, words = STALE[name]
     change(done)
     outcome = gangplan("validate", "-C", done)
@@ -143,7 +143,7 @@ MORE = "---\napiVersion: {api}\nkind: {kind}\nmetadata: {{name: more, {where}{la
 
 
 def more(file: str, kind: str, api: str, namespace: str = "", labels: str = LABELS) -> Change:
-    """An object more at the end of a rendered file."""
+    """Add an object at the end of a rendered file."""
     where = f"namespace: {namespace}, " if namespace else ""
 
     def change(root: Path) -> None:
@@ -155,7 +155,7 @@ def more(file: str, kind: str, api: str, namespace: str = "", labels: str = LABE
 
 
 def moved(file: str, to: str) -> Change:
-    """A rendered file under another name, and its own one removed."""
+    """Rename a rendered file."""
 
     def change(root: Path) -> None:
         (root / to).parent.mkdir(parents=True, exist_ok=True)
@@ -165,7 +165,7 @@ def moved(file: str, to: str) -> Change:
 
 
 def in_run(old: str, new: str) -> Change:
-    """A text for another in the run of the team that is off."""
+    """Replace a text in the run of the team that is removed."""
 
     def change(root: Path) -> None:
         (path,) = (root / "rendered/lab/runs/cv").glob("*.yaml")
@@ -219,15 +219,15 @@ FOREIGN: dict[str, tuple[Change, ...]] = {
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_what_no_render_wrote_is_foreign(name: str, done: Path) -> None:
+def test_files_that_no_render_wrote_are_unmanaged(name: str, done: Path) -> None:
     all_of(*FOREIGN[name])(done)
     outcome = gangplan("validate", "-C", done)
     assert {rule for _, rule in outcome.errors()} == {"rendered-foreign"}, outcome.err
     assert gangplan("render", "--check", "-C", done).code == Exit.FINDINGS
 
 
-def test_a_conflict_is_said_once(done: Path) -> None:
-    """Not as stale besides, in a file that is rendered and in one that is not."""
+def test_a_merge_conflict_is_reported_once(done: Path) -> None:
+    """It is not stale in addition, neither in a file that is rendered nor in one that is not."""
     for change in (lambda _: None, gone("specs/cv/first.yaml")):
         (path,) = (done / "rendered/lab/runs/cv").glob("*.yaml")
         text = path.read_text()
@@ -260,8 +260,10 @@ def test_a_conflict_is_said_once(done: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("side", ["a: 1\n", "- a\n", "    - {op: add}\n", ""])
-def test_a_conflict_in_a_file_that_people_write_is_called_one(file: str, side: str, done: Path) -> None:
-    """Whatever stands on either side, as Git writes it, also with the version before both."""
+def test_a_conflict_in_a_written_file_is_reported_as_a_merge_conflict(
+    file: str, side: str, done: Path
+) -> None:
+    """Either side may have any text, as Git writes it, also with the version before both."""
     head = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n"
     write(
         done,

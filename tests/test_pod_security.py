@@ -1,4 +1,4 @@
-"""Pod Security levels that a cluster's file states for a team: rendered, shown, over, needed by no run."""
+"""Pod Security levels that a cluster file states for a team: rendered, shown, expired, needed by no run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AS_ROOT = f"{{op: add, path: {POD}/containers/0/securityContext/runAsUser, value
 
 
 def raised(root: Path, level: str = "privileged", until: str = "2027-01-31") -> Path:
-    """The small workspace whose team has a level."""
+    """Create the small workspace whose team has a level."""
     team = f"nlp: {{queue: training, podSecurity: {LEVEL.format(level, until)}}}"
     text = workspaces.CLUSTER.replace("nlp: {queue: training}", team)
     assert team in text
@@ -34,7 +34,7 @@ def patched(root: Path, patch: str, kind: str = "TrainingRuntime") -> None:
 
 
 def told(root: Path, *flags: str) -> list[Shown]:
-    """What is said of levels and of what pods use of them."""
+    """Return the findings about levels and about what pods use of them."""
     words = ("pod-security", "host-access", "rights-too-wide")
     return [
         one for one in gangplan("validate", "-C", root, *TODAY, *flags).findings if one.rule.startswith(words)
@@ -63,7 +63,7 @@ def test_the_namespace_enforces_the_level_and_warns_about_restricted(level: str,
     assert metadata["annotations"]["gangplan.dev/pod-security-until"] == "2027-01-31"
 
 
-def test_without_a_level_nothing_of_it_is_rendered(root: Path) -> None:
+def test_without_a_level_the_namespace_is_restricted(root: Path) -> None:
     gangplan("render", "-C", root)
     metadata = namespace(root)
     assert metadata["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
@@ -81,7 +81,7 @@ def test_a_level_is_shown_with_its_reason(level: str, severity: str, root: Path)
 
 
 @pytest.mark.parametrize(("until", "is_over"), [("2026-10-31", True), ("2026-11-01", False)])
-def test_a_level_holds_through_its_last_day(until: str, is_over: bool, root: Path) -> None:
+def test_a_level_is_valid_through_its_last_day(until: str, is_over: bool, root: Path) -> None:
     outcome = gangplan("validate", "-C", raised(root, until=until), *TODAY)
     assert [rule for _, rule in outcome.errors()] == (["pod-security-expired"] if is_over else [])
     assert outcome.code == (Exit.FINDINGS if is_over else Exit.CLEAN)
@@ -90,9 +90,9 @@ def test_a_level_holds_through_its_last_day(until: str, is_over: bool, root: Pat
 @pytest.mark.parametrize(
     ("patch", "level", "expected"),
     [
-        # A privileged namespace lets it in, and everybody reads that no fabric asked for it.
+        # A privileged namespace admits the folder, and a warning says that no fabric asked for it.
         (HOST_PATH, "privileged", [("warning", "host-access"), ("warning", "pod-security-raised")]),
-        # Baseline refuses folders of the node as restricted does.
+        # Like restricted, baseline refuses folders of the node.
         (
             HOST_PATH,
             "baseline",
@@ -100,7 +100,7 @@ def test_a_level_holds_through_its_last_day(until: str, is_over: bool, root: Pat
         ),
     ],
 )
-def test_what_a_patch_uses_of_a_level(
+def test_a_patch_that_uses_a_level_is_reported(
     patch: str, level: str, expected: list[tuple[str, str]], root: Path
 ) -> None:
     patched(raised(root, level), patch)
@@ -113,7 +113,7 @@ def test_a_run_as_root_needs_no_more_than_baseline(root: Path) -> None:
     assert "container 'node' runs as root, which no fabric declares; namespace 'nlp' admits it" in said
 
 
-def test_part_of_the_specs_does_not_tell_what_is_needed(root: Path) -> None:
+def test_a_part_of_the_specs_does_not_decide_what_is_needed(root: Path) -> None:
     files = [one.rule for one in told(raised(root), str(root / "specs/nlp/filings.yaml"))]
     assert "pod-security-unneeded" not in files
 
@@ -121,14 +121,14 @@ def test_part_of_the_specs_does_not_tell_what_is_needed(root: Path) -> None:
 @pytest.mark.parametrize(
     ("label", "refused"), [("privileged", True), ("baseline", False), ("restricted", False)]
 )
-def test_a_patch_raises_a_level_no_further_than_stated(label: str, refused: bool, root: Path) -> None:
+def test_a_patch_cannot_raise_a_level_further_than_stated(label: str, refused: bool, root: Path) -> None:
     key = "/metadata/labels/pod-security.kubernetes.io~1enforce"
     patched(raised(root, "baseline"), f"{{op: replace, path: {key}, value: {label}}}", "Namespace")
     assert ("rights-too-wide" in [one.rule for one in told(root)]) == refused
 
 
 @pytest.mark.parametrize("reason", ["RDMA", "          ", "\u200b" * 12])
-def test_a_reason_says_something(reason: str, root: Path) -> None:
+def test_a_reason_without_content_is_refused(reason: str, root: Path) -> None:
     raised(root)
     text = (root / CLUSTER).read_text().replace("The fabric's daemon needs the node.", f'"{reason}"')
     outcome = gangplan("validate", "-C", workspaces.write(root, {CLUSTER: text}))

@@ -1,4 +1,4 @@
-"""The line that shows how far a command is: on terminals alone, gone at the end, never part of an answer."""
+"""The line that shows progress: only on terminals, gone at the end, never part of an answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests import workspaces
 from tests.signals import LISTENING
 
 CLEAR = "\r\033[K"
-# A child that shows its line from the first spec on, and the next one with every spec.
+# A child that shows its line from the first spec on, and again with every spec.
 AT_ONCE = f"""{LISTENING}
 import sys
 from gangplan.commands import progress
@@ -42,7 +42,7 @@ class Screen:
         self.line.tick(done, total)
 
 
-def test_what_is_done_within_a_second_shows_nothing() -> None:
+def test_commands_within_a_second_show_no_line() -> None:
     screen = Screen()
     for done in range(1, 11):
         screen.tick(done, 10, PATIENCE_S / 20)
@@ -50,7 +50,7 @@ def test_what_is_done_within_a_second_shows_nothing() -> None:
     assert screen.texts == []
 
 
-def test_the_line_is_rewritten_and_goes_with_the_last_spec() -> None:
+def test_the_line_is_rewritten_and_removed_with_the_last_spec() -> None:
     screen = Screen()
     screen.tick(30, 100, 2.0)
     screen.tick(31, 100, INTERVAL_S / 2)  # too soon to be read
@@ -78,7 +78,7 @@ def test_the_line_is_never_wrapped() -> None:
         (899, 9.0, "899 of 900 specs, 100 per second, 0 s left"),
     ],
 )
-def test_words(done: int, seconds: float, said: str) -> None:
+def test_the_words_of_the_line_match_the_progress(done: int, seconds: float, said: str) -> None:
     assert words(done, 900, seconds) == said
 
 
@@ -94,7 +94,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def on_terminal(
     root: Path, *arguments: str, stop_at: bytes = b"", variables: Mapping[str, str] | None = None
 ) -> tuple[int, str]:
-    """Exit code and all that a command writes to the terminal it is alone on; Ctrl-C once `stop_at` shows."""
+    """Return the exit code and all terminal output of a command; press Ctrl-C once `stop_at` shows."""
     environment = {name: text for name, text in os.environ.items() if name != "CI"}
     child, terminal = pty.fork()
     if not child:
@@ -120,12 +120,12 @@ def on_terminal(
 
 
 def left(said: str) -> str:
-    """What stands on the screen in the end."""
+    """Return what is on the screen in the end."""
     return "\n".join(line.rpartition(CLEAR)[2].rstrip("\r") for line in said.split("\n"))
 
 
 @pytest.mark.parametrize("engine", [("serial",), ("process", "--jobs", "2")])
-def test_a_terminal_sees_the_line_and_it_goes(root: Path, engine: tuple[str, ...]) -> None:
+def test_a_terminal_shows_the_line_until_the_end(root: Path, engine: tuple[str, ...]) -> None:
     code, said = on_terminal(root, "validate", "--no-cache", "--engine", *engine)
     assert code == Exit.CLEAN, said
     assert f"{CLEAR}20 of 41 specs, " in said
@@ -134,14 +134,14 @@ def test_a_terminal_sees_the_line_and_it_goes(root: Path, engine: tuple[str, ...
 
 
 @pytest.mark.parametrize("variables", [{"CI": "true"}, {"TERM": "dumb"}])
-def test_none_in_ci_and_on_dumb_terminals(root: Path, variables: dict[str, str]) -> None:
+def test_there_is_no_line_in_ci_and_on_dumb_terminals(root: Path, variables: dict[str, str]) -> None:
     code, said = on_terminal(root, "validate", "--no-cache", "--engine", "serial", variables=variables)
     assert code == Exit.CLEAN
     assert "of 41 specs" not in said
     assert "\033[K" not in said
 
 
-def test_none_where_standard_error_is_a_pipe(root: Path) -> None:
+def test_there_is_no_line_where_standard_error_is_a_pipe(root: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", AT_ONCE, "validate", "--no-cache", "--format", "json"],
         cwd=root,
@@ -155,8 +155,8 @@ def test_none_where_standard_error_is_a_pipe(root: Path) -> None:
     assert "of 41 specs" not in done.stderr
 
 
-def test_it_is_no_part_of_an_answer_that_is_given_again(root: Path) -> None:
-    """What is kept of a command is what it said, without how it got there."""
+def test_the_line_is_not_part_of_a_kept_answer(root: Path) -> None:
+    """A kept answer has the output of the command, not its progress."""
     _, first = on_terminal(root, "plan", "--engine", "serial")
     time.sleep(0.2)  # files that have just changed are not trusted
     _, second = on_terminal(root, "plan", "--engine", "serial")
@@ -167,7 +167,7 @@ def test_it_is_no_part_of_an_answer_that_is_given_again(root: Path) -> None:
 
 
 def written(root: Path) -> dict[str, bytes]:
-    """All files of a workspace, without the cache and the lock, which any command may leave."""
+    """Return all files of a workspace, without the cache and the lock, which any command may leave."""
     return {path: data for path, data in workspaces.tree(root).items() if not path.startswith(".gangplan/")}
 
 

@@ -1,4 +1,4 @@
-"""Laws that hold for every valid spec."""
+"""Laws for every valid spec."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ relaxed = settings(
 
 
 def expand(root: Path, spec: dict[str, Any]) -> tuple[Result, list[Body]]:
-    """What a spec becomes in the small workspace, and its objects."""
+    """Render a spec in the small workspace, and return the result and its objects."""
     workspaces.write(root, {SPEC: dump(spec), "overlays/lab/cluster.yaml": workspaces.WIDE_CLUSTER})
     result = preview(Request(root, engine="serial"))
     assert [one for one in result.findings if one.severity is Severity.ERROR] == []
@@ -38,20 +38,20 @@ def expand(root: Path, spec: dict[str, Any]) -> tuple[Result, list[Body]]:
 
 
 def by_kind(bodies: list[Body], kind: str) -> Body:
-    """The one object of a kind."""
+    """Return the only object of a kind."""
     (body,) = [body for body in bodies if body["kind"] == kind]
     return body
 
 
 def pods(bodies: list[Body]) -> dict[str, Any]:
-    """The pod of each role."""
+    """Return the pod of each role."""
     jobs = by_kind(bodies, "TrainingRuntime")["spec"]["template"]["spec"]["replicatedJobs"]
     return {job["name"]: job["template"]["spec"]["template"]["spec"] for job in jobs}
 
 
 @relaxed
 @given(spec=strategies.specs())
-def test_names_are_legal_and_unique(spec: dict[str, Any], root: Path) -> None:
+def test_names_are_valid_and_unique(spec: dict[str, Any], root: Path) -> None:
     result, bodies = expand(root, spec)
     refs = Counter((body["kind"], body["metadata"]["namespace"], body["metadata"]["name"]) for body in bodies)
     assert max(refs.values()) == 1
@@ -60,7 +60,7 @@ def test_names_are_legal_and_unique(spec: dict[str, Any], root: Path) -> None:
         assert DNS_LABEL.fullmatch(name)
     (run,) = result.runs
     layout = run.unit.layout
-    # What JobSet's webhook computes: the name of the last pod of each replicated job.
+    # JobSet's webhook computes the name of the last pod of each replicated job.
     for role, count in (("node", layout.node_pods), ("launcher", layout.launcher_pods)):
         if count:
             assert DNS_LABEL.fullmatch(f"{run.name}-{role}-0-{count - 1}-abcde")
@@ -80,7 +80,7 @@ def test_counts_add_up(spec: dict[str, Any], root: Path) -> None:
     assert layout.ranks == workers * slots
     trainer = by_kind(bodies, "TrainJob")["spec"]["trainer"]
     assert (trainer["numNodes"], trainer["numProcPerNode"]) == (workers, slots)
-    # The pods that Trainer makes: numNodes of the job `node`, one less where the launcher is one of them.
+    # Trainer makes numNodes pods of the job `node`, one less where the launcher is one of them.
     found = pods(bodies)
     runs_ranks = "launcher" in spec
     assert layout.node_pods == workers - runs_ranks
@@ -133,8 +133,8 @@ def _filled(word: str, spec: dict[str, Any]) -> str:
 
 @relaxed
 @given(spec=strategies.specs())
-def test_restricted_pods(spec: dict[str, Any], root: Path) -> None:
-    """What the restricted pod security standard and a GitOps engine ask of every pod."""
+def test_pods_satisfy_the_restricted_standard(spec: dict[str, Any], root: Path) -> None:
+    """The restricted Pod Security Standard and a GitOps engine require this of every pod."""
     _, bodies = expand(root, spec)
     for pod in pods(bodies).values():
         assert pod["securityContext"]["runAsNonRoot"] is True
@@ -157,8 +157,8 @@ def test_restricted_pods(spec: dict[str, Any], root: Path) -> None:
 
 @relaxed
 @given(spec=strategies.specs())
-def test_no_null_and_no_empty_leaf(spec: dict[str, Any], root: Path) -> None:
-    """Nulls and empty lists are dropped by servers, and then they are drift."""
+def test_no_leaf_is_null_or_empty(spec: dict[str, Any], root: Path) -> None:
+    """Servers drop nulls and empty lists, which shows as drift."""
     _, bodies = expand(root, spec)
     for body in bodies:
         for path, value in walk(body):
@@ -171,7 +171,7 @@ def test_no_null_and_no_empty_leaf(spec: dict[str, Any], root: Path) -> None:
 
 
 def name_of(root: Path, spec: dict[str, Any]) -> str:
-    """The run's name."""
+    """Return the run's name."""
     return expand(root, spec)[0].runs[0].name
 
 
@@ -207,23 +207,23 @@ SAME_RUN: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("field", NEW_RUN)
-def test_a_change_that_makes_a_new_run(field: str, root: Path) -> None:
+def test_fields_that_change_the_run_rename_it(field: str, root: Path) -> None:
     assert name_of(root, MPI_BASE) != name_of(root, {**MPI_BASE, field: NEW_RUN[field]})
 
 
 @pytest.mark.parametrize("field", SAME_RUN)
-def test_a_change_that_leaves_the_run(field: str, root: Path) -> None:
+def test_fields_that_do_not_change_the_run_keep_its_name(field: str, root: Path) -> None:
     assert name_of(root, MPI_BASE) == name_of(root, {**MPI_BASE, field: SAME_RUN[field]})
 
 
-def test_the_same_amount_written_otherwise_is_the_same_run(root: Path) -> None:
+def test_an_equal_amount_in_other_words_is_the_same_run(root: Path) -> None:
     other = {**MPI_BASE, "memory": "32768Mi", "cpu": "8000m"}
     assert name_of(root, MPI_BASE) == name_of(root, other)
 
 
 @relaxed
 @given(spec=strategies.specs(), words=st.tuples(strategies.words, strategies.words))
-def test_words_about_a_run_never_rename_it(spec: dict[str, Any], words: tuple[str, str], root: Path) -> None:
+def test_a_description_never_renames_a_run(spec: dict[str, Any], words: tuple[str, str], root: Path) -> None:
     assert name_of(root, {**spec, "description": words[0]}) == name_of(
         root, {**spec, "description": words[1]}
     )

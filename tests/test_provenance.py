@@ -1,4 +1,4 @@
-"""`gangplan provenance` and `gangplan verify`: what rendered/ was made of, and whether it still is."""
+"""`gangplan provenance` and `gangplan verify`: what rendered/ was made from, and whether it still matches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.workspaces import CLUSTER, SPEC, Outcome, gangplan, render
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Two clusters, one of which has a team more, rendered."""
+    """Render two clusters; one of them has one team more."""
     folder = workspaces.stock(tmp_path / "jobs")
     workspaces.write(
         folder,
@@ -36,7 +36,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def statements(root: Path, *flags: str) -> dict[str, dict[str, Any]]:
-    """What is printed, by cluster."""
+    """Return the printed statements by cluster."""
     outcome = gangplan("provenance", "-C", root, *flags)
     assert outcome.code == Exit.CLEAN, outcome.err
     found = [json.loads(line) for line in outcome.out.splitlines()]
@@ -44,12 +44,12 @@ def statements(root: Path, *flags: str) -> dict[str, dict[str, Any]]:
 
 
 def verify(root: Path, *words: str | Path) -> tuple[int, list[str]]:
-    """Exit code, and the lines about differences."""
+    """Return the exit code, and the lines about differences."""
     outcome: Outcome = gangplan("verify", "-C", root, *words)
     return outcome.code, outcome.out.splitlines()[:-1]
 
 
-def test_a_statement_per_cluster(root: Path) -> None:
+def test_each_cluster_has_a_complete_statement(root: Path) -> None:
     found = statements(root)
     assert sorted(found) == ["far", "lab"]
     for cluster, one in found.items():
@@ -73,8 +73,8 @@ def test_a_statement_per_cluster(root: Path) -> None:
     }
 
 
-def test_the_same_bytes_elsewhere(root: Path, tmp_path: Path) -> None:
-    """No path, no time, no order of files or workers."""
+def test_statements_are_the_same_bytes_elsewhere(root: Path, tmp_path: Path) -> None:
+    """Paths, time, and the order of files and workers change nothing."""
     first = gangplan("provenance", "-C", root).out
     copy = tmp_path / "other" / "place"
     shutil.copytree(root, copy, ignore=shutil.ignore_patterns(".gangplan"))
@@ -83,7 +83,7 @@ def test_the_same_bytes_elsewhere(root: Path, tmp_path: Path) -> None:
     assert str(tmp_path) not in first
 
 
-def test_a_file_per_cluster_outside_of_what_is_applied(root: Path, tmp_path: Path) -> None:
+def test_statements_are_written_only_outside_of_what_is_applied(root: Path, tmp_path: Path) -> None:
     folder = tmp_path / "ci"
     assert gangplan("provenance", "-C", root, "-o", folder, "--builder", "https://ci.example.com/1").code == 0
     assert sorted(path.name for path in folder.iterdir()) == ["far.intoto.jsonl", "lab.intoto.jsonl"]
@@ -142,8 +142,8 @@ def test_verify_names_every_difference_from_a_statement(root: Path, tmp_path: Pa
     assert f"all.jsonl: gangplan: 0.0.1 in the statement, {__version__} now" in verify(root, file)[1]
 
 
-def test_a_tree_that_was_edited_with_its_statement(root: Path, tmp_path: Path) -> None:
-    """Whoever can write both still cannot render it."""
+def test_a_tree_that_was_edited_with_its_statement_is_refused(root: Path, tmp_path: Path) -> None:
+    """Someone who can write both files still cannot make gangplan render them."""
     path = root / "rendered/lab/tenants/nlp/tenant.yaml"
     old = sha256(path.read_bytes()).hexdigest()
     file = tmp_path / "forged.jsonl"
@@ -157,7 +157,7 @@ def test_a_tree_that_was_edited_with_its_statement(root: Path, tmp_path: Path) -
     assert any("in the tree with other contents" in line for line in verify(root, file)[1])
 
 
-def test_statements_in_envelopes_and_bundles(root: Path, tmp_path: Path) -> None:
+def test_statements_in_envelopes_and_bundles_are_verified(root: Path, tmp_path: Path) -> None:
     lines = gangplan("provenance", "-C", root).out.splitlines()
     file = tmp_path / "signed.json"
     envelope = {
@@ -187,7 +187,7 @@ def test_statements_in_envelopes_and_bundles(root: Path, tmp_path: Path) -> None
         '{"payload": "e30=", "payloadType": "text/plain"}',
     ],
 )
-def test_what_is_no_statement(root: Path, tmp_path: Path, text: str) -> None:
+def test_an_invalid_statement_is_refused(root: Path, tmp_path: Path, text: str) -> None:
     file = tmp_path / "odd.json"
     file.write_text(text)
     outcome = gangplan("verify", "-C", root, file)
@@ -195,8 +195,8 @@ def test_what_is_no_statement(root: Path, tmp_path: Path, text: str) -> None:
     assert "help" in outcome.err
 
 
-def test_a_statement_that_names_files_elsewhere(root: Path, tmp_path: Path) -> None:
-    """Nothing outside of rendered/ is read for it."""
+def test_a_statement_cannot_name_files_elsewhere(root: Path, tmp_path: Path) -> None:
+    """No file outside of rendered/ is read for it."""
     secret = tmp_path / "secret"
     secret.write_text("secret")
     digest = sha256(b"secret").hexdigest()
@@ -209,7 +209,7 @@ def test_a_statement_that_names_files_elsewhere(root: Path, tmp_path: Path) -> N
     assert "evil.json: rendered/../../secret: rendered for the statement, and not now" in lines
 
 
-def test_a_cluster_that_is_gone(root: Path, tmp_path: Path) -> None:
+def test_a_removed_cluster_is_reported(root: Path, tmp_path: Path) -> None:
     file = tmp_path / "all.jsonl"
     file.write_text(gangplan("provenance", "-C", root).out)
     shutil.rmtree(root / "overlays/far")

@@ -1,4 +1,4 @@
-"""Records are the standard library's dataclasses in all that a program sees, and cost nothing until used."""
+"""Records look like the standard library's dataclasses to any program, and cost nothing until used."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from gangplan import records
 from gangplan.records import dataclass
 from tests.workspaces import REPOSITORY
 
-# What makes them, and what runs before anything else is imported.
+# The module that makes records, and what runs before anything else is imported.
 OWN = ("gangplan/records.py",)
-# Run in a process of its own: what is made is seen while the program is imported.
+# Runs in its own process: it sees every class made while the program is imported.
 COMPARE = "from tests.test_records import compare_all; compare_all()"
 
 
 def compare_all() -> None:
-    """Make each record of the program with the standard library too, and compare the classes."""
+    """Make each record of the program with the standard library, too, and compare the classes."""
     twins: dict[type, type] = {}
     make = records._record
 
@@ -61,7 +61,7 @@ def compare_all() -> None:
 
 
 def copied(one: Any) -> Any:
-    """A field() again: a class that is made writes into it."""
+    """Copy a field(): the decorator writes into the one that it gets."""
     given = {
         name: getattr(one, name) for name in ("default", "default_factory", "init", "repr", "hash", "compare")
     }
@@ -71,7 +71,7 @@ def copied(one: Any) -> Any:
 
 
 def told(cls: type) -> dict[str, Any]:
-    """What a class says of itself."""
+    """Return everything that a class shows about itself."""
     fields = [
         (one.name, one.type, one.default, one.default_factory, one.init, one.repr, one.compare, one.hash)
         for one in dataclasses.fields(cls)  # type: ignore[arg-type]
@@ -89,13 +89,13 @@ def told(cls: type) -> dict[str, Any]:
     }
 
 
-def test_every_record_is_what_the_standard_library_makes_of_it() -> None:
+def test_every_record_equals_the_dataclass_of_the_standard_library() -> None:
     done = subprocess.run([sys.executable, "-c", COMPARE], cwd=REPOSITORY, capture_output=True, text=True)
     assert not done.returncode, done.stderr[-3000:]
 
 
-def test_no_module_takes_the_standard_library_s() -> None:
-    """They would cost a third of a millisecond each, at every start."""
+def test_no_module_uses_the_dataclass_of_the_standard_library() -> None:
+    """Each would cost a third of a millisecond at every start."""
     wrong = [
         path.relative_to(REPOSITORY).as_posix()
         for top in ("gangplan", "generators", "validate")
@@ -107,7 +107,7 @@ def test_no_module_takes_the_standard_library_s() -> None:
 
 
 def pair(name: str, annotations: dict[str, str], space: dict[str, Any], **flags: Any) -> list[type]:
-    """One class as a record and as the standard library's, under one name that `pickle` finds."""
+    """Make a class as a record and as a dataclass, under names that `pickle` finds."""
     made = []
     for number, decorate in enumerate((dataclass, dataclasses.dataclass)):
         own = {
@@ -139,7 +139,7 @@ values = st.tuples(st.integers(0, 2), st.sampled_from(["a", "b"]))
 
 
 def answer(ask: Any) -> Any:
-    """What a question yields, or the kind of its refusal."""
+    """Return the result of a question, or the type of its exception."""
     try:
         return ask()
     except Exception as bad:  # noqa: BLE001  whatever it is, both must refuse alike
@@ -170,7 +170,7 @@ def test_objects_behave_alike(shape: list[type], left: tuple[int, str], right: t
 
 
 @ids
-def test_a_missing_or_foreign_argument_is_refused_alike(shape: list[type]) -> None:
+def test_a_missing_or_unknown_argument_is_refused_alike(shape: list[type]) -> None:
     for arguments in ((), (1, "a", [1], 4), (1,)):
         ours, theirs = (
             answer(lambda cls=cls, given=arguments: dataclasses.asdict(cls(*given))) for cls in shape
@@ -179,8 +179,8 @@ def test_a_missing_or_foreign_argument_is_refused_alike(shape: list[type]) -> No
 
 
 @ids
-def test_an_object_may_come_from_elsewhere_first(shape: list[type]) -> None:
-    """A worker's answer: unpickled before this process has made any such object."""
+def test_an_object_may_be_unpickled_before_any_is_made(shape: list[type]) -> None:
+    """A worker's answer is unpickled before this process has made any such object."""
     pickled = pickle.dumps(shape[0](1, "b"))
     script = (
         f"import pickle; import tests.test_records; one = pickle.loads({pickled!r}); print(one, one == one)"
@@ -189,15 +189,15 @@ def test_an_object_may_come_from_elsewhere_first(shape: list[type]) -> None:
     assert done.stdout == f"{shape[0](1, 'b')} True\n", done.stderr
 
 
-def test_equal_objects_that_came_from_elsewhere_are_equal() -> None:
+def test_equal_unpickled_objects_are_equal() -> None:
     frozen = SHAPES[0][0]
     one, two = (pickle.loads(pickle.dumps(frozen(1, "b"))) for _ in range(2))
     assert one == two
     assert len({one, two}) == 1
 
 
-def test_source_is_written_at_first_use_alone() -> None:
-    """The constructor and the fields take their places when they are asked for."""
+def test_methods_are_generated_at_first_use_only() -> None:
+    """The constructor and the fields are generated when they are first accessed."""
     ours = pair("Fresh", _POINT, {}, frozen=True, slots=True)[0]
     assert type(ours.__dict__["__init__"]) is records._AtFirstUse
     assert type(ours.__dict__["__dataclass_fields__"]) is records._AtFirstUse
@@ -208,13 +208,13 @@ def test_source_is_written_at_first_use_alone() -> None:
     assert type(ours.__dict__["__dataclass_fields__"]) is dict
 
 
-def test_a_subclass_is_made_by_its_base_s_constructor() -> None:
+def test_a_subclass_can_call_the_constructor_of_its_base() -> None:
     @dataclass(frozen=True, slots=True)
     class Base:
         x: int
 
     class Child(Base):
-        """No record itself."""
+        """Not a record itself."""
 
         def __init__(self) -> None:
             super().__init__(3)
@@ -275,8 +275,8 @@ except KeyboardInterrupt:
 """
 
 
-def test_an_interrupt_while_a_record_is_made_is_over_once_it_is_caught(tmp_path: Path) -> None:
-    """A command that is ended exits with 130; the program must not die of the signal later."""
+def test_a_caught_interrupt_while_a_record_is_made_ends_nothing_later(tmp_path: Path) -> None:
+    """An interrupted command exits with 130; the program must not die of the signal later."""
     program = tmp_path / "program.py"
     program.write_text(INTERRUPTED)
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)

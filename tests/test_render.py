@@ -1,4 +1,4 @@
-"""Rendering into a folder: what is written, what is removed, what is left alone, and what a crash leaves."""
+"""Rendering into a folder: what is written, removed, and left alone, and what a crash leaves."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MARK = b"# Rendered by gangplan from "
 
 @pytest.fixture
 def wide(tmp_path: Path) -> Path:
-    """Two teams with two specs each, on two clusters."""
+    """Create two teams with two specs each, on two clusters."""
     cluster = workspaces.CLUSTER + "  vision: {queue: training}\n"
     files = {
         **workspaces.STOCK,
@@ -44,7 +44,7 @@ def wide(tmp_path: Path) -> Path:
 
 
 def names(root: Path) -> list[str]:
-    """Rendered files without the hash in the names of runs."""
+    """Return the rendered files, without the hash in the names of runs."""
     return [name.rsplit("-", 1)[0] if "/runs/" in name else name for name in rendered(root)]
 
 
@@ -73,7 +73,7 @@ EVERYTHING = sorted(
 # What is written
 
 
-def test_the_tree(wide: Path) -> None:
+def test_every_file_is_rendered_with_a_mark(wide: Path) -> None:
     text = render(wide).out
     assert re.fullmatch(
         f"6 runs of 4 specs, [0-9]+ objects in rendered/: {len(EVERYTHING)} new files \\(.+\\)\n", text
@@ -135,10 +135,10 @@ def _umask() -> int:
         (["."], EVERYTHING),
     ],
 )
-def test_scope(arguments: list[str], expected: list[str], wide: Path) -> None:
+def test_a_scope_renders_only_its_files(arguments: list[str], expected: list[str], wide: Path) -> None:
     render(wide, *arguments)
     assert sorted(names(wide)) == expected
-    # The rest comes with a full render, and a second partial one changes nothing.
+    # A full render adds the rest, and a second partial one changes nothing.
     render(wide)
     everything = rendered(wide)
     assert sorted(names(wide)) == EVERYTHING
@@ -148,7 +148,7 @@ def test_scope(arguments: list[str], expected: list[str], wide: Path) -> None:
     assert rendered(wide) == everything
 
 
-def test_specs_from_the_folder_that_one_is_in(wide: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_specs_are_found_from_the_current_folder(wide: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(wide / "specs/vision")
     assert gangplan("render", "deep/down/second.yaml").code == Exit.CLEAN
     assert gangplan("render", wide / "specs/nlp/second.yaml").code == Exit.CLEAN
@@ -180,7 +180,9 @@ def test_specs_from_the_folder_that_one_is_in(wide: Path, monkeypatch: pytest.Mo
         (["--no-such-flag"], "--no-such-flag", "--help"),
     ],
 )
-def test_wrong_arguments(arguments: list[str], says: str, helps: str, wide: Path) -> None:
+def test_wrong_arguments_are_refused_with_help(
+    arguments: list[str], says: str, helps: str, wide: Path
+) -> None:
     write(wide, {"README.md": "", "specs/nlp/notes.txt": "", "overlays/notes.txt": ""})
     outcome = gangplan("render", "-C", wide, *arguments)
     assert outcome.code == Exit.INPUT
@@ -190,7 +192,7 @@ def test_wrong_arguments(arguments: list[str], says: str, helps: str, wide: Path
     assert not (wide / "rendered").exists()
 
 
-def test_another_folder(wide: Path, tmp_path: Path) -> None:
+def test_output_writes_to_another_folder_only(wide: Path, tmp_path: Path) -> None:
     render(wide)
     before = workspaces.tree(wide)
     out = tmp_path / "deep/er/out"
@@ -201,7 +203,7 @@ def test_another_folder(wide: Path, tmp_path: Path) -> None:
     assert [path.name for path in out.parent.iterdir()] == ["out"]
 
 
-def test_standard_output(wide: Path) -> None:
+def test_output_to_standard_output_writes_no_file(wide: Path) -> None:
     outcome = render(wide, "--output", "-", "--team", "nlp", "--cluster", "lab")
     assert not (wide / "rendered").exists()
     render(wide, "--team", "nlp", "--cluster", "lab")
@@ -212,7 +214,7 @@ def test_standard_output(wide: Path) -> None:
 # --check
 
 
-def test_check_when_fresh(wide: Path) -> None:
+def test_check_passes_when_fresh(wide: Path) -> None:
     render(wide)
     outcome = gangplan("render", "-C", wide, "--check")
     assert (outcome.code, outcome.out, outcome.err) == (
@@ -222,7 +224,7 @@ def test_check_when_fresh(wide: Path) -> None:
     )
 
 
-def test_check_when_nothing_was_rendered(wide: Path) -> None:
+def test_check_fails_when_nothing_was_rendered(wide: Path) -> None:
     outcome = gangplan("render", "-C", wide, "--check")
     assert outcome.code == Exit.FINDINGS
     assert outcome.out.count("new: rendered/") == len(EVERYTHING)
@@ -247,7 +249,7 @@ def test_check_shows_the_difference(root: Path) -> None:
     assert rendered(root) == before
 
 
-def test_check_of_a_part(wide: Path) -> None:
+def test_check_of_a_part_ignores_the_rest(wide: Path) -> None:
     render(wide)
     write(wide, {"specs/vision/first.yaml": workspaces.SPEC + "run: 2\n"})
     assert gangplan("render", "-C", wide, "--check", "--team", "nlp").code == Exit.CLEAN
@@ -259,7 +261,7 @@ def test_check_of_a_part(wide: Path) -> None:
 # Pruning
 
 
-def test_a_spec_that_goes_takes_its_runs_along(wide: Path) -> None:
+def test_removing_a_spec_removes_its_runs(wide: Path) -> None:
     render(wide)
     (wide / "specs/vision/first.yaml").unlink()
     outcome = render(wide)
@@ -267,7 +269,7 @@ def test_a_spec_that_goes_takes_its_runs_along(wide: Path) -> None:
     assert sorted(names(wide)) == [name for name in EVERYTHING if not name.endswith("vision/first")]
 
 
-def test_a_cluster_that_goes_takes_its_folder_along(wide: Path) -> None:
+def test_removing_a_cluster_removes_its_folder(wide: Path) -> None:
     render(wide)
     for path in (wide / "overlays/far").iterdir():
         path.unlink()
@@ -278,7 +280,7 @@ def test_a_cluster_that_goes_takes_its_folder_along(wide: Path) -> None:
     assert not (wide / "rendered/far").exists()
 
 
-def test_a_part_prunes_only_its_own(wide: Path) -> None:
+def test_a_part_prunes_only_its_own_files(wide: Path) -> None:
     render(wide)
     (wide / "specs/vision/first.yaml").unlink()
     (wide / "specs/nlp/second.yaml").unlink()
@@ -306,7 +308,7 @@ def test_a_part_prunes_only_its_own(wide: Path) -> None:
         (["images/catalog.yaml"], ["far/runs/vision/first", "lab/runs/nlp/second", "lab/runs/vision/first"]),
     ],
 )
-def test_named_files_prune_only_what_they_mean(named: list[str], gone: list[str], wide: Path) -> None:
+def test_named_files_prune_only_their_own_files(named: list[str], gone: list[str], wide: Path) -> None:
     render(wide)
     (wide / "specs/vision/first.yaml").unlink()
     (wide / "specs/nlp/second.yaml").unlink()
@@ -323,7 +325,7 @@ def test_a_changed_spec_replaces_its_run(root: Path) -> None:
     assert new.name != old.name
 
 
-# What is not ours
+# Unmanaged files
 
 
 FOREIGN = {
@@ -336,7 +338,7 @@ FOREIGN = {
 }
 
 
-def test_foreign_files_stay(root: Path) -> None:
+def test_unmanaged_files_are_kept(root: Path) -> None:
     write(root, FOREIGN)
     (root / "rendered/shared").mkdir()
     (root / "rendered/lab/link.yaml").symlink_to("../README.md")
@@ -356,7 +358,7 @@ def test_foreign_files_stay(root: Path) -> None:
         assert (root / "rendered/lab" / name).is_symlink(), name
 
 
-def test_a_foreign_file_in_the_way_is_never_overwritten(root: Path) -> None:
+def test_an_unmanaged_file_is_never_overwritten(root: Path) -> None:
     render(root)
     for path in sorted((root / "rendered").rglob("*.yaml")):
         mine = path.read_bytes()
@@ -370,14 +372,14 @@ def test_a_foreign_file_in_the_way_is_never_overwritten(root: Path) -> None:
         path.write_bytes(mine)
 
 
-def test_a_folder_in_the_way(root: Path) -> None:
+def test_a_folder_in_place_of_a_file_is_refused(root: Path) -> None:
     (root / "rendered/lab/tenants/nlp/tenant.yaml").mkdir(parents=True)
     outcome = gangplan("render", "-C", root)
     assert outcome.code == Exit.INPUT
     assert "Is a directory" in outcome.err
 
 
-def test_a_file_where_a_folder_belongs(root: Path) -> None:
+def test_a_file_in_place_of_a_folder_is_refused(root: Path) -> None:
     write(root, {"rendered/lab": "a file\n"})
     outcome = gangplan("render", "-C", root)
     assert outcome.code == Exit.INPUT
@@ -385,7 +387,7 @@ def test_a_file_where_a_folder_belongs(root: Path) -> None:
     assert rendered(root) == {"lab": b"a file\n"}
 
 
-def test_rendered_is_a_link(root: Path, tmp_path: Path) -> None:
+def test_rendered_may_not_be_a_link(root: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (root / "rendered").symlink_to(tmp_path / "elsewhere")
     for _ in range(2):
@@ -403,7 +405,7 @@ COUNTED = ("rename", "replace", "link", "unlink", "mkdir", "rmdir")
 
 
 def _die_at(number: int, with_cache: bool = True) -> None:
-    """In a child: be killed just before the given call of a function that changes the file system.
+    """Make this child die just before the given call of a function that changes the file system.
 
     How often the cache is written depends on clocks; without it, each run makes the same calls.
     """
@@ -425,7 +427,7 @@ def _die_at(number: int, with_cache: bool = True) -> None:
 
 
 def _render_and_die(root: Path, number: int, with_cache: bool = True) -> int:
-    """Render in a child that is killed at a call; its exit status."""
+    """Render in a child that is killed at a call, and return its exit status."""
     child = os.fork()
     if child == 0:
         try:
@@ -436,7 +438,7 @@ def _render_and_die(root: Path, number: int, with_cache: bool = True) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-# A kernel without an exchange differs in how the old tree goes, so that two changes show all there is.
+# A kernel without an exchange differs only in how the old tree is removed, so two changes cover it.
 KILLS = [
     ("everything", False),
     ("first", False),
@@ -445,10 +447,10 @@ KILLS = [
 
 
 @pytest.mark.parametrize(("change", "at_once"), KILLS)
-def test_killed_at_any_call(
+def test_a_kill_at_any_call_leaves_the_old_tree_or_the_new_one(
     at_once: bool, change: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a kill there is the old tree or the new one, and the next render finishes the work."""
+    """After a kill, there is the old tree or the new one, and the next render finishes the work."""
     if not at_once:
         monkeypatch.setattr(swap, "_exchange_at_once", lambda first, second: False)
     write(root, {"specs/nlp/second.yaml": SECOND})
@@ -477,7 +479,7 @@ def test_killed_at_any_call(
             break
         absent = not (root / "rendered").exists()
         assert now in (old, new) or (absent and not at_once), f"call {number}: neither old nor new"
-        # All that the next render finds is the tree and what stands beside it: each such state is tried once.
+        # The next render sees only the tree and the files next to it, so each such state is tried once.
         state = ("new" if now == new else "old" if now == old else "aside", *_beside(root))
         if state not in seen:
             seen.add(state)
@@ -493,27 +495,27 @@ def test_killed_at_any_call(
 
 
 def _beside(root: Path) -> list[str]:
-    """What a killed render leaves beside the tree: the lock, a stage, and whether anything is in it."""
+    """Return what a killed render leaves next to the tree: the lock, a stage, and whether it has files."""
     state = root / ".gangplan"
     return sorted(path.relative_to(state).as_posix() for depth in ("*", "*/*") for path in state.glob(depth))
 
 
 def _recover(root: Path, new: dict[str, bytes]) -> None:
-    """The next render finishes the work, and leaves nothing beside the tree."""
+    """Check that the next render finishes the work and leaves nothing next to the tree."""
     render(root)
     assert rendered(root) == new
     assert sorted(path.name for path in (root / ".gangplan").iterdir()) == ["cache", "lock"]
 
 
 def _restore(root: Path, files: dict[str, bytes]) -> None:
-    """Put the rendered tree back as it was."""
+    """Restore the rendered tree."""
     shutil.rmtree(root / "rendered", ignore_errors=True)
     shutil.rmtree(root / ".gangplan", ignore_errors=True)
     write(root / "rendered", files)
 
 
-def test_killed_at_any_moment(wide: Path, tmp_path: Path) -> None:
-    """A real program, killed from outside; test_killed_at_any_call has every moment that counts."""
+def test_a_kill_at_any_moment_leaves_the_old_tree_or_the_new_one(wide: Path, tmp_path: Path) -> None:
+    """A real program is killed from outside; the test above has every moment that matters."""
     render(wide)
     old = rendered(wide)
     write(wide, {"images/catalog.yaml": workspaces.CATALOG.replace("5544332211ffee", "5544332211ffef")})
@@ -540,7 +542,7 @@ def test_killed_at_any_moment(wide: Path, tmp_path: Path) -> None:
         assert rendered(wide) == new
 
 
-def test_one_render_at_a_time(root: Path) -> None:
+def test_a_second_render_at_the_same_time_is_refused(root: Path) -> None:
     with locked(root / ".gangplan"):
         outcome = gangplan("render", "-C", root)
     assert outcome.code == Exit.ENVIRONMENT
@@ -549,7 +551,7 @@ def test_one_render_at_a_time(root: Path) -> None:
     render(root)
 
 
-def test_two_renders_at_once(wide: Path) -> None:
+def test_several_renders_at_once_leave_a_complete_tree(wide: Path) -> None:
     arguments = [sys.executable, "-m", "gangplan", "render", "-C", str(wide)]
     programs = [subprocess.Popen(arguments, stdout=-3, stderr=subprocess.PIPE, text=True) for _ in range(4)]
     ends = [(program.communicate()[1], program.returncode) for program in programs]
@@ -560,7 +562,7 @@ def test_two_renders_at_once(wide: Path) -> None:
     assert sorted(names(wide)) == EVERYTHING
 
 
-# A file system that refuses
+# A file system that refuses changes
 
 
 def _refusing(real: Callable[..., Any], number: int, at: str = "") -> Callable[..., Any]:
@@ -588,7 +590,7 @@ def _refusing(real: Callable[..., Any], number: int, at: str = "") -> Callable[.
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
-def test_a_refusal_leaves_the_tree(
+def test_a_refused_change_leaves_the_tree_as_it_was(
     owner: Any, name: str, number: int, is_first: bool, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not is_first:
@@ -596,7 +598,7 @@ def test_a_refusal_leaves_the_tree(
         write(root, {"specs/nlp/team.yaml": workspaces.TEAM + "contact: nlp@example.com\n"})
     before = rendered(root)
     with monkeypatch.context() as patch:
-        # Only what is on the way into the tree is refused, not reading or temporary files.
+        # Only changes on the way into the tree are refused, not reading or temporary files.
         at = "lock" if name == "open" else str(root)
         patch.setattr(owner, name, _refusing(getattr(owner, name), number, at))
         outcome = gangplan("render", "-C", root)
@@ -608,7 +610,7 @@ def test_a_refusal_leaves_the_tree(
 
 
 @pytest.mark.parametrize("refused", [1, 2, 3])
-def test_each_of_the_two_renames_may_be_refused(
+def test_a_refused_rename_leaves_a_complete_tree(
     refused: int, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     render(root)
@@ -637,8 +639,8 @@ def test_each_of_the_two_renames_may_be_refused(
     assert sorted(path.name for path in (root / ".gangplan").iterdir()) == ["cache", "lock"]
 
 
-def test_a_full_disk(wide: Path, tmp_path: Path) -> None:
-    """The real thing, where a small file system can be mounted."""
+def test_a_full_disk_leaves_no_file(wide: Path, tmp_path: Path) -> None:
+    """Mount a small file system, where this is allowed, and fill it."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
@@ -659,7 +661,7 @@ def test_a_full_disk(wide: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_folder(root: Path) -> None:
+def test_a_read_only_folder_is_reported(root: Path) -> None:
     root.chmod(0o555)
     outcome = gangplan("render", "-C", root)
     root.chmod(0o755)
@@ -672,7 +674,7 @@ def test_a_read_only_folder(root: Path) -> None:
 
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine without kustomize, kubectl, kubeconform and network."""
+    """Set up a machine without kustomize, kubectl, kubeconform and network."""
     (tmp_path / "nothing").mkdir()
     for name in ("GANGPLAN_KUSTOMIZE", "GANGPLAN_KUBECONFORM"):
         monkeypatch.delenv(name, raising=False)
@@ -682,7 +684,7 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("bare")
-def test_without_programs_what_has_no_patches_renders(root: Path) -> None:
+def test_without_programs_a_workspace_without_patches_renders(root: Path) -> None:
     render(root)
     outcome = gangplan("validate", "-C", root)
     assert outcome.code == Exit.CLEAN
@@ -704,10 +706,10 @@ def test_without_programs_patches_cannot_be_applied(command: str, root: Path) ->
     assert not (root / "rendered").exists()
 
 
-# Runs that a change of platform would rename
+# Runs that a change of the platform would rename
 
 
-def test_a_new_image_renames_runs_and_says_so(root: Path) -> None:
+def test_a_new_image_renames_runs_and_is_reported(root: Path) -> None:
     render(root)
     (old,) = (root / "rendered/lab/runs/nlp").iterdir()
     write(root, {"images/catalog.yaml": workspaces.CATALOG.replace("332211ffee", "332211ffef")})

@@ -1,4 +1,4 @@
-"""`gangplan retire`: which runs are over, and the two changes in which each leaves."""
+"""`gangplan retire`: which runs are over, and the two changes that remove each of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RUNS = "rendered/lab/runs/nlp"
 
 @pytest.fixture
 def committed(root: Path) -> Path:
-    """The small workspace, rendered and committed."""
+    """Render and commit the small workspace."""
     render(root)
     commit(root)
     return root
@@ -44,12 +44,12 @@ def merge(root: Path, day: str = "2026-11-01") -> None:
 
 
 def runs(root: Path) -> list[str]:
-    """The names of the runs in rendered/."""
+    """Return the names of the runs in rendered/."""
     return sorted(path.stem for path in (root / RUNS).iterdir())
 
 
 def statuses(root: Path, ends: dict[str, str], records: tuple[str, ...] = ()) -> Path:
-    """What kubectl saves: the condition that is true of each run, empty for one that trains."""
+    """Write what kubectl saves: the condition that is true of each run, empty for a run that trains."""
     items = []
     for name, end in ends.items():
         labels = {
@@ -67,18 +67,18 @@ def statuses(root: Path, ends: dict[str, str], records: tuple[str, ...] = ()) ->
 
 
 def retire(root: Path, *flags: Any) -> Any:
-    """The command on a workspace."""
+    """Run the command on a workspace."""
     return gangplan("retire", "-C", root, *flags)
 
 
 def plan(root: Path, *flags: Any) -> list[tuple[str, str]]:
-    """Action and run of each step."""
+    """Return action and run of each step."""
     outcome = retire(root, "--format", "json", *flags)
     assert outcome.code == Exit.CLEAN, outcome.err
     return [(step["action"], step["run"]) for step in json.loads(outcome.out)["steps"]]
 
 
-def test_a_superseded_run_leaves_in_two_changes(committed: Path) -> None:
+def test_a_superseded_run_is_removed_in_two_changes(committed: Path) -> None:
     (old,) = runs(committed)
     assert plan(committed) == []
     write(committed, {SPEC: workspaces.SPEC + "run: 2\n"})
@@ -89,7 +89,7 @@ def test_a_superseded_run_leaves_in_two_changes(committed: Path) -> None:
     outcome = retire(committed, "--write")
     assert "1 spec written" in outcome.err
     assert (committed / SPEC).read_text() == workspaces.SPEC + f"run: 2\nretired: [{old}]\n"
-    assert plan(committed) == []  # not committed yet: nothing more to do
+    assert plan(committed) == []  # not committed yet, so there is nothing more to do
     merge(committed)
     assert runs(committed) == sorted([old, new])
 
@@ -98,11 +98,11 @@ def test_a_superseded_run_leaves_in_two_changes(committed: Path) -> None:
     assert (committed / SPEC).read_text() == workspaces.SPEC + "run: 2\n"
     merge(committed)
     assert runs(committed) == [new]
-    assert plan(committed) == []  # it became a record before it went: it is over and gone
+    assert plan(committed) == []  # it became a record before it was removed, so it is over and gone
 
 
 def fixed(root: Path, name: str) -> Any:
-    """What no update may change of a run in rendered/."""
+    """Return the fields of a run in rendered/ that no update may change."""
     bodies = load_objects((root / RUNS / f"{name}.yaml").read_text())
     specs = {body["kind"]: body["spec"] for body in bodies if body["kind"] in ("TrainJob", "TrainingRuntime")}
     return {**specs, "TrainJob": {key: one for key, one in specs["TrainJob"].items() if key != "suspend"}}
@@ -110,7 +110,7 @@ def fixed(root: Path, name: str) -> Any:
 
 @pytest.mark.parametrize("state", ["", "state: stopped\n"], ids=["active", "stopped"])
 def test_a_record_has_the_fields_of_its_run(committed: Path, state: str) -> None:
-    """Not today's: the server compares no two runs of which fields differ that no update may change."""
+    """Not today's fields: the server refuses to compare runs that differ in immutable fields."""
     (old,) = runs(committed)
     before = fixed(committed, old)
     write(committed, {SPEC: workspaces.SPEC.replace("workers: 4", "workers: 3")})
@@ -128,13 +128,13 @@ def test_a_record_has_the_fields_of_its_run(committed: Path, state: str) -> None
     text = (committed / RUNS / f"{old}.yaml").read_text()
     assert "gangplan.dev/state: stopped" in text
     assert "suspend: true" in text
-    # Rendered again, from what is there, with a cache and without one: the same, and nothing to tell.
+    # Rendered again from what is there, with a cache and without one: the same, and no finding.
     for flags in ((), ("--no-cache",)):
         outcome = gangplan("validate", "-C", committed, *flags)
         assert (outcome.code, outcome.findings) == (Exit.CLEAN, []), outcome.err
     if state:
         return
-    # An image that changes renames the run of today, and not the record.
+    # A changed image renames today's run, but not the record.
     catalog = committed / "images/catalog.yaml"
     catalog.write_text(catalog.read_text().replace("332211ffee", "332211ffed"))
     merge(committed)
@@ -142,7 +142,7 @@ def test_a_record_has_the_fields_of_its_run(committed: Path, state: str) -> None
     assert gangplan("render", "-C", committed, "--check").code == Exit.CLEAN
 
 
-def test_a_run_that_nobody_has_is_no_record(committed: Path) -> None:
+def test_an_unknown_run_cannot_become_a_record(committed: Path) -> None:
     """Its fields would be invented."""
     write(committed, {SPEC: workspaces.SPEC + "retired: [filings-0a1b2c3d]\n"})
     outcome = gangplan("render", "-C", committed)
@@ -151,7 +151,7 @@ def test_a_run_that_nobody_has_is_no_record(committed: Path) -> None:
 
 
 def test_a_changed_record_is_refused(committed: Path) -> None:
-    """Its name does not vouch for it any more."""
+    """The name's hash no longer matches it."""
     (old,) = runs(committed)
     write(committed, {SPEC: workspaces.SPEC.replace("workers: 4", "workers: 3")})
     merge(committed)
@@ -183,7 +183,7 @@ def test_a_run_of_one_cluster_is_no_record_on_another(tmp_path: Path) -> None:
     assert {path.stem for path in (root / "rendered/lab/runs/nlp").glob("filings-*.yaml")} == {before["lab"]}
 
 
-def test_nothing_comes_back_through_a_link(committed: Path, tmp_path: Path) -> None:
+def test_records_are_not_read_through_a_link(committed: Path, tmp_path: Path) -> None:
     write(committed, {SPEC: workspaces.SPEC.replace("workers: 4", "workers: 3")})
     merge(committed)
     elsewhere = tmp_path / "elsewhere"
@@ -204,7 +204,7 @@ def test_a_finished_run_is_stopped_and_then_removed(committed: Path) -> None:
     retire(committed, "--finished", ended, "--write")
     assert (committed / SPEC).read_text() == workspaces.SPEC + "state: stopped\n"
     merge(committed)
-    # The cluster has not synced it yet: the engine would not delete what is still protected.
+    # The cluster has not synced it yet: the engine would not delete an object that is still protected.
     assert plan(committed, "--finished", ended) == []
     synced = statuses(committed, {name: ""}, records=(name,))
     assert plan(committed, "--finished", synced) == [("remove", name)]
@@ -212,7 +212,7 @@ def test_a_finished_run_is_stopped_and_then_removed(committed: Path) -> None:
     assert not (committed / SPEC).exists()
 
 
-def test_an_archived_run_leaves_when_it_is_asked_for(committed: Path) -> None:
+def test_an_archived_run_is_retired_only_with_finished(committed: Path) -> None:
     (name,) = runs(committed)
     write(committed, {SPEC: workspaces.SPEC + "state: archived\n"})
     merge(committed)
@@ -222,7 +222,7 @@ def test_an_archived_run_leaves_when_it_is_asked_for(committed: Path) -> None:
     assert (committed / SPEC).read_text() == workspaces.SPEC + "state: stopped\n"
 
 
-def test_what_a_cluster_no_longer_has_is_not_retired(committed: Path) -> None:
+def test_a_run_that_the_cluster_no_longer_has_is_not_retired(committed: Path) -> None:
     (old,) = runs(committed)
     write(committed, {SPEC: workspaces.SPEC + "run: 2\n"})
     merge(committed)
@@ -235,7 +235,7 @@ def test_what_a_cluster_no_longer_has_is_not_retired(committed: Path) -> None:
     assert plan(committed, "--finished", statuses(committed, {old: "", new: ""})) == []
 
 
-def test_a_run_is_over_by_its_age_in_git(root: Path) -> None:
+def test_the_age_in_git_selects_runs(root: Path) -> None:
     render(root)
     commit(root)
     write(root, {"specs/nlp/second.yaml": workspaces.SPEC.replace("workers: 4", "workers: 2")})
@@ -245,14 +245,14 @@ def test_a_run_is_over_by_its_age_in_git(root: Path) -> None:
     assert ("record", second) in plan(root, *old)
     young = ("--older-than", "60d", "--today", "2026-11-05")
     assert ("record", second) not in plan(root, *young)
-    # With another selection, age narrows it.
+    # In addition to another selection, age narrows it.
     ended = statuses(root, {second: "Complete"})
     assert plan(root, *young, "--finished", ended) == []
     assert plan(root, *old, "--finished", ended) == [("record", second)]
 
 
-def test_what_goes_on_elsewhere_is_left(root: Path) -> None:
-    """One spec on two clusters: its state is one for both."""
+def test_a_run_that_may_continue_on_another_cluster_is_not_retired(root: Path) -> None:
+    """A spec on two clusters has one state for both."""
     team = workspaces.TEAM.replace("[lab]", "[lab, far]")
     write(root, {"overlays/far/cluster.yaml": workspaces.CLUSTER, "specs/nlp/team.yaml": team})
     render(root)
@@ -272,13 +272,13 @@ def test_what_goes_on_elsewhere_is_left(root: Path) -> None:
         (["--format", "yaml"], "there is no format"),
     ],
 )
-def test_flags_that_cannot_be_used(flags: list[str], told: str, committed: Path) -> None:
+def test_unusable_flags_are_refused(flags: list[str], told: str, committed: Path) -> None:
     outcome = retire(committed, *flags)
     assert outcome.code == Exit.INPUT
     assert told in outcome.err
 
 
-def test_statuses_that_are_none(committed: Path) -> None:
+def test_invalid_statuses_are_refused(committed: Path) -> None:
     path = committed.parent / "statuses.json"
     for text in ("nothing", "[]", '{"items": [{"kind": "TrainJob"}]}', '{"items": 3}'):
         path.write_text(text)
@@ -287,14 +287,14 @@ def test_statuses_that_are_none(committed: Path) -> None:
         assert "kubectl get trainjobs -A -o json" in outcome.err
 
 
-def test_outside_of_git_it_cannot_be_known(root: Path) -> None:
+def test_a_folder_outside_of_git_is_reported(root: Path) -> None:
     render(root)
     outcome = retire(root)
     assert outcome.code == Exit.ENVIRONMENT
     assert "not a git repository" in outcome.err
 
 
-def test_a_shallow_clone_has_no_history(committed: Path, tmp_path: Path) -> None:
+def test_a_shallow_clone_is_refused(committed: Path, tmp_path: Path) -> None:
     write(committed, {SPEC: workspaces.SPEC + "run: 2\n"})
     merge(committed)
     clone = tmp_path / "shallow"
@@ -323,7 +323,7 @@ def test_a_shallow_clone_has_no_history(committed: Path, tmp_path: Path) -> None
         ("a: 1\n...\n", "stopped", [], None),
     ],
 )
-def test_only_the_two_fields_change(
+def test_only_state_and_retired_change(
     text: str, state: str | None, retired: list[str], after: str | None
 ) -> None:
     assert with_fields(text, state, retired) == after

@@ -1,4 +1,4 @@
-"""Every role and binding that gangplan renders, in all examples and the sample: never more than promised."""
+"""Every role and binding of all examples and the sample: none grants more than promised."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.workspaces import REPOSITORY
 Object = dict[str, Any]
 RBAC = "rbac.authorization.k8s.io"
 ESCALATING = {"bind", "escalate", "impersonate", "approve", "sign", "deletecollection"}
-# People write runs and runtimes, and the debugger opens shells; everything else they only read.
+# People write runs and runtimes, and the debugger opens shells; they only read everything else.
 WRITABLE = {
     ("trainer.kubeflow.org", "trainjobs"),
     ("trainer.kubeflow.org", "trainingruntimes"),
     ("kubeflow.org", "mpijobs"),
     ("", "pods/exec"),
 }
-# What creates the runs of schedules may create TrainJobs and see them (tests/schedules).
+# The account that creates the runs of schedules may create TrainJobs and see them (tests/schedules).
 SCHEDULER_ROLE = "gangplan-scheduler"
 OPENSHIFT_ROLE = "system:openshift:scc:nonroot-v2"
 
@@ -36,29 +36,29 @@ def _objects(path: Path) -> list[Object]:
 
 @dataclass(frozen=True)
 class Tree:
-    """One rendered cluster and the workspace that it comes from."""
+    """A rendered cluster and the workspace that it comes from."""
 
     source: Path
     name: str
 
     @property
     def rendered(self) -> Path:
-        """Its folder; that of an example is rendered now."""
+        """Its folder; for an example, rendered now."""
         if self.source == REPOSITORY:
             return REPOSITORY / "rendered" / self.name
         return render_example(self.source.parent.name) / self.name
 
     def objects(self, part: str = "") -> list[Object]:
-        """Its objects, or those of a part of it."""
+        """Return its objects, or those of a part of it."""
         return [body for path in sorted((self.rendered / part).rglob("*.yaml")) for body in _objects(path)]
 
     def team(self, name: str) -> Object:
-        """A team's file as written."""
+        """Return the file of a team as written."""
         body: Object = plain.load((self.source / f"specs/{name}/team.yaml").read_text())
         return body
 
     def namespace(self, name: str) -> str:
-        """A team's namespace: what the cluster's file gives it, else what its own file says."""
+        """Return the namespace of a team: from the cluster file, else from the team's own file."""
         path = self.source / f"overlays/{self.name}/cluster.yaml"
         given = (plain.load(path.read_text())["teams"][name] or {}).get("namespace")
         return str(given or self.team(name).get("namespace", name))
@@ -73,20 +73,20 @@ TREES = [
 
 @pytest.fixture(params=TREES, ids=lambda tree: f"{tree.source.parent.name}/{tree.name}")
 def tree(request: pytest.FixtureRequest) -> Tree:
-    """One of all rendered clusters."""
+    """Return one of all rendered clusters."""
     found: Tree = request.param
     return found
 
 
-def test_there_is_something_to_look_at() -> None:
+def test_the_trees_have_roles_and_bindings() -> None:
     roles = [[body["kind"] for body in tree.objects()].count("ClusterRole") for tree in TREES]
-    # Where only Git writes (gitopsOnly) there are the roles of viewers and debuggers alone.
-    # Where CronJobs start runs there is that of what creates them, too.
+    # With gitopsOnly, only viewers and debuggers have roles. Where CronJobs start runs, their creator has
+    # one, too.
     assert sorted({*roles}) == [2, 6, 7]
     assert sum(body["kind"] == "RoleBinding" for tree in TREES for body in tree.objects()) >= 10
 
 
-def test_no_role_gives_more_than_it_says(tree: Tree) -> None:
+def test_no_role_grants_more_than_reading_and_runs(tree: Tree) -> None:
     for body in tree.objects():
         if body["kind"] not in ("Role", "ClusterRole"):
             continue
@@ -110,7 +110,7 @@ def test_nothing_is_bound_for_the_whole_cluster(tree: Tree) -> None:
     assert not {body["kind"] for body in tree.objects("platform")} & {"Role", "RoleBinding"}
 
 
-def test_bindings_stand_in_the_teams_own_namespace(tree: Tree) -> None:
+def test_bindings_are_in_the_teams_own_namespace(tree: Tree) -> None:
     roles = {body["metadata"]["name"] for body in tree.objects("platform") if body["kind"] == "ClusterRole"}
     for folder in sorted((tree.rendered / "tenants").iterdir()):
         bodies, team = tree.objects(f"tenants/{folder.name}"), tree.team(folder.name)
@@ -160,7 +160,7 @@ def test_accounts_of_pods_have_no_token_and_no_rights(tree: Tree) -> None:
             assert body["automountServiceAccountToken"] is False
 
 
-def test_where_only_git_writes_people_look() -> None:
+def test_with_gitops_only_people_may_only_read() -> None:
     (tree,) = [one for one in TREES if (one.source.parent.name, one.name) == ("tenant-in-full", "city")]
     rights = rights_of(tree.objects())
     for group in ("nlp-scientists", "nlp-mlops", "nlp-leads", "auditors"):

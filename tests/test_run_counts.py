@@ -21,7 +21,7 @@ patches:
 
 
 def told(root: Path, *flags: str) -> list[tuple[str, str, str]]:
-    """Severity, place and message of what is said of counts."""
+    """Return severity, place and message of findings about counts."""
     outcome = gangplan("validate", "-C", root, *flags)
     return [(one.severity, one.place, one.message) for one in outcome.findings if one.rule == "run-count"]
 
@@ -67,7 +67,7 @@ def test_a_count_that_a_patch_adds_is_reported_there(root: Path) -> None:
         ("/spec/hard/count~1trainjobs.trainer.kubeflow.org", "overlays/lab/kustomization.yaml"),
     ],
 )
-def test_a_patch_of_something_else_is_not_to_blame(path: str, file: str, root: Path) -> None:
+def test_a_patch_of_another_field_is_not_blamed(path: str, file: str, root: Path) -> None:
     patch = PATCH.replace("/spec/hard/count~1trainingruntimes.trainer.kubeflow.org", path).replace(
         '"2"', '"1"'
     )
@@ -76,14 +76,14 @@ def test_a_patch_of_something_else_is_not_to_blame(path: str, file: str, root: P
     assert {place.split(":")[0] for _, place, _ in told(root)} == {file}
 
 
-def test_a_part_of_the_specs_shows_no_count(root: Path) -> None:
+def test_a_part_of_the_specs_reports_no_count(root: Path) -> None:
     write(root, {"overlays/lab/cluster.yaml": workspaces.CLUSTER + LIMIT.format(1)})
     assert told(root, str(root / "specs/nlp/filings.yaml")) == []
     assert len(told(root, "--cluster", "lab")) == 1
 
 
-def test_what_is_known_already_counts_too(root: Path) -> None:
-    """The second time everything is read from what the first one kept."""
+def test_kept_answers_count_too(root: Path) -> None:
+    """The second validation reads everything from what the first one kept."""
     write(
         root,
         {
@@ -96,7 +96,7 @@ def test_what_is_known_already_counts_too(root: Path) -> None:
     assert told(root) == first == told(root, "--no-cache")
 
 
-def test_shards_leave_it_to_the_merge(root: Path, tmp_path: Path) -> None:
+def test_shards_leave_counts_to_the_merge(root: Path, tmp_path: Path) -> None:
     write(
         root,
         {
@@ -119,8 +119,8 @@ MPIJOB = workspaces.SPEC + "backend: mpijob\n"
 
 
 @pytest.mark.parametrize("limit", [3, 4])
-def test_mpijobs_and_trainjobs_count_by_themselves(limit: int, root: Path) -> None:
-    """Two of each kind: each has a limit of its own, and Workloads are of both."""
+def test_mpijobs_and_trainjobs_are_counted_separately(limit: int, root: Path) -> None:
+    """Two of each kind: each kind has its own limit, and Workloads belong to both."""
     old = {"specs/nlp/gone.yaml": MPIJOB}
     write(root, {"overlays/lab/cluster.yaml": BOTH, **old})
     workspaces.render(root)

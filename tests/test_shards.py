@@ -1,4 +1,4 @@
-"""Shards: every spec in one of them, and merged they say what the whole says, with its exit code."""
+"""Shards: every spec is in one of them, and merged they report the same as the whole, with its exit code."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ reason: The runs are short.
 approver: Platform
 expires: 2026-12-31
 """
-# Four teams of several sizes on two clusters, one of them patched; priorities, so that runs stand in each
-# other's way.
+# Four teams of several sizes on two clusters, one of them patched; priorities, so that runs block each other.
 FILES: dict[str, str] = {
     **{f"specs/{team}/team.yaml": workspaces.TEAM.replace("[lab]", "[far, lab]") for team in TEAMS},
     **{
@@ -47,7 +46,7 @@ FILES: dict[str, str] = {
     "images/catalog.yaml": workspaces.CATALOG,
 }
 _SPEC = FILES["specs/vision/job-1.yaml"]
-# What may be wrong with such a workspace, by what it adds or replaces.
+# Faults of such a workspace, by the files that they add or replace.
 FAULTS: dict[str, dict[str, str]] = {
     "nothing": {},
     "errors in specs of several teams": {
@@ -94,14 +93,14 @@ FAULTS: dict[str, dict[str, str]] = {
 
 
 def made(folder: Path, fault: str) -> Path:
-    """The workspace, rendered, with a fault put in afterwards."""
+    """Render the workspace, and then add a fault."""
     root = workspaces.write(folder / "work", FILES)
     workspaces.render(root)
     return workspaces.write(root, FAULTS[fault])
 
 
 def shards(root: Path, count: int, *words: str) -> tuple[list[Path], list[Outcome]]:
-    """The reports of all shards, and how each ended."""
+    """Return the reports and outcomes of all shards."""
     files = [root.parent / f"shard-{number}-{count}.json" for number in range(1, count + 1)]
     outcomes = [
         gangplan("validate", "-C", root, "--shard", f"{number}/{count}", "--format", f"json={file}", *words)
@@ -112,20 +111,20 @@ def shards(root: Path, count: int, *words: str) -> tuple[list[Path], list[Outcom
 
 
 def whole(root: Path, *words: str) -> tuple[int, dict[str, Any]]:
-    """Exit code and report of the whole."""
+    """Return exit code and report of the whole."""
     outcome = gangplan("validate", "-C", root, "--no-cache", "--format", "json", *words)
     return outcome.code, json.loads(outcome.out)
 
 
 def merged(root: Path, files: list[Path]) -> tuple[int, dict[str, Any]]:
-    """Exit code and report of all shards."""
+    """Return exit code and report of all shards."""
     outcome = gangplan("report", "merge", "-C", root, "--format", "json", *files)
     assert outcome.out, outcome.err
     return outcome.code, json.loads(outcome.out)
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_shards_of_the_sample_say_what_the_whole_says(tmp_path: Path, count: int) -> None:
+def test_shards_of_the_sample_report_the_same_as_the_whole(tmp_path: Path, count: int) -> None:
     root = workspaces.sample(tmp_path / "work")
     files, _ = shards(root, count)
     assert merged(root, files) == whole(root)
@@ -133,15 +132,15 @@ def test_shards_of_the_sample_say_what_the_whole_says(tmp_path: Path, count: int
 
 @pytest.mark.parametrize("count", [1, 2, 5])
 @pytest.mark.parametrize("fault", ["errors in specs of several teams", "runs that stand in each other's way"])
-def test_any_number_of_shards_says_what_the_whole_says(tmp_path: Path, fault: str, count: int) -> None:
+def test_any_number_of_shards_reports_the_same_as_the_whole(tmp_path: Path, fault: str, count: int) -> None:
     root = made(tmp_path, fault)
     files, _ = shards(root, count, "--no-cache")
     assert merged(root, files) == whole(root)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_whatever_is_wrong_is_told_once(tmp_path: Path, fault: str) -> None:
-    """Merged it is the whole, and no shard tells what another one tells."""
+def test_every_fault_is_reported_once(tmp_path: Path, fault: str) -> None:
+    """Merged reports equal the whole, and no shard repeats a finding of another one."""
     root = made(tmp_path, fault)
     expected = whole(root, "--today", "2026-11-20")
     files, outcomes = shards(root, 3, "--today", "2026-11-20")
@@ -150,7 +149,7 @@ def test_whatever_is_wrong_is_told_once(tmp_path: Path, fault: str) -> None:
         (one["file"], one["line"], one["column"], one["rule"], one["object"], one["message"])
         for file in files
         for one in json.loads(file.read_text())["findings"]
-        if not one["file"].startswith("overlays/")  # what many runs suffer from, each shard tells for its own
+        if not one["file"].startswith("overlays/")  # each shard reports for itself what many runs suffer from
     )
     assert max(told.values(), default=1) == 1
     if fault != "nothing":
@@ -158,7 +157,7 @@ def test_whatever_is_wrong_is_told_once(tmp_path: Path, fault: str) -> None:
     assert max(one.code for one in outcomes) <= expected[0]
 
 
-def test_the_faults_are_of_many_kinds(tmp_path: Path) -> None:
+def test_each_fault_is_found_by_its_rule(tmp_path: Path) -> None:
     """Each is found, by the rule that it is about."""
     rules = {
         "a job twice": "job-name-twice",
@@ -172,8 +171,8 @@ def test_the_faults_are_of_many_kinds(tmp_path: Path) -> None:
         assert rule in {one["rule"] for one in report["findings"]}, fault
 
 
-def test_runs_of_two_shards_that_block_each_other_are_told(tmp_path: Path) -> None:
-    """Neither shard can know: they start pod by pod, and together they want more than there is."""
+def test_runs_of_two_shards_that_block_each_other_are_reported(tmp_path: Path) -> None:
+    """Neither shard can know: runs start pod by pod, and together they need more than there is."""
     cluster = _CLUSTER.replace(', kueue: "0.19.2"', "").replace("  lab: {queue: training}\n", "")
     cluster = cluster.replace("teams:", "environment: dev\ngang: none\nteams:")
     spec = workspaces.SPEC.replace("workers: 4", "workers: 3").replace("gpus: 2", "gpus: 8")
@@ -206,7 +205,7 @@ def test_an_error_of_one_shard_does_not_fail_the_others(tmp_path: Path) -> None:
     assert [one.code for one in outcomes] == [Exit.INPUT, Exit.CLEAN]
 
 
-def test_what_the_first_one_tells_is_named_by_the_others(tmp_path: Path) -> None:
+def test_later_shards_name_the_findings_of_the_first(tmp_path: Path) -> None:
     root = made(tmp_path, "a team file")
     first, second = (gangplan("validate", "-C", root, "--shard", f"{number}/2") for number in (1, 2))
     assert first.code == Exit.INPUT
@@ -214,20 +213,20 @@ def test_what_the_first_one_tells_is_named_by_the_others(tmp_path: Path) -> None
     assert "shard 1/2 tells 1 finding about the platform" in second.out
 
 
-def test_a_shard_without_specs_is_in_order(tmp_path: Path) -> None:
+def test_a_shard_without_specs_is_valid(tmp_path: Path) -> None:
     outcome = gangplan("validate", "-C", made(tmp_path, "nothing"), "--shard", "5/5")
     assert outcome.code == Exit.CLEAN
     assert "shard 5/5 has the specs of 0 of 4 teams" in outcome.out
 
 
-def test_clusters_are_sharded_too(tmp_path: Path) -> None:
+def test_shards_of_one_cluster_report_the_same_as_the_whole(tmp_path: Path) -> None:
     root = made(tmp_path, "errors in specs of several teams")
     files, _ = shards(root, 2, "--cluster", "lab", "--fail-on", "warning")
     assert merged(root, files) == whole(root, "--cluster", "lab", "--fail-on", "warning")
 
 
-def test_a_file_that_was_changed_by_hand_is_compared(tmp_path: Path) -> None:
-    """What stands in rendered/ and is not what is rendered now is told as by the whole."""
+def test_files_changed_by_hand_are_reported_as_by_the_whole(tmp_path: Path) -> None:
+    """A file of rendered/ that differs from what is rendered now gives the same findings in shards."""
     root = made(tmp_path, "nothing")
     for path in sorted((root / "rendered/lab").rglob("*.yaml")):
         path.write_text(path.read_text() + "---\napiVersion: v1\nkind: Pod\nmetadata: {name: more}\n")
@@ -238,7 +237,7 @@ def test_a_file_that_was_changed_by_hand_is_compared(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [[], ["--no-cache"]])
-def test_the_cache_changes_no_shard(tmp_path: Path, words: list[str]) -> None:
+def test_the_cache_changes_no_report(tmp_path: Path, words: list[str]) -> None:
     root = made(tmp_path, "nothing")
     first, _ = shards(root, 3)
     texts = [file.read_text() for file in first]
@@ -246,8 +245,8 @@ def test_the_cache_changes_no_shard(tmp_path: Path, words: list[str]) -> None:
     assert [file.read_text() for file in again] == texts
 
 
-def test_nothing_is_made_again(tmp_path: Path) -> None:
-    """The whole expands no spec and no cluster, however many there are."""
+def test_merging_expands_nothing_again(tmp_path: Path) -> None:
+    """The merge expands no spec and no cluster, however many there are."""
     root = made(tmp_path, "nothing")
     files, _ = shards(root, 3)
     counts = {workspace.load_spec.__code__: 0, clusters.expand_cluster.__code__: 0}
@@ -266,7 +265,7 @@ def test_nothing_is_made_again(tmp_path: Path) -> None:
     assert list(counts.values()) == [0, 0]
 
 
-def test_every_format_is_that_of_the_whole(tmp_path: Path) -> None:
+def test_every_format_is_the_same_as_of_the_whole(tmp_path: Path) -> None:
     root = made(tmp_path, "errors in specs of several teams")
     files, _ = shards(root, 2)
     for format in ("text=/dev/stdout", "sarif", "junit", "gitlab", "github", "markdown"):
@@ -298,13 +297,13 @@ def test_a_doubled_shard_is_refused(three: tuple[Path, list[Path]]) -> None:
     assert "shard 3/3 is there twice" in refused(root, *files, files[2])
 
 
-def test_shards_of_other_counts_are_refused(three: tuple[Path, list[Path]]) -> None:
+def test_shards_of_different_counts_are_refused(three: tuple[Path, list[Path]]) -> None:
     root, files = three
     others, _ = shards(root, 2)
     assert "of wholes with 2 and 3 shards" in refused(root, *files, others[0])
 
 
-def test_shards_of_other_files_are_refused(tmp_path: Path) -> None:
+def test_shards_of_different_files_are_refused(tmp_path: Path) -> None:
     root = made(tmp_path, "nothing")
     files, _ = shards(root, 2)
     path = root / "specs/nlp/job-0.yaml"
@@ -331,7 +330,7 @@ def test_shards_of_other_files_are_refused(tmp_path: Path) -> None:
         (("shared",), 7, "damaged"),
     ],
 )
-def test_shards_that_differ_are_refused(
+def test_shards_with_different_conditions_are_refused(
     three: tuple[Path, list[Path]], tmp_path: Path, path: tuple[str, ...], value: Any, said: str
 ) -> None:
     root, files = three
@@ -353,7 +352,7 @@ def test_shards_that_differ_are_refused(
         ('{"version": 1}', "not the report of a"),
     ],
 )
-def test_other_files_are_refused(
+def test_files_that_are_no_shard_reports_are_refused(
     three: tuple[Path, list[Path]], tmp_path: Path, text: str, said: str
 ) -> None:
     (tmp_path / "other.json").write_text(text)
@@ -362,7 +361,7 @@ def test_other_files_are_refused(
 
 
 @pytest.mark.parametrize("part", ["0/3", "4/3", "3", "a/b", "1/0", "-1/2", "1/99999"])
-def test_a_part_that_is_none_is_refused(three: tuple[Path, list[Path]], part: str) -> None:
+def test_an_invalid_part_is_refused(three: tuple[Path, list[Path]], part: str) -> None:
     outcome = gangplan("validate", "-C", three[0], f"--shard={part}")
     assert outcome.code == Exit.INPUT
     assert "Write --shard 3/8" in outcome.err
@@ -371,20 +370,22 @@ def test_a_part_that_is_none_is_refused(three: tuple[Path, list[Path]], part: st
 @pytest.mark.parametrize(
     "words", [["--team", "nlp"], ["specs/nlp/job-0.yaml"], ["--base", "main"], ["--fix"]]
 )
-def test_what_is_about_the_whole_is_refused(three: tuple[Path, list[Path]], words: list[str]) -> None:
+def test_flags_about_the_whole_are_refused_with_shards(
+    three: tuple[Path, list[Path]], words: list[str]
+) -> None:
     outcome = gangplan("validate", "-C", three[0], "--shard", "1/2", *words)
     assert outcome.code == Exit.INPUT
     assert "--shard" in outcome.err
 
 
-def test_a_tree_is_not_rendered_in_parts(three: tuple[Path, list[Path]]) -> None:
+def test_render_refuses_shards(three: tuple[Path, list[Path]]) -> None:
     outcome = gangplan("render", "-C", three[0], "--shard", "1/2")
     assert outcome.code == Exit.INPUT
     assert "what is rendered is one tree" in outcome.err
 
 
 @given(st.lists(st.sampled_from("abcdefgh"), max_size=60), st.integers(1, 9), st.randoms())
-def test_every_team_is_in_one_shard_and_all_are_even(teams: list[str], of: int, chance: Any) -> None:
+def test_every_team_is_in_one_shard_and_shards_are_even(teams: list[str], of: int, chance: Any) -> None:
     parts = [teams_of(Shard(number, of), teams) for number in range(1, of + 1)]
     assert Counter(team for part in parts for team in part) == Counter(set(teams))
     sizes = Counter(teams)

@@ -43,7 +43,7 @@ def read(text: str | bytes, limits: FileLimits | None = None) -> Document:
 
 
 def refused(text: str | bytes, limits: FileLimits | None = None) -> list[str]:
-    """`rule line:column message` of each finding."""
+    """Return `rule line:column message` of each finding."""
     document, findings = load(text.encode() if isinstance(text, str) else text, "specs/nlp/job.yaml", limits)
     assert document is None
     assert findings
@@ -58,7 +58,7 @@ def helped(text: str) -> str:
     return load(text.encode(), "job.yaml")[1][0].help
 
 
-# What sigs.k8s.io/yaml v1.6 makes of a plain scalar, through JSON.
+# What sigs.k8s.io/yaml v1.6 reads a plain scalar as, through JSON.
 KUBERNETES = {
     "y": True, "Y": True, "n": False, "N": False, "yes": True, "on": True, "true": True, "True": True,
     "No": False, "OFF": False, "off": False, "FALSE": False, "yES": "yES", "tRUE": "tRUE", "oN": "oN",
@@ -93,7 +93,7 @@ def test_numbers_that_json_cannot_carry_are_refused(scalar: str) -> None:
         load_objects(f"v: {scalar}\n")
 
 
-def test_positions() -> None:
+def test_keys_and_values_have_positions() -> None:
     document = read(SPEC)
     assert str(document.where(("workers",))) == "specs/nlp/job.yaml:6:10"
     assert str(document.where(("workers",), key=True)) == "specs/nlp/job.yaml:6:1"
@@ -103,7 +103,7 @@ def test_positions() -> None:
     assert str(document.where(())) == "specs/nlp/job.yaml:2:1"
 
 
-def test_a_path_that_is_absent_has_the_place_of_its_nearest_ancestor() -> None:
+def test_an_absent_path_has_the_place_of_its_nearest_ancestor() -> None:
     document = read(SPEC)
     assert document.where(("data", "none", 3)) == document.where(("data",))
     assert document.where(("data", "none"), key=True) == document.where(("data",), key=True)
@@ -139,14 +139,14 @@ def test_text_is_the_scalar_as_written() -> None:
     assert not document.is_quoted(("name", "absent"))
 
 
-def test_an_alias_yields_a_value_of_its_own_at_the_place_of_its_anchor() -> None:
+def test_an_alias_yields_its_own_value_at_the_place_of_its_anchor() -> None:
     document = read("a: &x {k: 1}\nb: *x\n")
     document.value["a"]["k"] = 2
     assert document.value["b"] == {"k": 1}
     assert str(document.where(("b", "k"))).endswith(":1:11")
 
 
-def test_documents_travel_between_processes() -> None:
+def test_documents_can_be_pickled() -> None:
     document = read(SPEC)
     document.where(("workers",))
     copy = pickle.loads(pickle.dumps(document))
@@ -162,7 +162,7 @@ def test_line_ends_and_byte_order_mark_change_nothing() -> None:
     assert read("\ufeffname: x").where(("name",), key=True).column == 1
 
 
-# text: "line:column", a part of the message, a part of the help.
+# By text: "line:column", a part of the message, a part of the help.
 SYNTAX = {
     "a:\n\tb: 1": ("2:1", "a tab indents this line", "replace the tab with spaces"),
     "a: b\n \tc: 1": ("2:2", "a tab indents this line", "replace the tab with spaces"),
@@ -227,7 +227,9 @@ def test_syntax_errors_are_worded_for_their_writer(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [text for text in SYNTAX if "\\" not in text and "2:]" not in text])
-def test_the_parser_without_the_c_extension_says_the_same(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_parser_without_the_c_extension_reports_the_same(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     expected = refused(text)
     monkeypatch.setattr(parser, "_FAST", parser._PureWatched)
     assert refused(text) == expected
@@ -249,7 +251,7 @@ def test_every_duplicate_key_is_reported_with_both_lines() -> None:
     ]
 
 
-def test_keys_are_text() -> None:
+def test_keys_must_be_text() -> None:
     assert refused("on: push\n1: a\n~: b\n.inf: c\n[a]: d\n") == [
         "yaml-key-type 1:1 the key 'on' is read as the boolean true",
         "yaml-key-type 2:1 the key '1' is read as a number",
@@ -279,11 +281,11 @@ def test_tags_merge_keys_and_more_documents_are_refused() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n \n", "# nothing yet\n", "---\n", "~", "null\n"])
-def test_nothing_is_not_a_document(text: str) -> None:
+def test_an_empty_file_is_no_document(text: str) -> None:
     assert refused(text)[0].startswith("yaml-empty 1:1 ")
 
 
-def test_bytes_that_are_no_text() -> None:
+def test_bytes_that_are_no_text_are_refused() -> None:
     assert refused(b"a: 1\nb: caf\xe9\n") == ["yaml-not-utf8 2:7 byte 0xe9 at offset 11 is not UTF-8"]
     assert refused("a: 1\n".encode("utf-16")) == ["yaml-not-utf8 1:1 the file is UTF-16, not UTF-8"]
     for code in (0x00, 0x07, 0x1B, 0x7F, 0x85, 0x2028, 0xFEFF, 0xFFFE):
@@ -324,7 +326,7 @@ def test_load_never_raises(data: bytes) -> None:
 @given(st.text(alphabet="ab01ye.~_-+ \n:,[]{}&*!|>'\"%@`#?<=\\\t\r", max_size=40))
 @example("! {a: ! [b]}")
 @example("a: ! 5")
-def test_near_yaml_is_read_or_refused_alike_by_both_readers(text: str) -> None:
+def test_near_yaml_is_read_or_refused_by_both_readers_alike(text: str) -> None:
     document, findings = load(text.encode(), "x.yaml")
     for finding in findings:
         assert finding.where.line >= 1
@@ -362,20 +364,20 @@ def test_load_objects_reads_a_stream() -> None:
         (b"a: \xff\n", 0, "decode"),
     ],
 )  # fmt: skip
-def test_load_objects_refuses(text: str | bytes, line: int, message: str) -> None:
+def test_load_objects_refuses_invalid_streams(text: str | bytes, line: int, message: str) -> None:
     with pytest.raises(ManifestError) as caught:
         load_objects(text)
     assert caught.value.line == line
     assert message in caught.value.message
 
 
-def test_load_objects_is_no_victim_of_aliases() -> None:
+def test_load_objects_refuses_alias_bombs() -> None:
     rows = [f"{chr(98 + i)}: &{chr(98 + i)} [{','.join(['*' + chr(97 + i)] * 9)}]\n" for i in range(9)]
     with pytest.raises(ManifestError, match="repeat"):
         load_objects("a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(rows))
 
 
-def test_a_file(tmp_path: Path) -> None:
+def test_a_file_is_read_also_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(SPEC)
     (tmp_path / "link.yaml").symlink_to("job.yaml")
     for name in ("job.yaml", "link.yaml"):
@@ -395,7 +397,7 @@ def unreadable(path: Path) -> str:
     return finding.message
 
 
-def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_cannot_be_read_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("a: 1\n")
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "dangling").symlink_to("nowhere")

@@ -1,4 +1,4 @@
-"""What a start imports: modules are counted, for their number is what a start costs."""
+"""What a start imports: modules are counted, because their number decides how long a start takes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ code = main()
 import json
 print(json.dumps([int(code), sorted(sys.modules)]), file=sys.stderr)
 """
-# What typer builds for the parameters of a command, and how many commands.
+# Counts what typer builds for the parameters of a command, and for how many commands.
 BUILT = """
 import sys
 import pydantic
@@ -46,16 +46,16 @@ from gangplan.entry import main
 main()
 print(built["get_command_from_info"], built["__init__"], file=sys.stderr)
 """
-# What reads and judges workspaces. Nothing of it is needed to say which flags there are.
+# Modules that read and check workspaces. None of them is needed to list flags.
 HEAVY = frozenset(("pydantic", "jinja2", "yaml", "jsonschema", "jsonschema_rs", "kubernetes", "email"))
 HELP = ["--help", "-h", "validate --help", "render -h", "cluster check --help", "cluster --help", "help plan"]
-# The most modules, ours and others', that a command may import: what it needs, and a few more. A number that
-# grows is a start that slows down, half a millisecond a module; raise it only for what the command uses.
+# The most modules, ours and others', that a command may import: what it needs, and a few more. A growing
+# number slows down each start, by half a millisecond a module; raise it only for what the command uses.
 MOST = {"--version": 90, "--help": 230, "validate": 880, "explain": 470}
 
 
 def imported(*arguments: str, root: Path = REPOSITORY) -> set[str]:
-    """The modules that a command has imported when it ends."""
+    """Return the modules that a command has imported when it ends."""
     done = subprocess.run(
         [sys.executable, "-c", COUNT, *arguments], cwd=root, capture_output=True, text=True, check=False
     )
@@ -64,7 +64,7 @@ def imported(*arguments: str, root: Path = REPOSITORY) -> set[str]:
     return set(modules)
 
 
-def test_the_version_needs_nothing() -> None:
+def test_the_version_needs_only_the_entry() -> None:
     modules = imported("--version")
     assert not modules & HEAVY
     assert {name for name in modules if name.startswith("gangplan")} == {"gangplan", "gangplan.entry"}
@@ -72,14 +72,14 @@ def test_the_version_needs_nothing() -> None:
 
 
 @pytest.mark.parametrize("arguments", HELP)
-def test_help_needs_no_world(arguments: str, tmp_path: Path) -> None:
+def test_help_reads_no_workspace(arguments: str, tmp_path: Path) -> None:
     modules = imported(*arguments.split(), root=tmp_path)
     assert not modules & HEAVY
     assert "gangplan.workspace" not in modules
     assert len(modules) <= MOST["--help"]
 
 
-def test_a_rule_is_explained_without_judges(tmp_path: Path) -> None:
+def test_a_rule_is_explained_without_the_checks(tmp_path: Path) -> None:
     modules = imported("explain", "rdma-fallback", root=tmp_path)
     assert not modules & {"jinja2", "jsonschema_rs", "gangplan.validate.proofs", "gangplan.pipeline.runs"}
     assert len(modules) <= MOST["explain"]
@@ -87,7 +87,7 @@ def test_a_rule_is_explained_without_judges(tmp_path: Path) -> None:
 
 def test_validate_imports_what_it_uses(tmp_path: Path) -> None:
     root = workspaces.write(tmp_path, {**workspaces.STOCK, "specs/nlp/filings.yaml": workspaces.SPEC})
-    imported("validate", "--no-cache", root=root)  # keeps the programs of policies, as compiled modules are
+    imported("validate", "--no-cache", root=root)  # keeps the compiled policies, like compiled modules
     modules = imported("validate", "--no-cache", root=root)
     unused = {
         "kubernetes",
@@ -102,7 +102,7 @@ def test_validate_imports_what_it_uses(tmp_path: Path) -> None:
         "gangplan.report.sarif",
         "xml.etree.ElementTree",
         "ctypes",
-        # What looks for plugins of pydantic, and what parses expressions that no earlier command kept.
+        # For plugins of pydantic, and to parse expressions that no earlier command kept.
         "importlib.metadata",
         "email.message",
         "gangplan.cel.parser",
@@ -112,7 +112,7 @@ def test_validate_imports_what_it_uses(tmp_path: Path) -> None:
 
 
 def test_models_are_annotated_with_types() -> None:
-    """pydantic compiles annotations that are text (of modules with `from __future__ import annotations`)."""
+    """pydantic compiles annotations that are texts (in modules with `from __future__ import annotations`)."""
     known = list(Strict.__subclasses__())
     for model in known:
         known += model.__subclasses__()
@@ -120,7 +120,7 @@ def test_models_are_annotated_with_types() -> None:
         f"{model.__module__}.{model.__name__}.{name}"
         for model in known
         if model.__module__.startswith("gangplan.")
-        and model.__module__ != "gangplan.packs.cases"  # read by `policy test` alone
+        and model.__module__ != "gangplan.packs.cases"  # only `policy test` reads them
         for name, annotation in get_annotations(model).items()
         if isinstance(annotation, str)
     }
@@ -128,7 +128,7 @@ def test_models_are_annotated_with_types() -> None:
     assert texts == set()
 
 
-def test_amounts_are_read_without_looking_into_their_type() -> None:
+def test_amounts_are_read_without_inspecting_their_type() -> None:
     for kind in (Cpu, Memory, DurationSeconds, Weight, Price, PolicyParam, Value):
         assert isinstance(get_args(kind)[-1], ReadBy), kind
 
@@ -142,10 +142,10 @@ def test_amounts_are_read_without_looking_into_their_type() -> None:
         ("validate -C .", 1, 3),
     ],
 )
-def test_one_branch_of_commands_is_built(
+def test_only_one_branch_of_commands_is_built(
     arguments: str, commands: int, adapters: int, tmp_path: Path
 ) -> None:
-    """With pydantic adapters for --help and for what was given alone; a list and a path have two of them."""
+    """pydantic adapters are built only for --help and the given parameters; a list or a path needs two."""
     root = workspaces.write(tmp_path, {**workspaces.STOCK, "specs/nlp/filings.yaml": workspaces.SPEC})
     words = [sys.executable, "-c", BUILT, *arguments.split()]
     done = subprocess.run(words, cwd=root, capture_output=True, text=True, check=False)

@@ -1,6 +1,6 @@
 """Every step of a run's life through models of Argo CD and Flux: what is applied, pruned and healed.
 
-What the engines are given is real: the tree as rendered, and the Application and Kustomization as printed.
+The inputs of the engines are real: the tree as rendered, and the Application and Kustomization as printed.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Story:
         self.revision, self.bodies = "", list[Object]()
 
     def merge(self, more: str | None) -> str:
-        """The spec with more lines (None: no spec), rendered, merged, and seen by the engine.
+        """Add lines to the spec (None: remove it), render, merge, and let the engine sync.
 
-        Returns the run that it describes, empty without one.
+        Returns the run that the spec describes, empty without a spec.
         """
         if more is None:
             (self.root / SPEC).unlink()
@@ -58,7 +58,7 @@ class Story:
         return names.pop() if names else ""
 
     def look(self, times: int = 3) -> None:
-        """The engine looks at the same revision again: an interval, a refresh."""
+        """Let the engine look at the same revision again: an interval, a refresh."""
         for _ in range(times):
             self.engine.refresh(self.revision, deepcopy(self.bodies))
         if isinstance(self.engine, Flux):
@@ -67,31 +67,31 @@ class Story:
             assert self.engine.status != "Unknown"
 
     def uid(self, run: str) -> int:
-        """Which object the TrainJob is: another one is another run."""
+        """Return the identity of the TrainJob: another object is another run."""
         return self.cluster.live["TrainJob", "nlp", run].uid
 
     def rebuild(self) -> None:
-        """The cluster is lost, and another one is given to the engine."""
+        """Lose the cluster, and give the engine another one."""
         self.cluster = Cluster()
         self.engine = self.make(self.cluster)
         self.look()
 
 
 def argocd(cluster: Cluster) -> ArgoCD:
-    """The application of runs as printed."""
+    """Create the application of runs as printed."""
     bodies = argocd_objects(ArgoCluster("lab", {"nlp": "nlp"}, "runtimePatches"), SOURCE, ["runs"])
     return ArgoCD(cluster, next(body for body in bodies if body["kind"] == "Application"))
 
 
 def flux(cluster: Cluster) -> Flux:
-    """The Kustomization of runs as printed."""
+    """Create the Kustomization of runs as printed."""
     bodies = flux_objects("lab", SOURCE, ["runs"], has_kueue=cluster.has_kueue)
     return Flux(cluster, [body for body in bodies if body["kind"] == "Kustomization"])
 
 
 @pytest.fixture(params=[argocd, flux], ids=["argocd", "flux"])
 def story(request: pytest.FixtureRequest, root: Path) -> Story:
-    """The small workspace, and each engine."""
+    """Return the small workspace with each engine."""
     return Story(root, request.param)
 
 
@@ -104,7 +104,7 @@ def test_a_run_starts_once_and_is_never_repeated(story: Story) -> None:
     assert (story.uid(run), story.cluster.live["TrainJob", "nlp", run].restarts) == (first, 0)
 
 
-def test_superseded_runs_go_on_until_they_are_retired(story: Story) -> None:
+def test_superseded_runs_continue_until_they_are_retired(story: Story) -> None:
     old = story.merge("")
     new = story.merge("run: 2\n")
     assert story.cluster.running == {old, new}
@@ -122,7 +122,7 @@ def test_superseded_runs_go_on_until_they_are_retired(story: Story) -> None:
     assert (story.uid(new), story.cluster.live["TrainJob", "nlp", new].restarts) == (first, 0)
 
 
-def test_a_stopped_run_ends_and_its_record_goes_with_the_next_change(story: Story) -> None:
+def test_a_stopped_run_ends_and_the_next_change_removes_its_record(story: Story) -> None:
     run = story.merge("")
     assert story.merge("state: stopped\n") == run
     assert story.cluster.running == story.cluster.held == set()
@@ -133,19 +133,19 @@ def test_a_stopped_run_ends_and_its_record_goes_with_the_next_change(story: Stor
     assert story.cluster.live == {}
 
 
-def test_a_stopped_run_taken_back_starts_again(story: Story) -> None:
+def test_a_resumed_run_starts_again(story: Story) -> None:
     run = story.merge("")
     story.merge("state: stopped\n")
     assert story.merge("") == run
     if isinstance(story.engine, ArgoCD):
         assert story.cluster.running == {run} == story.cluster.held
-    else:  # what is there already is left alone, so that docs/gitops.md says to raise run:
+    else:  # Flux leaves existing objects alone, so docs/gitops.md says to raise run:
         assert story.cluster.running == set()
     again = story.merge("run: 2\n")
     assert again in story.cluster.running
 
 
-def test_nothing_ends_a_run_by_removing_its_file(story: Story) -> None:
+def test_removing_its_file_ends_no_run(story: Story) -> None:
     run = story.merge("")
     first = story.uid(run)
     story.merge(None)
@@ -162,7 +162,7 @@ def test_an_archived_run_is_left_alone_and_never_started(story: Story) -> None:
     assert "TrainJob" not in story.cluster.kinds(run)
 
 
-def test_a_cluster_that_is_built_again_starts_no_record(story: Story) -> None:
+def test_a_rebuilt_cluster_starts_no_record(story: Story) -> None:
     old = story.merge("")
     new = story.merge(f"run: 2\nretired: [{old}]\n")
     story.rebuild()
@@ -179,7 +179,7 @@ def test_a_platform_change_retrains_unless_the_run_is_kept(story: Story) -> None
     assert story.cluster.running == {run, other}
 
 
-def test_what_a_hand_deletes_is_healed_as_documented(story: Story) -> None:
+def test_deletions_by_hand_are_healed_as_documented(story: Story) -> None:
     """Argo CD does not heal runs; Flux creates what is in Git at the next interval."""
     run = story.merge("")
     story.cluster.delete(("TrainJob", "nlp", run))
@@ -206,11 +206,11 @@ def test_without_kueue_a_stopped_run_keeps_its_object(root: Path) -> None:
         assert (cluster.running, cluster.live[key_of(body)].uid) == (set(), first)
 
 
-# Why it is so: what would have been simpler, and what becomes of it
+# Reasons for the design: simpler ways, and their effects
 
 
 def stopped(story: Story, change: Callable[[Object], None]) -> None:
-    """A running run, and a change of its TrainJob by hand in Git."""
+    """Start a run, and change its TrainJob by hand in Git."""
     story.merge("")
     for body in story.bodies:
         if body["kind"] == "TrainJob":
@@ -218,7 +218,7 @@ def stopped(story: Story, change: Callable[[Object], None]) -> None:
     story.revision = "by hand"
 
 
-def test_suspend_alone_restarts_a_run(root: Path) -> None:
+def test_suspending_alone_restarts_a_run(root: Path) -> None:
     story = Story(root, argocd)
 
     def change(body: Object) -> None:
@@ -231,7 +231,7 @@ def test_suspend_alone_restarts_a_run(root: Path) -> None:
     assert (one.runs, one.restarts) == (True, 1)
 
 
-def test_without_its_queue_a_run_ends_and_keeps_its_quota(root: Path) -> None:
+def test_removing_the_queue_ends_a_run_but_keeps_its_quota(root: Path) -> None:
     story = Story(root, argocd)
 
     def change(body: Object) -> None:
@@ -256,8 +256,8 @@ def test_an_immutable_change_keeps_argocd_from_syncing_anything(root: Path) -> N
     assert story.engine.status == "Unknown"
 
 
-def test_flux_alone_would_restart_a_stopped_run(root: Path) -> None:
-    """Without the patch that makes it replace the TrainJob."""
+def test_flux_without_the_replacing_patch_restarts_a_stopped_run(root: Path) -> None:
+    """The patch makes Flux replace the TrainJob."""
     story = Story(root, flux)
     assert isinstance(story.engine, Flux)
     story.engine.kustomizations[-1]["spec"]["patches"].pop()
@@ -267,8 +267,8 @@ def test_flux_alone_would_restart_a_stopped_run(root: Path) -> None:
     assert story.cluster.live["TrainJob", "nlp", run].restarts > 0
 
 
-def test_flux_asks_about_all_of_a_kustomization_before_it_applies_one(root: Path) -> None:
-    """With one Kustomization for runs and their runtimes, none would ever start."""
+def test_flux_dry_runs_all_of_a_kustomization_before_it_applies_one(root: Path) -> None:
+    """With one Kustomization for runs and their runtimes, no run would ever start."""
     story = Story(root, flux)
     assert isinstance(story.engine, Flux)
     runtimes, runs = story.engine.kustomizations
@@ -284,7 +284,7 @@ def test_flux_asks_about_all_of_a_kustomization_before_it_applies_one(root: Path
 
 
 def test_a_protected_run_is_not_pruned_in_the_change_that_stops_it(story: Story) -> None:
-    """Engines ask the object in the cluster, which still says no."""
+    """Engines read the object in the cluster, which is still protected."""
     run = story.merge("")
     for body in story.bodies:
         for name in ("argocd.argoproj.io/sync-options", "kustomize.toolkit.fluxcd.io/prune"):

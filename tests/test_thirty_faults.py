@@ -1,6 +1,6 @@
 """Thirty faults of thirty kinds in one workspace: thirty findings in one run, one each, at their lines.
 
-Taking one fault away takes exactly its finding away: no fault hides another, and none is told twice.
+Removing one fault removes exactly its finding: no fault hides another, and none is reported twice.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FAKE_TOKEN = "hf_" + "aBcDeFgHiJkLmNoPqRsTuVwXyZ012345"
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault: the file with it, the file without it (None: no file), and where it is told."""
+    """A fault: the file with it, the file without it (None: no file), and where it is reported."""
 
     file: str
     bad: str
@@ -32,12 +32,12 @@ class Fault:
 
 
 def spec(name: str, lines: str, place: str, rule: str, team: str = "cv", body: str = GOOD) -> Fault:
-    """A fault in a spec of its own."""
+    """Return a fault in its own spec."""
     return Fault(f"specs/{team}/{name}.yaml", f"{HEAD}{body}{lines}", None, place, rule)
 
 
 def cluster(name: str, old: str, new: str, place: str, rule: str) -> Fault:
-    """A fault in a cluster of its own, which has a team of its own."""
+    """Return a fault in its own cluster, which has its own teams."""
     good = FAR.replace("  cv:\n", f"  {name}:\n").replace("  nlp:\n", f"  {name}-b:\n")
     good = good.replace("  research:\n", f"  {name}-c:\n")
     assert old in good
@@ -45,7 +45,7 @@ def cluster(name: str, old: str, new: str, place: str, rule: str) -> Fault:
 
 
 def without(line: str) -> str:
-    """A good spec without one of its lines."""
+    """Return a good spec without one of its lines."""
     return "".join(kept for kept in GOOD.splitlines(keepends=True) if not kept.startswith(line))
 
 
@@ -92,7 +92,7 @@ FAULTS = (
 
 
 def workspace(root: Path, left_out: Fault | None = None) -> Path:
-    """The workspace with all faults but one."""
+    """Create the workspace with all faults but one."""
     base.workspace(root)
     for fault in FAULTS:
         text = fault.good if fault is left_out else fault.bad
@@ -109,22 +109,22 @@ def workspace(root: Path, left_out: Fault | None = None) -> Path:
 
 
 def found(root: Path) -> list[tuple[str, str]]:
-    """Place and rule of every finding of any severity."""
+    """Return place and rule of every finding of any severity."""
     outcome = gangplan("validate", "-C", root, "--fail-on", "note")
     assert outcome.code != 0 or not outcome.findings
     return sorted((shown.place, shown.rule) for shown in outcome.findings)
 
 
 def expected(left_out: Fault | None = None) -> list[tuple[str, str]]:
-    """What is to be found."""
+    """Return the expected findings."""
     return sorted((f"{fault.file}:{fault.place}", fault.rule) for fault in FAULTS if fault is not left_out)
 
 
-def test_thirty_faults_are_thirty_findings(tmp_path: Path) -> None:
+def test_thirty_faults_give_thirty_findings(tmp_path: Path) -> None:
     assert len(FAULTS) == len({fault.rule for fault in FAULTS}) == 30
     assert found(workspace(tmp_path)) == expected()
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.rule)
-def test_each_goes_with_its_fault(fault: Fault, tmp_path: Path) -> None:
+def test_removing_a_fault_removes_only_its_finding(fault: Fault, tmp_path: Path) -> None:
     assert found(workspace(tmp_path, left_out=fault)) == expected(left_out=fault)

@@ -1,4 +1,4 @@
-"""What the founding user stories want refused, is refused: at the line, with their numbers and words.
+"""What the founding user stories want refused is refused: at the line, with their numbers and words.
 
 US-01's sixth team is in test_five_teams.py, US-02 and US-03 are with the compliance packs. What is accepted,
 with its figures: sweeps in tests/sweeps/test_plan.py, schedules in tests/schedules/test_stories.py, MPIJobs
@@ -70,7 +70,7 @@ patches:
 
 @dataclass(frozen=True)
 class Refused:
-    """A spec (or a patch) that a story wants refused, where, by which rule, and in which words."""
+    """A spec (or a patch) that a story wants refused: where, by which rule, and in which words."""
 
     story: str
     team: str
@@ -83,7 +83,7 @@ class Refused:
 
 
 def job(image: str, *lines: str, command: str = "python, train.py") -> str:
-    """A spec of these lines; `line` of a case counts from 1: 3 image, 4 command, then `lines`."""
+    """Return a spec of these lines; `line` of a case counts from 1: 3 image, 4 command, then `lines`."""
     return HEAD + "".join(f"{line}\n" for line in (f"image: {image}", f"command: [{command}]", *lines))
 
 
@@ -319,7 +319,7 @@ def _workspace(root: Path, case: Refused) -> Path:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.story)
-def test_what_a_story_refuses_is_refused_in_its_words(case: Refused, tmp_path: Path) -> None:
+def test_each_story_is_refused_in_its_words(case: Refused, tmp_path: Path) -> None:
     outcome = gangplan("validate", "-C", _workspace(tmp_path, case), "--today", "2026-11-01")
     found = [shown for shown in outcome.findings if shown.severity == case.severity]
     assert [shown.rule for shown in found] == [case.rule], outcome.err
@@ -332,8 +332,8 @@ def test_what_a_story_refuses_is_refused_in_its_words(case: Refused, tmp_path: P
     assert (outcome.code != Exit.CLEAN) == refused, outcome.err
 
 
-def test_what_a_cluster_allows_is_not_refused(tmp_path: Path) -> None:
-    """US-10: 500 workers where the cluster says so; US-12: 64 x 2 GPUs fill a quota of 128 exactly."""
+def test_jobs_within_the_limits_of_a_cluster_are_accepted(tmp_path: Path) -> None:
+    """US-10: 500 workers where the cluster allows them; US-12: 64 x 2 GPUs fill a quota of 128 exactly."""
     case = CASES[0]
     root = _workspace(tmp_path, case)
     wide = CLUSTER.replace("a100: {gpus: 100}}", "a100: {gpus: 500}}").replace(

@@ -48,12 +48,12 @@ HELP = re.compile(r"^  help: (?P<help>.+)$", re.MULTILINE)
 
 
 def relative(path: Path) -> str:
-    """A path as people write it."""
+    """Return a path as people write it."""
     return path.relative_to(REPOSITORY).as_posix()
 
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
-    """Literals of several words, without docstrings: messages, helps, reasons, reports."""
+    """Yield literals of several words, without docstrings: messages, helps, reasons, reports."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
@@ -64,12 +64,12 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def prose(page: str) -> str:
-    """A page without code blocks and code."""
+    """Return a page without code blocks and code."""
     return re.sub(r"`[^`\n]*`", "x", re.sub(r"^```.*?^```", "", page, flags=re.DOTALL | re.MULTILINE))
 
 
 def commands(command: click.Command, name: str = "gangplan") -> Iterator[tuple[str, click.Command]]:
-    """A command and all below it."""
+    """Yield a command and all commands below it."""
     yield name, command
     if isinstance(command, click.Group):
         for word, one in command.commands.items():
@@ -107,7 +107,7 @@ def test_rules_are_written_in_whole_sentences(rule: str) -> None:
 
 
 @pytest.mark.parametrize("path", REPORTS, ids=relative)
-def test_messages_are_no_sentences_and_helps_are(path: Path) -> None:
+def test_messages_are_not_sentences_but_helps_are(path: Path) -> None:
     report = path.read_text(encoding="utf-8")
     for match in FINDING.finditer(report):
         message = match["message"]

@@ -1,4 +1,4 @@
-"""The wheel, built without network from a copy of what is committed."""
+"""The wheel, built without network from a copy of the checkout."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LINKED = ("generators", "validate", "templates", "policies")
 
 
 def copied(source: Path, *wanted: str) -> None:
-    """The files of this checkout below `wanted`, or all, as they are now; a skip by name outside of Git."""
+    """Copy the files of this checkout under `wanted`, or all; skip the test outside of Git and say why."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=REPOSITORY,
@@ -34,7 +34,7 @@ def copied(source: Path, *wanted: str) -> None:
 
 
 def build(folder: Path) -> Path:
-    """The wheel in a new folder; a skip by name where it cannot be built."""
+    """Build the wheel in a new folder, or skip the test and say why it cannot be built."""
     source, out = folder / "source", folder / "out"
     copied(source, "gangplan/", *(f"{name}/" for name in LINKED), "pyproject.toml", "README.md", "LICENSE")
     pip = [sys.executable, "-m", "pip"]

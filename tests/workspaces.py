@@ -18,7 +18,7 @@ from gangplan import cli
 from gangplan.errors import Exit
 
 REPOSITORY = Path(__file__).parents[1]
-# What a workspace is made of; the sample workspace is the repository itself.
+# The folders of a workspace; the sample workspace is the repository itself.
 SAMPLE_PARTS = ("specs", "overlays", "images", "rendered")
 
 SPEC = """\
@@ -63,7 +63,7 @@ egress:
 teams:
   nlp: {queue: training}
 """  # noqa: E501  one line per pool
-# The same with room for any run: for tests that are not about quota.
+# The same cluster with room for any run: for tests that are not about quota.
 WIDE_CLUSTER = CLUSTER.replace("{count: 4, cpu", "{count: 4000, cpu")
 CATALOG = """\
 apiVersion: gangplan.dev/v1
@@ -131,7 +131,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command ended and what it printed."""
+    """The exit code and output of a command."""
 
     code: int
     out: str
@@ -139,7 +139,7 @@ class Outcome:
 
     @property
     def findings(self) -> list[Shown]:
-        """The findings of the text report, in its order; several at one place may share the help below."""
+        """The findings of the text report, in its order; several at one place may share one help."""
         found: list[Shown] = []
         for match in reversed(list(_FINDING.finditer(self.err))):
             one = Shown(*match.groups(default=""))
@@ -150,7 +150,7 @@ class Outcome:
         return found[::-1]
 
     def errors(self) -> list[tuple[str, str]]:
-        """Place and rule of every error."""
+        """Return place and rule of every error."""
         return [(shown.place, shown.rule) for shown in self.findings if shown.severity == "error"]
 
 
@@ -176,7 +176,7 @@ def gangplan(*arguments: str | Path) -> Outcome:
 def gangplan_process(
     *arguments: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> Outcome:
-    """Run a command line as a program of its own. `env` adds to the environment of the tests."""
+    """Run a command line in a separate process. `env` adds to the environment of the tests."""
     done = subprocess.run(
         [sys.executable, "-m", "gangplan", *map(str, arguments)],
         capture_output=True,
@@ -189,7 +189,7 @@ def gangplan_process(
 
 
 def write(root: Path, files: Mapping[str, str | bytes]) -> Path:
-    """Write files below `root`, which becomes a workspace when they are those of one."""
+    """Write files below `root`, which becomes a workspace when they are those of a workspace."""
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -198,19 +198,19 @@ def write(root: Path, files: Mapping[str, str | bytes]) -> Path:
 
 
 def stock(root: Path, *without: str, **files: str) -> Path:
-    """The small workspace of this module, with some of its files left out."""
+    """Create the small workspace of this module, without some of its files."""
     return write(root, {name: text for name, text in STOCK.items() if name not in without})
 
 
 def sample(root: Path, *parts: str) -> Path:
-    """A copy of the sample workspace (of some of its folders only, when named)."""
+    """Copy the sample workspace (only some of its folders, when named)."""
     for part in parts or SAMPLE_PARTS:
         shutil.copytree(REPOSITORY / part, root / part)
     return root
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder: path and bytes."""
+    """Return every file below a folder, by path, as bytes."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -219,12 +219,12 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 
 def rendered(root: Path) -> dict[str, bytes]:
-    """The rendered tree of a workspace."""
+    """Return the rendered tree of a workspace."""
     return tree(root / "rendered")
 
 
 def render(root: Path, *arguments: str | Path) -> Outcome:
-    """Render a workspace that must be right."""
+    """Render a workspace that must be valid."""
     outcome = gangplan("render", "-C", root, *arguments)
     assert outcome.code == Exit.CLEAN, outcome.err
     return outcome

@@ -170,7 +170,7 @@ spec:
           - {name: paddle, image: "registry.example.com/boat/oars:1", command: [python, -m, paddle.distributed.launch, row.py]}
 """
 
-# The shape of examples/yaml of kubeflow/trainer v2.3.0, with a runtime of its own and patches of both APIs.
+# The shape of examples/yaml of kubeflow/trainer v2.3.0, with its own runtime and patches of both APIs.
 TRAINJOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
@@ -443,13 +443,13 @@ tags: {project: vision}
 
 
 def home(root: Path, **answers: object) -> Home:
-    """A workspace with room for any run, and what flags would say."""
+    """Create a workspace with room for any run, with the answers that flags would give."""
     write(root, {**STOCK, "overlays/lab/cluster.yaml": WIDE_CLUSTER})
     return Home(load_workspace(root), "nlp", Answers(**answers))  # type: ignore[arg-type]
 
 
 def imported(root: Path, kind: str, text: str, name: str = "job.yaml", **answers: object) -> Batch:
-    """A source imported into a workspace at `root`, and judged there."""
+    """Import a source into a workspace at `root`, and check it there."""
     workspace = home(root / "workspace", **answers)
     folder = root / "sources"
     folder.mkdir(exist_ok=True)
@@ -459,7 +459,7 @@ def imported(root: Path, kind: str, text: str, name: str = "job.yaml", **answers
     return batch
 
 
-# One of each kind that is an object, for laws.
+# One source of each kind that is an object, for laws.
 SOURCES = {
     "mpijob": MPIJOB,
     "pytorchjob": PYTORCHJOB,

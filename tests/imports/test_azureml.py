@@ -1,5 +1,7 @@
-"""`gangplan import azureml`: command jobs in the shape of azureml-examples, in words of their own, against the schemas of
-azure-ai-ml where it is installed."""
+"""`gangplan import azureml`: command jobs in the shape of azureml-examples, written for these tests.
+
+Fields are compared with the schemas of azure-ai-ml where it is installed.
+"""
 
 from __future__ import annotations
 
@@ -87,12 +89,12 @@ def test_a_curated_environment_is_an_image_of_microsoft(tmp_path: Path) -> None:
         ("    type: uri_folder\n    path: azureml://datastores/vision/paths/images", "    type: uri_file\n    path: azureml://datastores/vision/paths/a.csv", "command", ["python", "train.py", "--data", "/inputs/images/a.csv", "--epochs", "10", "--out", "/outputs/model"]),
     ],
 )  # fmt: skip
-def test_fields(tmp_path: Path, old: str, new: str, field: str, value: object) -> None:
+def test_fields_become_those_of_a_spec(tmp_path: Path, old: str, new: str, field: str, value: object) -> None:
     assert old in AZUREML
     assert read(tmp_path, AZUREML.replace(old, new)).imported[0].draft.values[field] == value
 
 
-def test_tensorflow_starts_once_a_worker(tmp_path: Path) -> None:
+def test_tensorflow_starts_once_per_worker(tmp_path: Path) -> None:
     text = AZUREML.replace(
         "type: pytorch, process_count_per_instance: 8", "type: tensorflow, worker_count: 2"
     )
@@ -100,7 +102,7 @@ def test_tensorflow_starts_once_a_worker(tmp_path: Path) -> None:
     assert found["acpt-pytorch-2-2-cuda12-1"]["framework"] == "tensorflow"
 
 
-def test_what_no_run_is_is_refused(tmp_path: Path) -> None:
+def test_jobs_that_are_no_run_are_refused(tmp_path: Path) -> None:
     for kind in ("spark", "automl", "parallel"):
         (tmp_path / kind).mkdir()
         batch = read(tmp_path / kind, f"type: {kind}\ntrial: {{command: python a.py}}\n")
@@ -152,7 +154,7 @@ command: python train.py --data ${{inputs.corpus}} --epochs ${{inputs.epochs}} -
 
 
 @pytest.mark.parametrize("place", ["./parts/train.yml", "file:parts/train.yml"])
-def test_a_step_is_its_component_with_what_the_pipeline_says_over_it(tmp_path: Path, place: str) -> None:
+def test_a_step_is_its_component_with_the_pipeline_s_values_over_it(tmp_path: Path, place: str) -> None:
     folder = write(tmp_path / "sources", {"pipeline.yml": COMPONENTS % place, "parts/train.yml": COMPONENT})
     batch = read_batch(KINDS["azureml"], [folder / "pipeline.yml"], home(tmp_path / "workspace"), {})
     judge(batch, tmp_path / "workspace")
@@ -182,13 +184,13 @@ def test_a_step_is_its_component_with_what_the_pipeline_says_over_it(tmp_path: P
         ("./loop.yml", "the step train is in ./loop.yml"),
     ],
 )
-def test_components_that_are_not_here_are_told(tmp_path: Path, place: str, why: str) -> None:
+def test_missing_components_are_reported(tmp_path: Path, place: str, why: str) -> None:
     folder = write(tmp_path, {"pipeline.yml": COMPONENTS % place, "loop.yml": "type: pipeline\njobs: {}\n"})
     batch = read_batch(KINDS["azureml"], [folder / "pipeline.yml"], home(tmp_path / "workspace"), {})
     assert [one.message for one in batch.findings] == [why]
 
 
-def test_steps_of_other_kinds_say_why(tmp_path: Path) -> None:
+def test_steps_of_other_kinds_are_refused_with_a_reason(tmp_path: Path) -> None:
     batch = read(
         tmp_path, "type: pipeline\njobs: {look: {type: automl}, tune: {type: sweep, trial: ./a.yml}}\n"
     )
@@ -207,8 +209,8 @@ jobs:
 """
 
 
-def test_components_that_a_registry_keeps_are_known_by_their_files(tmp_path: Path) -> None:
-    """A pipeline that is a component has its steps imported, with the values that the outer one hands over."""
+def test_components_of_a_registry_are_found_by_their_files(tmp_path: Path) -> None:
+    """A pipeline that is a component has its steps imported, with the values from the outer one."""
     kept = "azureml://registries/azureml/components/twice/versions/0.2.1"
     files = {"pipeline.yml": COMPONENTS % kept, "trainer.yml": COMPONENT, "twice.yml": INNER}
     folder = write(tmp_path / "sources", files)
@@ -259,7 +261,7 @@ def test_a_search_becomes_a_sweep(tmp_path: Path, how: str, space: str, paramete
     assert spec["maxConcurrent"] == 2
     found = spec["parameters"]
     for name, value in (found.get("random", {}).get("of") or {}).items():
-        if isinstance(value, dict):  # 1e-3 as a logarithm is not quite 1e-3
+        if isinstance(value, dict):  # exp(log(1e-3)) is not exactly 1e-3
             found["random"]["of"][name] = {
                 key: round(each, 6) if isinstance(each, float) else each for key, each in value.items()
             }
@@ -271,12 +273,12 @@ def test_a_search_becomes_a_sweep(tmp_path: Path, how: str, space: str, paramete
     assert one.runs["lab"].percent == 100, one.runs["lab"].differences
 
 
-def test_what_a_sweep_does_not_draw_is_refused(tmp_path: Path) -> None:
+def test_a_distribution_that_a_sweep_cannot_draw_is_refused(tmp_path: Path) -> None:
     batch = read(tmp_path, SEARCH % ("random", "{type: normal, mu: 0, sigma: 1}"))
     assert "rate is drawn by normal" in batch.everything[0].message
 
 
-def test_what_show_prints_is_the_same_job(tmp_path: Path) -> None:
+def test_the_output_of_az_ml_job_show_is_the_same_job(tmp_path: Path) -> None:
     text = (
         AZUREML + "status: Completed\ncreation_context: {created_by: someone}\nid: azureml:/subscriptions/x\n"
     )
@@ -285,7 +287,7 @@ def test_what_show_prints_is_the_same_job(tmp_path: Path) -> None:
 
 
 def test_every_field_of_the_schemas_has_its_reason(tmp_path: Path) -> None:
-    """The fields that azure-ai-ml knows; the test says so where the package is absent."""
+    """These are the fields that azure-ai-ml knows; the test is skipped where the package is absent."""
     schema = pytest.importorskip(
         "azure.ai.ml._schema.job", reason="azure-ai-ml is not installed: its schemas are not there"
     ).CommandJobSchema
@@ -296,7 +298,7 @@ def test_every_field_of_the_schemas_has_its_reason(tmp_path: Path) -> None:
 
 
 def _keys_of(root: Path) -> list[str]:
-    """Fields that the tables or the reader know, by reading a job that has all that are listed here."""
+    """Return the fields that the tables or the reader know, from a job that has all listed here."""
     text = AZUREML + "queue_settings: {job_tier: Spot}\n"
     text += "".join(f"{name}: x\n" for name in MORE if name != "queue_settings")
     return [
@@ -306,7 +308,7 @@ def _keys_of(root: Path) -> list[str]:
     ]
 
 
-# What BaseJobSchema and CommandJobSchema have beside the fields of the source here (azure-sdk-for-python, 2026).
+# Fields of BaseJobSchema and CommandJobSchema that the source here lacks (azure-sdk-for-python, 2026).
 MORE = ("creation_context", "services", "id", "display_name", "status", "properties", "log_files", "identity", "parameters", "parent_job_name", "queue_settings")  # fmt: skip
 
 

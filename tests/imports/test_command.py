@@ -24,11 +24,11 @@ def root(tmp_path: Path) -> Path:
     return write(tmp_path / "workspace", {**STOCK, "overlays/lab/cluster.yaml": WIDE_CLUSTER})
 
 
-def test_the_commands_are_the_kinds() -> None:
+def test_there_is_a_command_for_each_kind() -> None:
     assert list(COMMANDS) == list(KINDS)
 
 
-def test_a_spec_is_written_and_nothing_else(root: Path) -> None:
+def test_only_the_spec_is_written(root: Path) -> None:
     before = tree(root)
     outcome = gangplan("import", "mpijob", root.parent / "sources", "-C", root)
     assert outcome.code == Exit.CLEAN, outcome.err
@@ -39,7 +39,7 @@ def test_a_spec_is_written_and_nothing_else(root: Path) -> None:
     assert outcome.out.endswith("next: add what the workspace must gain, then gangplan render\n")
 
 
-def test_apply_writes_what_is_needed_and_the_run_renders(root: Path) -> None:
+def test_apply_writes_what_the_workspace_needs_so_that_the_run_renders(root: Path) -> None:
     digest = "registry.example.com/physics/heat:1.4=sha256:" + "ab" * 32
     outcome = gangplan("import", "mpijob", root.parent / "sources", "-C", root, "--apply", "--digest", digest)
     assert outcome.code == Exit.CLEAN, outcome.err
@@ -57,7 +57,7 @@ def test_a_dry_run_writes_nothing(root: Path) -> None:
     assert f"# {TARGET}\n" in outcome.out
 
 
-def test_nothing_is_written_where_one_source_is_wrong(root: Path) -> None:
+def test_nothing_is_written_when_one_source_is_wrong(root: Path) -> None:
     write(root.parent / "sources", {"bad.yaml": MPIJOB.replace("Launcher", "Leader")})
     before = tree(root)
     outcome = gangplan("import", "mpijob", root.parent / "sources", "-C", root, "--apply")
@@ -81,7 +81,7 @@ def test_nothing_is_written_where_one_source_is_wrong(root: Path) -> None:
         (["other.yaml"], "there is no MPIJob in it"),
     ],
 )
-def test_what_cannot_be_is_refused(
+def test_wrong_arguments_are_refused(
     root: Path, arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(root.parent / "sources")
@@ -90,7 +90,7 @@ def test_what_cannot_be_is_refused(
     assert message in outcome.err
 
 
-def test_the_reports(root: Path, tmp_path: Path) -> None:
+def test_reports_in_several_formats_agree(root: Path, tmp_path: Path) -> None:
     file = tmp_path / "report.md"
     outcome = gangplan(
         "import",

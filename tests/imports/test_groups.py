@@ -1,4 +1,4 @@
-"""`gangplan import jobset` and `volcano`: groups of pods, of which some train."""
+"""`gangplan import jobset` and `volcano`: groups of pods, where only some train."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def asked(batch: Batch) -> str:
     return "\n".join(one.message for one in batch.everything if one.rule == IMPORT_ASKED)
 
 
-def test_a_jobset_of_torchrun(tmp_path: Path) -> None:
+def test_a_jobset_of_torchrun_becomes_a_spec(tmp_path: Path) -> None:
     batch = imported(tmp_path, "jobset", JOBSET)
     (one,) = batch.imported
     assert one.text == TIDE
@@ -60,7 +60,7 @@ def test_a_jobset_of_torchrun(tmp_path: Path) -> None:
     assert "example.com/block" in asked(batch)
 
 
-def test_a_job_of_volcano_with_mpi(tmp_path: Path) -> None:
+def test_a_volcano_job_with_mpi_becomes_a_spec(tmp_path: Path) -> None:
     (one,) = imported(tmp_path, "volcano", VOLCANO).imported
     assert one.text == LAVA
     assert one.runs["lab"].percent == 100
@@ -117,7 +117,7 @@ def test_a_leader_that_runs_the_same_program_is_a_worker(tmp_path: Path) -> None
     assert one.is_right
 
 
-def test_names_of_the_sources_pods_become_those_of_the_run(tmp_path: Path) -> None:
+def test_names_of_the_source_s_pods_become_those_of_the_run(tmp_path: Path) -> None:
     text = JOBSET.replace(
         "$MASTER_ADDR:$MASTER_PORT --rdzv_id=tide ebb.py", "x:1 ebb.py --log tide-workers-0-0.moon | tee log"
     )
@@ -151,8 +151,8 @@ def test_variables_of_volcano_have_other_names_in_a_run(tmp_path: Path) -> None:
     assert one.is_right
 
 
-def test_pods_of_another_shape_are_roles_of_a_plain_run(tmp_path: Path) -> None:
-    """Two groups that start different programs, none of them a launcher."""
+def test_pods_of_another_shape_become_roles_of_a_plain_run(tmp_path: Path) -> None:
+    """Two groups start different programs, and neither is a launcher."""
     pod = "{{containers: [{{name: a, image: 'registry.example.com/sea/{0}:1', command: [{0}], env: [{{name: DEPTH, value: {1}}}], resources: {{limits: {{cpu: 2, memory: 4Gi}}}}}}]}}"
     jobs = "\n".join(
         f"  - {{name: {name}, template: {{spec: {{parallelism: {count}, template: {{spec: {pod.format(name, depth)}}}}}}}}}"
@@ -170,7 +170,7 @@ def test_pods_of_another_shape_are_roles_of_a_plain_run(tmp_path: Path) -> None:
     assert one.runs["lab"].percent == 100
 
 
-def test_torch_has_workers_alone(tmp_path: Path) -> None:
+def test_other_pods_next_to_torch_workers_are_refused(tmp_path: Path) -> None:
     begin = JOBSET.index("  - name: workers")
     other = """\
   - name: feed
@@ -223,7 +223,7 @@ def test_a_source_without_pods_is_refused(tmp_path: Path, kind: str, text: str) 
         ((["python", "a.py"],), "plain", ["zero"], []),
     ],
 )
-def test_what_the_commands_tell(
+def test_the_commands_decide_the_kind_and_the_roles(
     commands: tuple[list[str], ...], start: str, roles: list[str], aside: list[str]
 ) -> None:
 

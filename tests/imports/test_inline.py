@@ -26,13 +26,13 @@ SETTABLE = LISTED.replace("cv-vault}}", "cv-vault}, settable: [secretProviderCla
 
 
 def source() -> str:
-    """The job with a volume more in each pod."""
+    """Return the job with one more volume in each pod."""
     mount, volume = "- {name: images, mountPath: /images}", "- {name: shm, emptyDir: {medium: Memory}}"
     text = PYTORCHJOB.replace(mount, f"{mount}\n            - {{name: keys, mountPath: /mnt/keys}}")
     return text.replace(volume, f"{volume}\n          - {{name: keys, {CSI}}}")
 
 
-def test_a_driver_that_no_cluster_lists_is_suggested(tmp_path: Path) -> None:
+def test_an_unlisted_driver_is_suggested(tmp_path: Path) -> None:
     batch = imported(tmp_path, "pytorchjob", source())
     (one,) = batch.imported
     assert one.draft.values["volumes"] == {"keys": "/mnt/keys"}
@@ -46,7 +46,7 @@ def test_a_driver_that_no_cluster_lists_is_suggested(tmp_path: Path) -> None:
     assert one.is_right
 
 
-def test_a_volume_that_is_listed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listed_volume_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     on(monkeypatch, LISTED)
     batch = imported(tmp_path, "pytorchjob", source())
     (one,) = batch.imported
@@ -54,7 +54,7 @@ def test_a_volume_that_is_listed_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     assert suggested(batch) == {}
 
 
-def test_an_attribute_that_specs_may_set_is_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_settable_attribute_is_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     on(monkeypatch, SETTABLE)
     (one,) = imported(tmp_path, "pytorchjob", source()).imported
     own = {"path": "/mnt/keys", "attributes": {"secretProviderClass": "nlp-vault"}}

@@ -1,4 +1,4 @@
-"""Laws of all imports: no leaf of a source without an entry, no suggestion that changes more than it says."""
+"""Laws of all imports: every leaf of a source has an entry, and a suggestion changes only what it states."""
 
 from __future__ import annotations
 
@@ -52,7 +52,10 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def accounted(kind: str, bodies: list[Any], root: Path) -> bool:
-    """Read and map an object and those beside it; whatever they are, each leaf has one entry at its own line."""
+    """Read and map objects, and check that each leaf has an entry at its line.
+
+    Returns False for an object that is refused.
+    """
     documents, findings = load_several("---\n".join(map(dump, bodies)).encode(), "job.yaml")
     assert len(documents) == len(bodies), findings
     account = Account.of(documents[0])
@@ -80,8 +83,8 @@ def test_every_leaf_of_a_source_has_an_entry(kind: str, text: str, workspace: Pa
 @pytest.mark.parametrize("kind", SOURCES)
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_no_leaf_is_lost_whatever_stands_there(kind: str, workspace: Path, data: st.DataObject) -> None:
-    """Any part of a source may be something else: of another type, absent, or a tree that nobody has heard of."""
+def test_no_leaf_is_lost_in_a_changed_source(kind: str, workspace: Path, data: st.DataObject) -> None:
+    """Any part of a source may be of another type, absent, or an unknown tree."""
     bodies = list(plain.load_all(SOURCES[kind]))
     body = data.draw(st.sampled_from(bodies))
     for _ in range(data.draw(st.integers(1, 3))):
@@ -121,7 +124,7 @@ def test_no_leaf_is_lost_whatever_stands_there(kind: str, workspace: Path, data:
         ("apiVersion: gangplan.dev/v1\nkind: Team\nclaims:\n", ("claims", "new"), {"size": "1Gi"}),
     ],
 )
-def test_a_suggestion_changes_what_it_says(text: str, path: tuple[str, ...], value: Any) -> None:
+def test_a_suggestion_changes_only_what_it_states(text: str, path: tuple[str, ...], value: Any) -> None:
     after = with_value(text.encode(), Suggestion("f.yaml", path, value, "", Location("f.yaml")))
     assert after is not None
     before, now = plain.load(text), plain.load(after)
@@ -138,7 +141,7 @@ def test_a_suggestion_changes_what_it_says(text: str, path: tuple[str, ...], val
     assert after.decode().count("\r\n") in (0, after.decode().count("\n"))
 
 
-def test_a_suggestion_that_contradicts_has_no_place() -> None:
+def test_a_contradicting_suggestion_is_not_placed() -> None:
     """It is reported as import-unplaced."""
     one = Suggestion(
         "f.yaml", ("claims", "filings"), {"accessModes": ["ReadOnlyMany"]}, "", Location("f.yaml")
@@ -146,6 +149,6 @@ def test_a_suggestion_that_contradicts_has_no_place() -> None:
     assert with_value(TEAM.encode(), one) is None
 
 
-def test_a_suggestion_that_is_there_changes_nothing() -> None:
+def test_a_suggestion_that_is_already_met_changes_nothing() -> None:
     one = Suggestion("f.yaml", ("secrets",), ("huggingface",), "", Location("f.yaml"))
     assert with_value(TEAM.encode(), one) == TEAM.encode()

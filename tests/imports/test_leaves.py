@@ -1,5 +1,7 @@
-"""Nothing of a source is lost without a word: its text against the printed account, by a reader of its own
-(tests/wild/leaves.py)."""
+"""No part of a source is lost silently: an independent reader compares its text with the printed account.
+
+The reader is tests/wild/leaves.py.
+"""
 
 from __future__ import annotations
 
@@ -94,13 +96,15 @@ def said_nothing_of(root: Path, kind: str, text: str, folder: Path) -> list[str]
 
 
 @pytest.mark.parametrize(("kind", "text"), CASES)
-def test_every_line_of_a_source_is_told_of(kind: str, text: str, workspace: Path, tmp_path: Path) -> None:
+def test_every_line_of_a_source_is_in_the_account(
+    kind: str, text: str, workspace: Path, tmp_path: Path
+) -> None:
     assert read(workspace, kind, text, tmp_path).imported
     assert said_nothing_of(workspace, kind, text, tmp_path) == []
 
 
-def test_what_an_account_leaves_out_is_found(workspace: Path, tmp_path: Path) -> None:
-    """The reader itself: without an entry, its line is named."""
+def test_a_line_without_an_entry_is_found(workspace: Path, tmp_path: Path) -> None:
+    """Check the reader itself: when an entry is missing, it names the line."""
     for kind, text in (("mpijob", SOURCES["mpijob"]), ("slurm", EMPTY)):
         (one, *_) = document(read(workspace, kind, text, tmp_path))["imported"]
         gone = one["account"].pop(len(one["account"]) // 2)
@@ -118,10 +122,10 @@ def test_what_an_account_leaves_out_is_found(workspace: Path, tmp_path: Path) ->
 @pytest.mark.parametrize("kind", SOURCES)
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_no_field_that_nobody_heard_of_is_lost(
+def test_unknown_fields_are_in_the_account(
     kind: str, workspace: Path, tmp_path: Path, data: st.DataObject
 ) -> None:
-    """Any mapping of a source gains fields of any shape."""
+    """Any mapping of a source gets more fields of any shape."""
     bodies: list[Any] = list(plain.load_all(SOURCES[kind]))
     for _ in range(data.draw(st.integers(1, 4))):
         holder = data.draw(st.sampled_from(bodies))

@@ -1,4 +1,4 @@
-"""Machine types: data with their source, and the names of GPUs that they use."""
+"""Machine types: their data with sources, and the names of their GPUs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DATA = plain.load((REPOSITORY / "gangplan/spec/machines.yaml").read_text(encodin
 
 
 @pytest.mark.parametrize("cloud", DATA)
-def test_every_group_has_its_source_and_its_notes_are_about_it(cloud: str) -> None:
+def test_every_group_has_its_source_and_notes_on_its_own_machines(cloud: str) -> None:
     group = DATA[cloud]
     assert len(group["source"]) > 40
     named = {name.strip() for names in group["notes"] for name in names.split(",")}
@@ -29,12 +29,14 @@ def test_every_group_has_its_source_and_its_notes_are_about_it(cloud: str) -> No
         ("a3-highgpu-8g", 208, 1872, 8, "h100-80gb"),
     ],
 )
-def test_machines(name: str, cpu: int, memory: int, gpus: int, model: str) -> None:
+def test_machines_have_their_cpu_memory_and_gpus(
+    name: str, cpu: int, memory: int, gpus: int, model: str
+) -> None:
     one = INSTANCES[name]
     assert (one.cpu, one.memory, one.gpus, one.model) == (cpu, memory, gpus, model)
 
 
-def test_machines_with_gpus_say_which() -> None:
+def test_machines_with_gpus_name_the_model() -> None:
     assert [name for name, one in INSTANCES.items() if bool(one.gpus) != bool(one.model)] == []
     assert len(INSTANCES) > 250
 

@@ -1,4 +1,4 @@
-"""`gangplan import mpijob`: the spec, what the workspace must gain, and the run beside the source."""
+"""`gangplan import mpijob`: the spec, what the workspace must gain, and the run compared with the source."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_the_workspace_gains_image_claim_and_secret(tmp_path: Path) -> None:
     assert "  furnace-cases: {accessModes: [ReadWriteMany]}\n" in batch.after["specs/nlp/team.yaml"].decode()
 
 
-def test_what_is_not_known_is_asked(tmp_path: Path) -> None:
+def test_unknown_facts_are_asked_about(tmp_path: Path) -> None:
     batch = imported(tmp_path, "mpijob", MPIJOB)
     asked = [one.message for one in batch.everything if one.rule == IMPORT_ASKED]
     assert len(asked) == 3
@@ -80,7 +80,7 @@ def test_what_is_not_known_is_asked(tmp_path: Path) -> None:
     assert any("furnace-cases" in one for one in asked)
 
 
-def test_a_digest_may_be_given(tmp_path: Path) -> None:
+def test_a_digest_can_be_given(tmp_path: Path) -> None:
     digest = "sha256:" + "ab" * 32
     batch = imported(tmp_path, "mpijob", MPIJOB, digests={"registry.example.com/physics/heat:1.4": digest})
     assert digest in batch.after["images/catalog.yaml"].decode()
@@ -99,7 +99,9 @@ def test_a_digest_may_be_given(tmp_path: Path) -> None:
         ("activeDeadlineSeconds: 7200", "activeDeadlineSeconds: 172800", "extendedTimeout", True),
     ],
 )
-def test_counts_and_amounts(tmp_path: Path, old: str, new: str, field: str, value: object) -> None:
+def test_counts_and_amounts_become_those_of_the_spec(
+    tmp_path: Path, old: str, new: str, field: str, value: object
+) -> None:
     assert old in MPIJOB
     (one,) = imported(tmp_path, "mpijob", MPIJOB.replace(old, new, 1)).imported
     assert one.draft.values[field] == value
@@ -114,7 +116,7 @@ def test_counts_and_amounts(tmp_path: Path, old: str, new: str, field: str, valu
         ("command: [mpirun, --allow-run-as-root", 'command: [sh, -c, "mpirun \'a"', IMPORT_SCRIPT, 20),
     ],
 )
-def test_what_cannot_be_imported_is_refused_at_its_line(
+def test_mpijobs_that_cannot_be_imported_are_refused_at_their_line(
     tmp_path: Path, old: str, new: str, rule: str, line: int
 ) -> None:
     text = MPIJOB.replace(old, new, 1)
@@ -126,7 +128,7 @@ def test_what_cannot_be_imported_is_refused_at_its_line(
     assert batch.imported == []
 
 
-def test_a_program_that_started_once_is_asked_about(tmp_path: Path) -> None:
+def test_a_program_that_ran_only_on_the_launcher_is_asked_about(tmp_path: Path) -> None:
     text = MPIJOB.replace(
         '[mpirun, --allow-run-as-root, -np, "8", -bind-to, core, -x, NCCL_DEBUG=WARN, -mca, pml, ob1]',
         "[python]",
@@ -135,7 +137,7 @@ def test_a_program_that_started_once_is_asked_about(tmp_path: Path) -> None:
     assert any("ran once, on the launcher" in one.message for one in batch.everything)
 
 
-def test_access_to_the_node_is_asked_of_the_platform(tmp_path: Path) -> None:
+def test_access_to_the_node_is_a_difference_for_the_platform(tmp_path: Path) -> None:
     text = MPIJOB.replace(
         "          containers:\n          - name: worker",
         "          hostNetwork: true\n          containers:\n          - name: worker",
@@ -149,8 +151,8 @@ def test_access_to_the_node_is_asked_of_the_platform(tmp_path: Path) -> None:
     assert all("platform" in row.why for row in one.runs["lab"].differences)
 
 
-def test_a_script_that_stays_keeps_nothing_that_breaks_the_way_to_workers(tmp_path: Path) -> None:
-    """The shape of oci-hpc-oke manifests/nccl-tests/host-network: SSH on another port, in a script that waits."""
+def test_a_kept_script_loses_options_that_break_the_way_to_workers(tmp_path: Path) -> None:
+    """The shape of oci-hpc-oke manifests/nccl-tests/host-network: another SSH port, a script that waits."""
     script = (
         "while ! ssh $(head -1 /etc/mpi/hostfile) true; do sleep 1; done\\n"
         'mpirun \\\\\\n -np 8 \\\\\\n --hostfile /etc/mpi/hostfile -mca plm_rsh_args \\"-p 2222\\" \\\\\\n -mca coll ^hcoll -x A=1 ./a'

@@ -1,4 +1,4 @@
-"""`gangplan import overlay`: the JSON6902 patch does what kustomize makes of the strategic merge."""
+"""`gangplan import overlay`: the JSON6902 patch has the same result as kustomize's strategic merge."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ VALUES = st.sampled_from(
 
 
 def built(folder: Path, body: Body, patch: Any, target: dict[str, str] | None = None) -> Body:
-    """What kustomize makes of an object."""
+    """Return what kustomize builds from an object and a patch."""
     write(folder, {"object.yaml": dump_all([body]), "patch.yaml": json.dumps(patch)})
     entry = {"path": "patch.yaml", **({"target": target} if target else {})}
     write(folder, {"kustomization.yaml": dump({"resources": ["object.yaml"], "patches": [entry]})})
@@ -47,7 +47,7 @@ def built(folder: Path, body: Body, patch: Any, target: dict[str, str] | None = 
 
 
 def same(body: Body, patch: dict[str, Any]) -> list[dict[str, Any]]:
-    """The operations for a merge; what kustomize makes of them and of the merge has to be one."""
+    """Return the operations for a merge, after checking that kustomize builds the same from both."""
     made = operations(body, patch)
     head = {
         "apiVersion": body["apiVersion"],
@@ -69,7 +69,7 @@ def same(body: Body, patch: dict[str, Any]) -> list[dict[str, Any]]:
 
 @st.composite
 def merges(draw: st.DrawFn) -> tuple[Body, dict[str, Any]]:
-    """An object, and a merge that goes along its mappings and writes here and there."""
+    """Draw an object, and a merge that follows its mappings and changes some of their values."""
     kind = draw(st.sampled_from(KINDS))
     body = draw(st.sampled_from([one for one in bodies() if one["kind"] == kind]))
 
@@ -90,7 +90,7 @@ def merges(draw: st.DrawFn) -> tuple[Body, dict[str, Any]]:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(one=merges())
-def test_operations_do_what_the_merge_does(one: tuple[Body, dict[str, Any]]) -> None:
+def test_operations_have_the_same_result_as_the_merge(one: tuple[Body, dict[str, Any]]) -> None:
     body, patch = one
     try:
         same(body, patch)
@@ -126,7 +126,7 @@ RUNTIME = next(one for one in bodies() if one["kind"] == "TrainingRuntime")
         (dict(RUNTIME), []),
     ],
 )
-def test_merges_by_example(patch: dict[str, Any], made: list[tuple[str, str]]) -> None:
+def test_merges_become_the_expected_operations(patch: dict[str, Any], made: list[tuple[str, str]]) -> None:
     found = same(RUNTIME, {key: value for key, value in patch.items() if key not in ("apiVersion", "kind")})
     assert [(one["op"], one["path"]) for one in found] == made
 
@@ -141,7 +141,7 @@ def test_merges_by_example(patch: dict[str, Any], made: list[tuple[str, str]]) -
         ({"spec": {"new": [{"$patch": "replace"}]}}, "directive"),
     ],
 )
-def test_merges_that_are_not_of_mappings(patch: dict[str, Any], message: str) -> None:
+def test_unclear_merges_are_refused(patch: dict[str, Any], message: str) -> None:
     with pytest.raises(UnclearMergeError, match=message):
         operations(RUNTIME, patch)
 
@@ -184,7 +184,7 @@ def test_a_merge_for_a_job_becomes_a_patch_of_its_runs(root: Path) -> None:
     assert runtime["metadata"]["labels"]["example.com/rack"] == "quiet"
 
 
-def test_patches_are_added_behind_those_that_are_there(root: Path) -> None:
+def test_patches_are_added_after_existing_ones(root: Path) -> None:
     folder = root.parent / "theirs"
     text = "kind: Kustomization\npatches:\n- path: merge.yaml\n- target: {kind: TrainJob}\n  patch: 'metadata: {labels: {example.com/tier: gold}}'\n"
     write(folder, {"kustomization.yaml": text, "merge.yaml": MERGE.partition("---")[0]})
@@ -198,7 +198,7 @@ def test_patches_are_added_behind_those_that_are_there(root: Path) -> None:
     assert gangplan("render", "-C", root).code == Exit.CLEAN
 
 
-def test_a_merge_for_what_gangplan_does_not_render_is_refused(root: Path) -> None:
+def test_a_merge_for_an_object_that_is_not_rendered_is_refused(root: Path) -> None:
     file = root.parent / "merge.yaml"
     file.write_text(MERGE)
     outcome = gangplan("import", "overlay", file, "--cluster", "lab", "-C", root, "--apply")
@@ -218,7 +218,7 @@ def test_a_merge_for_what_gangplan_does_not_render_is_refused(root: Path) -> Non
         (["--cluster", "lab"], "there is no strategic merge"),
     ],
 )
-def test_what_cannot_be_is_refused(root: Path, arguments: list[str], message: str) -> None:
+def test_wrong_clusters_and_sources_are_refused(root: Path, arguments: list[str], message: str) -> None:
     file = write(root.parent, {"none.yaml": "[]\n"}) / "none.yaml"
     outcome = gangplan("import", "overlay", file, *arguments, "-C", root)
     assert outcome.code == Exit.INPUT

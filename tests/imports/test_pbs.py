@@ -1,5 +1,7 @@
-"""`gangplan import pbs`: qsub's options, in the forms of PBS Professional and of Torque. The scripts have the shape of those
-of NCAR, ALCF and university clusters, in words of their own."""
+"""`gangplan import pbs`: qsub's options, in the forms of PBS Professional and of Torque.
+
+The scripts have the shape of those of NCAR, ALCF and university clusters, written for these tests.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ def test_a_job_of_pbs_becomes_a_spec(tmp_path: Path) -> None:
         ("-v CASE=7,MODE=fast", "env", {"CASE": "7", "MODE": "fast"}),
     ],
 )  # fmt: skip
-def test_options(tmp_path: Path, line: str, field: str, value: object) -> None:
+def test_options_become_fields_of_the_spec(tmp_path: Path, line: str, field: str, value: object) -> None:
     batch = read(tmp_path, f"#!/bin/bash\n#PBS {line}\nmpirun ./x\n", image="openmpi")
     assert batch.imported[0].draft.values[field] == value
 
@@ -82,7 +84,7 @@ def test_options(tmp_path: Path, line: str, field: str, value: object) -> None:
         "-l walltime=x",
     ],
 )
-def test_no_option_is_lost(tmp_path: Path, option: str) -> None:
+def test_every_option_has_a_reason(tmp_path: Path, option: str) -> None:
     batch = read(tmp_path, f"#!/bin/bash\n#PBS {option}\nmpirun ./x\n", image="openmpi")
     found = [one for one in batch.imported[0].draft.work.entries() if one.where.line == 2]
     assert found
@@ -90,7 +92,7 @@ def test_no_option_is_lost(tmp_path: Path, option: str) -> None:
         assert entry.why != "gangplan has no place for it"
 
 
-def test_a_launcher_of_cray_is_the_run_s_own(tmp_path: Path) -> None:
+def test_aprun_is_replaced_by_the_run_s_own_launcher(tmp_path: Path) -> None:
     batch = read(
         tmp_path, "#!/bin/bash\n#PBS -l select=2:ncpus=8\naprun -n 16 -N 8 -d 2 ./x --y\n", image="mpich"
     )
@@ -98,7 +100,7 @@ def test_a_launcher_of_cray_is_the_run_s_own(tmp_path: Path) -> None:
     assert (values["workers"], values["slots"], values["command"]) == (2, 8, ["./x", "--y"])
 
 
-def test_an_array_becomes_a_spec_a_task(tmp_path: Path) -> None:
+def test_each_task_of_an_array_becomes_a_spec(tmp_path: Path) -> None:
     text = "#!/bin/bash\n#PBS -N grid\n#PBS -J 1-3\nmpirun ./x $PBS_ARRAY_INDEX\n"
     batch = read(tmp_path, text, image="openmpi")
     assert [one.draft.name for one in batch.imported] == [
@@ -135,11 +137,11 @@ wait
 """
 
 
-def test_steps_beside_each_other_become_specs_where_they_start_the_same_program(tmp_path: Path) -> None:
+def test_parallel_steps_of_the_same_program_become_specs(tmp_path: Path) -> None:
     both = read(tmp_path, BESIDE % ("--fast", "--fast"), image="mpich").imported
     assert [one.draft.name for one in both] == ["migrated-half-1", "migrated-half-2"]
     assert all(one.draft.values["command"] == ["./solve", "--fast"] and one.is_right for one in both)
-    for one in both:  # the other step's line is told of, too
+    for one in both:  # the other step's line has an entry, too
         told = [entry.why for entry in one.draft.work.entries() if "another step" in entry.why]
         assert told
 
@@ -152,6 +154,6 @@ def test_steps_beside_each_other_become_specs_where_they_start_the_same_program(
         (BESIDE % ("", "")).replace("./solve", "torchrun train.py"),
     ],
 )
-def test_steps_that_belong_together_are_refused(tmp_path: Path, text: str) -> None:
+def test_parallel_steps_that_belong_together_are_refused(tmp_path: Path, text: str) -> None:
     (finding,) = [one for one in read(tmp_path, text, image="mpich").everything if one.is_error]
     assert "several steps run at the same time" in finding.message

@@ -1,4 +1,4 @@
-"""What only the platform can give: devices of pools, fabrics and access to the node, as suggestions or questions."""
+"""What only the platform can provide, suggested or asked about: devices, fabrics, access to the node."""
 
 from __future__ import annotations
 
@@ -112,12 +112,12 @@ def test_gpudirect_of_google_becomes_its_preset(tmp_path: Path, monkeypatch: pyt
     assert one.runs["lab"].percent == 100
 
 
-def test_a_team_that_may_not_have_it_is_asked(tmp_path: Path) -> None:
+def test_access_that_the_team_does_not_have_is_asked_about(tmp_path: Path) -> None:
     batch = imported(tmp_path, "jobset", TCPXO)
     assert "the folder /home/kubernetes/bin/nvidia/lib64 of the node" in asked(batch)
 
 
-def test_until_when_a_namespace_admits_more_is_a_persons_decision(tmp_path: Path) -> None:
+def test_the_end_of_a_raised_pod_security_level_is_left_to_a_person(tmp_path: Path) -> None:
     batch = imported(tmp_path, "jobset", TCPXO)
     (open_one,) = [one for one in batch.suggestions if one.is_open]
     assert open_one.path == ("teams", "nlp", "podSecurity")
@@ -128,8 +128,8 @@ def test_until_when_a_namespace_admits_more_is_a_persons_decision(tmp_path: Path
     assert "until when may team nlp run pods with" in asked(batch)
 
 
-def test_access_for_no_fabric_raises_nothing(tmp_path: Path) -> None:
-    """A folder of the node with data in it belongs on a claim."""
+def test_access_without_a_fabric_raises_no_pod_security_level(tmp_path: Path) -> None:
+    """A folder of the node with data belongs on a claim."""
     text = JOBSET.replace(
         "            - name: torch\n",
         "            - name: torch\n              securityContext: {privileged: true}\n",
@@ -140,8 +140,10 @@ def test_access_for_no_fabric_raises_nothing(tmp_path: Path) -> None:
     assert not [one for one in on_efa.suggestions if one.is_open]
 
 
-def test_the_network_of_the_node_needs_its_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fabric with hostNetwork states where nodes are; the source does not."""
+def test_the_host_network_is_suggested_only_with_known_addresses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fabric with hostNetwork states the addresses of nodes; the source does not."""
     text = JOBSET.replace("            containers:", "            hostNetwork: true\n            containers:")
     text = text.replace(
         "limits: {cpu: 8, memory: 64Gi, nvidia.com/gpu: 2}",
@@ -168,10 +170,8 @@ def test_the_network_of_the_node_needs_its_addresses(tmp_path: Path, monkeypatch
         ("google.com/tpu: 4", "nodePools.a100.devices.google.com/tpu", 16),
     ],
 )
-def test_a_pool_that_states_none_gains_what_its_workers_need(
-    tmp_path: Path, amount: str, path: str, value: object
-) -> None:
-    """Four workers with two GPUs each share a node of eight."""
+def test_a_pool_gains_what_its_workers_need(tmp_path: Path, amount: str, path: str, value: object) -> None:
+    """Four workers with two GPUs each share a node with eight."""
     batch = imported(
         tmp_path, "jobset", JOBSET.replace("nvidia.com/gpu: 2}", f"nvidia.com/gpu: 2, {amount}}}")
     )
@@ -191,8 +191,13 @@ def test_access_that_no_fabric_needs_is_asked_about(tmp_path: Path, monkeypatch:
     assert "the pods have privileged" in asked(batch)
 
 
-def test_the_pool_with_the_fabric_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """gangplan takes the first pool where a worker fits; a source that uses a fabric means the one that has it."""
+def test_the_pool_with_the_fabric_of_the_source_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By default, gangplan takes the first pool where a worker fits.
+
+    A source that uses a fabric needs the pool that has it.
+    """
     pool = "capacity: spot, rdma: {resource: vpc.amazonaws.com/efa, count: 32}, fabric: efa}"
     on(monkeypatch, WIDE_CLUSTER.replace("capacity: spot}", pool) + "fabrics: {efa: {preset: aws-efa}}\n")
     batch = imported(tmp_path, "pytorchjob", EFA)
@@ -209,7 +214,7 @@ def test_the_pool_with_the_fabric_is_named(tmp_path: Path, monkeypatch: pytest.M
         ('[{"name": "a", "namespace": "b"}, {"name": "c"}]', ["b/a", "c"]),
     ],
 )
-def test_networks_of_multus_are_those_of_the_pools_devices(
+def test_networks_of_multus_become_those_of_the_pools_devices(
     tmp_path: Path, annotation: str, network: object
 ) -> None:
     text = PYTORCHJOB.replace(
@@ -223,8 +228,8 @@ def test_networks_of_multus_are_those_of_the_pools_devices(
     assert batch.imported[0].is_right
 
 
-def test_gpus_by_the_name_of_their_model_are_gpus(tmp_path: Path) -> None:
-    """NVIDIA's plugin can be told to name GPUs by their model."""
+def test_gpus_named_after_their_model_are_gpus(tmp_path: Path) -> None:
+    """NVIDIA's plugin can name GPUs after their model."""
     text = PYTORCHJOB.replace("nvidia.com/gpu: 4", "nvidia.com/a100: 4")
     (one,) = imported(tmp_path, "pytorchjob", text).imported
     assert one.draft.values["gpus"] == 4
@@ -241,7 +246,7 @@ def test_networks_that_the_pool_gives_are_not_asked_about(tmp_path: Path) -> Non
     assert {entry.to for entry in entries} == {"nodePools.rdma.network"}
 
 
-def test_workers_that_keep_off_each_others_nodes_are_spread(tmp_path: Path) -> None:
+def test_workers_with_anti_affinity_are_spread(tmp_path: Path) -> None:
     rule = "{labelSelector: {matchLabels: {app: a}}, topologyKey: kubernetes.io/hostname}"
     affinity = f"affinity: {{podAntiAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{rule}]}}}}"
     text = JOBSET.replace("            restartPolicy: Never\n", f"            {affinity}\n")
@@ -269,7 +274,7 @@ def test_workers_larger_than_any_node_get_a_pool(tmp_path: Path) -> None:
     assert one.is_right, one.findings
 
 
-def test_no_pool_is_made_where_one_has_room_or_the_platform_gives_pools_by_name(
+def test_no_pool_is_suggested_where_one_has_room_or_quotas_name_pools(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert suggested(imported(tmp_path / "a", "pytorchjob", PYTORCHJOB)) == {}
@@ -278,9 +283,12 @@ def test_no_pool_is_made_where_one_has_room_or_the_platform_gives_pools_by_name(
 
 
 @pytest.mark.parametrize("gpus", [0, 8])
-def test_a_suggested_pool_takes_what_it_was_made_for(tmp_path: Path, gpus: int) -> None:
-    """Kueue takes the first pool with quota that the pod's selector does not contradict, room or not: written with
-    --apply, render and validate are green."""
+def test_a_suggested_pool_takes_its_workers(tmp_path: Path, gpus: int) -> None:
+    """Kueue takes the first pool with quota whose labels the pod's selector does not contradict, with room or
+    not.
+
+    After --apply, render and validate have no error.
+    """
     amount = f"#SBATCH --gpus-per-node={gpus}\n" if gpus else ""
     text = f"#!/bin/bash\n#SBATCH -N 2 --ntasks-per-node=8 --cpus-per-task=24 --mem=2200G\n{amount}srun ./x\n"
     write(tmp_path, {"job.sh": text})

@@ -27,14 +27,14 @@ CATALOGUE = plain.load(CATALOG)["images"]
 IMAGES = [name for name, one in CATALOGUE.items() if "mpi" in one and one.get("framework", "mpi") == "mpi"]
 POOLS = "labels: {pool: a100}, disk: 9000Gi, hugePages: {2Mi: 900Gi}, devices: {example.com/fpga: 64}}"
 CLUSTER = WIDE_CLUSTER.replace("labels: {pool: a100}}", POOLS)
-# What a job is called, and what came of that; an import has a name and labels of its own.
+# Names of a job, and fields that follow from them; an import has its own name and labels.
 NAMED = {"name", "source", "description", "labels", "spec_hash", "namespace", "origins"}
 FLAGS = {"OpenMPI": ["--report-bindings"], "MPICH": ["-prepend-rank"], "IntelMPI": ["-prepend-rank"]}
 
 
 @st.composite
 def specs(draw: st.DrawFn) -> Spec:
-    """A spec of MPI with the fields that an MPIJob has a place for."""
+    """Draw an MPI spec with the fields that an MPIJob can express."""
     image = draw(st.sampled_from(IMAGES))
     family = CATALOGUE[image]["mpi"]["implementation"]
     spec: Spec = {
@@ -86,7 +86,7 @@ def specs(draw: st.DrawFn) -> Spec:
 
 
 def mpijob(spec: Spec) -> Spec:
-    """What the MPI operator would be given for it (mpi-operator v0.8, v2beta1)."""
+    """Return the MPIJob that corresponds to a spec (mpi-operator v0.8, v2beta1)."""
     entry = CATALOGUE[spec["image"]]
     image = f"{entry['repository']}@{entry['digest']}"
     slots = spec.get("slots") or spec.get("gpus") or 1
@@ -140,7 +140,7 @@ def mpijob(spec: Spec) -> Spec:
 
 
 def container(one: Spec, image: str, is_sidecar: bool) -> Spec:
-    """A container before or beside the program."""
+    """Return a container before or next to the program."""
     made = {"name": one["name"], "image": image, "command": one["command"]}
     made["resources"] = {"limits": {"cpu": one["cpu"], "memory": one["memory"]}}
     if "env" in one:
@@ -183,7 +183,7 @@ def _volumes(worker: Spec, pod: Spec, spec: Spec) -> None:
 
 
 def planned(root: Path, files: dict[str, str]) -> Job:
-    """The one job of a workspace, as it is resolved."""
+    """Return the only job of a workspace, resolved."""
     stock = {name: text for name, text in STOCK.items() if not name.endswith("filings.yaml")}
     write(root, {**stock, "overlays/lab/cluster.yaml": CLUSTER, **files})
     result = preview(Request(root, engine="serial"))
@@ -193,7 +193,7 @@ def planned(root: Path, files: dict[str, str]) -> Job:
 
 
 def different(one: Job, other: Job) -> dict[str, tuple[Any, Any]]:
-    """The fields in which two plans differ, names aside."""
+    """Return the fields in which two plans differ, ignoring names."""
     return {
         field.name: (getattr(one, field.name), getattr(other, field.name))
         for field in fields(Job)  # type: ignore[arg-type]
@@ -203,7 +203,7 @@ def different(one: Job, other: Job) -> dict[str, tuple[Any, Any]]:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(spec=specs())
-def test_the_plan_of_a_spec_comes_back_from_an_mpijob(spec: Spec) -> None:
+def test_a_spec_comes_back_from_an_mpijob_with_the_same_plan(spec: Spec) -> None:
     whole = {"apiVersion": "gangplan.dev/v1", "kind": "TrainingJob", **spec}
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
@@ -221,7 +221,7 @@ def test_the_plan_of_a_spec_comes_back_from_an_mpijob(spec: Spec) -> None:
     assert different(before, after) == {}, one.text
 
 
-def test_a_difference_would_be_seen(tmp_path: Path) -> None:
+def test_a_different_plan_is_detected(tmp_path: Path) -> None:
     text = "apiVersion: gangplan.dev/v1\nkind: TrainingJob\nimage: openmpi\ncommand: [python]\nworkers: 2\n"
     one = planned(tmp_path / "one", {"specs/nlp/job.yaml": text})
     other = planned(tmp_path / "other", {"specs/nlp/job.yaml": text + "env: {A: '1'}\n"})

@@ -1,4 +1,7 @@
-"""`gangplan import sagemaker`: requests as boto3 takes them, against the service's own model where botocore is installed."""
+"""`gangplan import sagemaker`: requests as boto3 takes them.
+
+They are compared with the service's own model where botocore is installed.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +78,7 @@ def test_the_team_gains_the_claims(tmp_path: Path) -> None:
     }
 
 
-def test_what_describe_prints_is_the_same_job(tmp_path: Path) -> None:
+def test_the_output_of_describe_is_the_same_job(tmp_path: Path) -> None:
     body = changed(
         TrainingJobStatus="Completed", TrainingJobArn="arn:x", ModelArtifacts={"S3ModelArtifacts": "s3://a"}
     )
@@ -98,7 +101,9 @@ def test_what_describe_prints_is_the_same_job(tmp_path: Path) -> None:
         ({"RetryStrategy": {"MaximumRetryAttempts": 2}}, "retries", 2),
     ],
 )  # fmt: skip
-def test_fields(tmp_path: Path, fields: dict[str, Any], field: str, value: object) -> None:
+def test_fields_become_those_of_the_spec(
+    tmp_path: Path, fields: dict[str, Any], field: str, value: object
+) -> None:
     body = changed(**fields)
     body["ResourceConfig"] = {key: one for key, one in body["ResourceConfig"].items() if one is not None}
     assert read(tmp_path, body).imported[0].draft.values[field] == value
@@ -112,7 +117,7 @@ def test_fields(tmp_path: Path, fields: dict[str, Any], field: str, value: objec
         ({"HyperParameters": None}, IMPORT_ENTRYPOINT, "the image's own entrypoint starts the program"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_imported_is_refused(
+def test_jobs_that_cannot_be_imported_are_refused(
     tmp_path: Path, fields: dict[str, Any], rule: object, what: str
 ) -> None:
     batch = read(tmp_path, changed(**fields))
@@ -120,7 +125,7 @@ def test_what_cannot_be_imported_is_refused(
     assert any(one.rule == rule and what in one.message for one in batch.everything), batch.everything
 
 
-def test_hyperparameters_of_a_file_are_asked(tmp_path: Path) -> None:
+def test_hyperparameters_read_from_a_file_are_asked_about(tmp_path: Path) -> None:
     body = changed(HyperParameters=None)
     body["HyperParameters"] = {"depth": "4"}
     body["AlgorithmSpecification"] |= {"ContainerEntrypoint": ["train"]}
@@ -129,7 +134,7 @@ def test_hyperparameters_of_a_file_are_asked(tmp_path: Path) -> None:
     assert any("hyperparameters.json" in one.message for one in batch.everything)
 
 
-def test_the_first_machine_that_is_preferred_is_meant(tmp_path: Path) -> None:
+def test_the_first_preferred_machine_is_taken(tmp_path: Path) -> None:
     body = json.loads(SAGEMAKER)
     body["ResourceConfig"] = {
         "InstanceCount": 3,
@@ -141,7 +146,7 @@ def test_the_first_machine_that_is_preferred_is_meant(tmp_path: Path) -> None:
     assert entries(batch)["ResourceConfig.InstancePreferences[1].InstanceType"][0] == "asked"
 
 
-# The service's own model. Where botocore is absent these tests say so: pip install botocore.
+# The service's own model. These tests are skipped where botocore is absent: pip install botocore.
 
 
 def model() -> Any:
@@ -154,7 +159,7 @@ def model() -> Any:
 
 
 def sample(shape: Any, depth: int = 0) -> Any:
-    """A value of a shape with every member of it."""
+    """Return a value of a shape with every member of it."""
     kind = shape.type_name
     if kind == "structure":
         return {name: sample(one, depth + 1) for name, one in shape.members.items()} if depth < 8 else {}
@@ -173,7 +178,7 @@ def sample(shape: Any, depth: int = 0) -> Any:
     )
 
 
-def test_the_source_is_a_request_of_the_service() -> None:
+def test_the_source_is_a_valid_request_of_the_service() -> None:
     service = model()
     from botocore.validate import ParamValidator
 
@@ -200,7 +205,7 @@ def test_the_page_names_every_field_of_a_request() -> None:
     ] == []
 
 
-# Types without GPUs of NVIDIA, and those that EC2 has under other names.
+# Machine types without NVIDIA GPUs, and those with other names on EC2.
 OTHER_DEVICES = ("ml.p2.", "ml.trn", "ml.inf", "ml.p6e-gb200.")
 
 

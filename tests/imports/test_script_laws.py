@@ -1,4 +1,4 @@
-"""Laws of batch scripts: every line and option in the account, no traceback whatever stands there, nothing executed."""
+"""Laws of batch scripts: the account has every line and option, no text raises, and nothing is executed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def accounted(kind: str, text: str, root: Path, folder: Path) -> None:
-    """Read and map a script; each of its lines has an entry, and each entry a reason."""
+    """Read and map a script; check that each line has an entry, and each entry a reason."""
     file = folder / "job.sh"
     file.write_text(text, encoding="utf-8", newline="")
     sources, _ = KINDS[kind].find([file], {})
@@ -72,7 +72,7 @@ def test_every_line_has_an_entry(kind: str, text: str, workspace: Path, tmp_path
 @pytest.mark.parametrize("kind", MARKS)
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(options=st.lists(OPTIONS, max_size=4), body=st.lists(STATEMENTS, max_size=8))
-def test_no_line_is_lost_whatever_is_put_together(
+def test_no_line_of_a_random_script_is_lost(
     kind: str, workspace: Path, tmp_path: Path, options: list[str], body: list[str]
 ) -> None:
     lines = ["#!/bin/bash", f"{MARKS[kind]} -N 1", *(f"{MARKS[kind]} {one}" for one in options), *body, ""]
@@ -98,7 +98,7 @@ def test_a_damaged_script_gives_findings_and_no_traceback(
         try:
             draft_of(KINDS[kind].read(source.account, ()), Home(load_workspace(workspace), "nlp", Answers()))
         except ValueError:
-            continue  # which becomes a finding
+            continue  # it becomes a finding
 
 
 @settings(max_examples=200, deadline=None)
@@ -133,7 +133,7 @@ def test_arithmetic_never_raises(text: str) -> None:
 
 
 @pytest.mark.parametrize("depth", [10, 2000])
-def test_nesting_has_an_end(depth: int, workspace: Path, tmp_path: Path) -> None:
+def test_deep_nesting_is_read_or_refused(depth: int, workspace: Path, tmp_path: Path) -> None:
     for text in (
         "$(" * depth + ")" * depth,
         "{ " * depth + "; }" * depth,
@@ -143,6 +143,6 @@ def test_nesting_has_an_end(depth: int, workspace: Path, tmp_path: Path) -> None
         accounted("slurm", f"#!/bin/bash\n#SBATCH -N 1\n{text}\nsrun ./x {text}\n", workspace, tmp_path)
 
 
-def test_a_long_script_is_read_in_time(workspace: Path, tmp_path: Path) -> None:
+def test_a_long_script_is_read(workspace: Path, tmp_path: Path) -> None:
     body = "".join(f"export A{number}=$A{number - 1}x\n" for number in range(3000))
     accounted("slurm", f"#!/bin/bash\n#SBATCH -N 1\n{body}srun ./x\n", workspace, tmp_path)

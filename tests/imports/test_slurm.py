@@ -1,5 +1,8 @@
-"""`gangplan import slurm`: what each option and each line of a batch script becomes. The scripts have the shape of those of
-awsome-distributed-training, BigScience, torchtitan, NERSC and TACC, in words of their own."""
+"""`gangplan import slurm`: the result of each option and each line of a batch script.
+
+The scripts have the shape of those of awsome-distributed-training, BigScience, torchtitan, NERSC and TACC,
+written for these tests.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ def read(root: Path, text: str, **answers: object) -> Batch:
 
 
 def entries(batch: Batch) -> dict[str, tuple[str, str]]:
-    """What became of each leaf of the first source, by its name."""
+    """Return state and target or reason of each leaf of the first source, by name."""
     return {one.name: (one.state, one.to or one.why) for one in batch.imported[0].draft.work.entries()}
 
 
@@ -67,13 +70,13 @@ def test_every_line_has_its_reason(tmp_path: Path) -> None:
     assert found["output"][0] == "dropped"
 
 
-def test_comments_go_along(tmp_path: Path) -> None:
+def test_comments_are_kept(tmp_path: Path) -> None:
     (one,) = read(tmp_path, SLURM, image="pytorch").imported
     assert "# Tunes the model; ask the speech group.\napiVersion:" in one.text
     assert "# one task starts torchrun on each node\n" in one.text
 
 
-def test_ranks_that_srun_starts_are_those_of_mpi(tmp_path: Path) -> None:
+def test_ranks_that_srun_starts_become_mpi_ranks(tmp_path: Path) -> None:
     (one,) = read(tmp_path, MPI, image="openmpi").imported
     values = one.draft.values
     assert (values["workers"], values["slots"], values["memory"]) == (2, 4, "32Gi")
@@ -112,7 +115,7 @@ def test_ranks_that_srun_starts_are_those_of_mpi(tmp_path: Path) -> None:
         ("-C a100 -G 1", "gpu", {"model": "a100-80gb"}),
     ],
 )  # fmt: skip
-def test_options(tmp_path: Path, line: str, field: str, value: object) -> None:
+def test_options_become_fields_of_the_spec(tmp_path: Path, line: str, field: str, value: object) -> None:
     batch = read(tmp_path, f"#!/bin/bash\n#SBATCH {line}\npython train.py\n", image="pytorch")
     found = batch.imported[0].draft.values
     if field in ("memory", "timeout") and found[field] != value:  # amounts may be written in other units
@@ -165,7 +168,7 @@ def _amount(text: str) -> object:
         "--array=x",
     ],
 )
-def test_no_option_is_lost(tmp_path: Path, option: str) -> None:
+def test_every_option_has_a_reason(tmp_path: Path, option: str) -> None:
     batch = read(tmp_path, f"#!/bin/bash\n#SBATCH {option}\npython train.py\n", image="pytorch")
     (entry,) = [one for one in batch.imported[0].draft.work.entries() if one.where.line == 2]
     assert entry.where.column == 9
@@ -173,7 +176,7 @@ def test_no_option_is_lost(tmp_path: Path, option: str) -> None:
     assert entry.why != "gangplan has no place for it"
 
 
-def test_options_behind_the_first_command_do_not_count(tmp_path: Path) -> None:
+def test_options_after_the_first_command_are_dropped(tmp_path: Path) -> None:
     batch = read(tmp_path, "#!/bin/bash\n#SBATCH -N 2\nhostname\n#SBATCH -N 4\nsrun ./a\n", image="openmpi")
     assert batch.imported[0].draft.values["workers"] == 2
     assert entries(batch)["--nodes#2"] == ("dropped", "Slurm reads no options behind the first command")
@@ -201,7 +204,7 @@ def test_options_behind_the_first_command_do_not_count(tmp_path: Path) -> None:
         ("S=${E:+--seed $E}; E=7; srun ./x ${E:+--seed $E}", ["./x", "--seed", "7"]),
     ],
 )  # fmt: skip
-def test_what_is_known_before_it_runs_is_filled_in(tmp_path: Path, body: str, command: list[str]) -> None:
+def test_values_known_in_advance_are_filled_in(tmp_path: Path, body: str, command: list[str]) -> None:
     batch = read(tmp_path, f"#!/bin/bash\n#SBATCH -N 2\n{body}\n", image="openmpi")
     assert batch.imported[0].draft.values["command"] == command
 
@@ -221,12 +224,12 @@ def test_what_is_known_before_it_runs_is_filled_in(tmp_path: Path, body: str, co
         ("cat > in.txt <<EOF\nsteps 10\nEOF\nsrun ./x in.txt", "cat > in.txt <<EOF\nsteps 10\nEOF\nmpirun ./x in.txt"),
     ],
 )  # fmt: skip
-def test_what_only_a_shell_can_do_stays_a_script(tmp_path: Path, body: str, script: str) -> None:
+def test_lines_that_need_a_shell_stay_a_script(tmp_path: Path, body: str, script: str) -> None:
     batch = read(tmp_path, f"#!/bin/bash\n#SBATCH -N 2\n{body}\n", image="openmpi")
     assert batch.imported[0].draft.values["command"] == ["bash", "-c", script]
 
 
-def test_an_array_becomes_a_spec_a_task(tmp_path: Path) -> None:
+def test_each_task_of_an_array_becomes_a_spec(tmp_path: Path) -> None:
     text = "#!/bin/bash\n#SBATCH -J grid\n#SBATCH --array=1,4-6:2%2\nsrun ./x --case $SLURM_ARRAY_TASK_ID\n"
     batch = read(tmp_path, text, image="openmpi")
     assert [one.draft.name for one in batch.imported] == [
@@ -238,7 +241,7 @@ def test_an_array_becomes_a_spec_a_task(tmp_path: Path) -> None:
 
 
 def test_a_large_array_becomes_a_sweep(tmp_path: Path) -> None:
-    """Each task is a trial, and so many run at once as the array says; the run has the task's number."""
+    """Each task is a trial, the array's limit is the number at once, and the run has the task's number."""
     text = "#!/bin/bash\n#SBATCH -J grid\n#SBATCH --array=0-99%4\nfiles=($(ls /data))\nsrun ./x ${files[$SLURM_ARRAY_TASK_ID]}\n"
     (one,) = read(tmp_path, text, image="openmpi").imported
     spec = plain.load(one.text)
@@ -259,19 +262,19 @@ def test_a_huge_array_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrapped", ["/usr/bin/time -v python a.py", "time python a.py", "/usr/bin/time -f %e -o t nohup python a.py"])  # fmt: skip
-def test_what_only_measures_a_program_goes(tmp_path: Path, wrapped: str) -> None:
+def test_programs_that_only_measure_are_removed(tmp_path: Path, wrapped: str) -> None:
     (one,) = read(tmp_path, f"#!/bin/bash\n#SBATCH -N 1\n{wrapped}\n", image="pytorch").imported
     assert one.draft.values["command"] == ["python", "a.py"]
     assert one.is_right, one.findings
 
 
-def test_the_number_of_a_job_is_the_name_of_the_run(tmp_path: Path) -> None:
+def test_the_job_id_becomes_the_name_of_the_run(tmp_path: Path) -> None:
     text = "#!/bin/bash\n#SBATCH -N 2\nsrun ./x --out out-$SLURM_JOB_ID\n"
     values = read(tmp_path, text, image="openmpi").imported[0].draft.values
     assert values["env"]["SLURM_JOB_ID"] == {"field": "metadata.labels['gangplan.dev/run']"}
 
 
-def test_containers_bring_image_and_folders(tmp_path: Path) -> None:
+def test_containers_give_image_and_claims(tmp_path: Path) -> None:
     text = (
         "#!/bin/bash\n#SBATCH -N 2\n#SBATCH --gpus-per-node=8\nsrun --container-image=nvcr.io#nvidia/pytorch:24.07-py3 "
         "--container-mounts=/fsx/data:/data:ro,/dev/infiniband torchrun --nnodes 2 --nproc_per_node 8 train.py\n"
@@ -287,7 +290,7 @@ def test_containers_bring_image_and_folders(tmp_path: Path) -> None:
     ]
 
 
-def test_a_launcher_in_a_text_is_told_of_the_run_s_workers(tmp_path: Path) -> None:
+def test_a_launcher_in_a_variable_is_replaced(tmp_path: Path) -> None:
     """As BigScience and others write it: the launcher in a variable, its rank for the shell of each node."""
     text = (
         "#!/bin/bash\n#SBATCH -N 2\n#SBATCH --gpus-per-node=4\nMASTER_ADDR=$(scontrol show hostnames | head -n 1)\n"
@@ -323,7 +326,7 @@ def test_a_secret_is_not_copied(tmp_path: Path) -> None:
         ("#SBATCH hetjob\nsrun ./x", (3, 9), "groups of nodes of different shape"),
     ],
 )  # fmt: skip
-def test_what_only_running_it_would_tell_is_refused_at_its_line(
+def test_scripts_that_only_running_would_explain_are_refused_at_their_line(
     tmp_path: Path, body: str, place: tuple[int, int], what: str
 ) -> None:
     batch = read(tmp_path, f"#!/bin/bash\n#SBATCH -N 2\n{body}\n")
@@ -341,7 +344,7 @@ def test_what_only_running_it_would_tell_is_refused_at_its_line(
         (b"#SBATCH -N 1\n\xff\xfe", "no text in UTF-8"),
     ],
 )
-def test_what_is_no_script_is_reported(tmp_path: Path, data: bytes, what: str) -> None:
+def test_files_that_are_no_script_are_refused(tmp_path: Path, data: bytes, what: str) -> None:
     from gangplan.imports.kinds import KINDS
 
     (tmp_path / "job.sh").write_bytes(data)
@@ -360,7 +363,7 @@ def test_windows_line_ends_change_nothing(tmp_path: Path) -> None:
     assert second.imported[0].draft.values == first
 
 
-def test_nothing_of_a_script_runs(tmp_path: Path) -> None:
+def test_nothing_in_a_script_is_executed(tmp_path: Path) -> None:
     mark = tmp_path / "ran"
     text = f"#!/bin/bash\n#SBATCH -N $(touch {mark})\ntouch {mark}\nA=`touch {mark}`\nsrun ./x $(touch {mark}) $A\n"
     read(tmp_path, text, image="openmpi")

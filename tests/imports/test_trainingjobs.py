@@ -49,7 +49,7 @@ def test_master_and_workers_become_workers(tmp_path: Path) -> None:
     assert "RANK, WORLD_SIZE by other names" in different.why
 
 
-def test_a_script_that_only_starts_torchrun_goes(tmp_path: Path) -> None:
+def test_a_script_that_only_starts_torchrun_is_removed(tmp_path: Path) -> None:
     text = PYTORCHJOB.replace("              cd /opt/lens\n", "").replace(
         '              echo "node $RANK of $WORLD_SIZE"\n', ""
     )
@@ -68,14 +68,16 @@ def test_a_script_that_only_starts_torchrun_goes(tmp_path: Path) -> None:
         ("      replicas: 2\n", "", "workers", 2),
     ],
 )
-def test_ranks(tmp_path: Path, old: str, new: str, field: str, value: object) -> None:
+def test_ranks_come_from_torchrun_or_the_gpus(
+    tmp_path: Path, old: str, new: str, field: str, value: object
+) -> None:
     assert old in PYTORCHJOB
     (one,) = imported(tmp_path, "pytorchjob", PYTORCHJOB.replace(old, new, 1)).imported
     assert one.draft.values.get(field) == value
 
 
-def test_a_program_without_a_launcher_is_one_rank_of_each_pod(tmp_path: Path) -> None:
-    """Without torchrun, each pod of the operator is one rank, whatever its GPUs (envvar.go: WORLD_SIZE)."""
+def test_without_a_launcher_each_pod_is_one_rank(tmp_path: Path) -> None:
+    """Without torchrun, each of the operator's pods is one rank, not one per GPU (envvar.go: WORLD_SIZE)."""
     text = PYTORCHJOB.replace('  nprocPerNode: "4"\n', "")
     head, _, tail = text.partition("            command: [bash, -c]\n")
     rest = tail[tail.index("            env:") :]
@@ -87,14 +89,14 @@ def test_a_program_without_a_launcher_is_one_rank_of_each_pod(tmp_path: Path) ->
     assert one.runs["lab"].percent == 100
 
 
-def test_an_elastic_range_becomes_one_that_starts_with_its_workers(tmp_path: Path) -> None:
+def test_an_elastic_range_ends_at_the_workers_of_the_source(tmp_path: Path) -> None:
     text = PYTORCHJOB.replace(
         '  nprocPerNode: "4"\n',
         "  elasticPolicy: {rdzvBackend: etcd, rdzvHost: etcd, rdzvPort: 2379, minReplicas: 1, maxReplicas: 8, maxRestarts: 10}\n",
     )
     batch = imported(tmp_path / "script", "pytorchjob", text)
     assert batch.imported[0].draft.values["workers"] == 3
-    assert "from 1 to 8 workers may train" in asked(batch)  # a script's own torchrun would not know of it
+    assert "from 1 to 8 workers may train" in asked(batch)  # a script's own torchrun would not get the range
     head, _, tail = text.partition("              cd /opt/lens\n")
     text = head + tail.replace('              echo "node $RANK of $WORLD_SIZE"\n', "")
     (one,) = imported(tmp_path, "pytorchjob", text).imported
@@ -106,14 +108,14 @@ def test_an_elastic_range_becomes_one_that_starts_with_its_workers(tmp_path: Pat
     assert "etcd" in entries["spec.elasticPolicy.rdzvBackend"].why
 
 
-def test_a_range_of_one_number_is_a_number(tmp_path: Path) -> None:
+def test_a_range_of_one_number_is_fixed(tmp_path: Path) -> None:
     text = PYTORCHJOB.replace('  nprocPerNode: "4"\n', "  elasticPolicy: {minReplicas: 3, maxReplicas: 3}\n")
     batch = imported(tmp_path, "pytorchjob", text)
     assert batch.imported[0].draft.values["workers"] == 3
     assert "workers may train" not in asked(batch)
 
 
-def test_chief_and_parameter_servers_of_tensorflow_are_roles(tmp_path: Path) -> None:
+def test_chief_and_parameter_servers_become_roles(tmp_path: Path) -> None:
     batch = imported(tmp_path, "tfjob", TFJOB)
     (one,) = batch.imported
     assert one.is_right
@@ -124,14 +126,14 @@ def test_chief_and_parameter_servers_of_tensorflow_are_roles(tmp_path: Path) -> 
     assert one.runs["lab"].percent == 100
 
 
-def test_a_chief_alone_is_a_worker(tmp_path: Path) -> None:
+def test_a_chief_without_workers_is_a_worker(tmp_path: Path) -> None:
     text = TFJOB[: TFJOB.index("    Worker:")]
     (one,) = imported(tmp_path, "tfjob", text).imported
     assert one.draft.values["workers"] == 1
     assert "roles" not in one.draft.values
 
 
-def test_xgboost_is_told_its_rank(tmp_path: Path) -> None:
+def test_xgboost_gets_its_rank(tmp_path: Path) -> None:
     (one,) = imported(tmp_path, "xgboostjob", XGBOOSTJOB).imported
     assert one.is_right
     assert one.draft.values["env"]["WORLD_SIZE"] == "3"
@@ -140,7 +142,7 @@ def test_xgboost_is_told_its_rank(tmp_path: Path) -> None:
     assert rows["MASTER_ADDR"]
 
 
-def test_a_script_of_jax_gets_the_coordinator_by_its_old_names(tmp_path: Path) -> None:
+def test_a_jax_script_gets_the_coordinator_under_its_old_names(tmp_path: Path) -> None:
     batch = imported(tmp_path, "jaxjob", JAXJOB)
     (one,) = batch.imported
     assert one.is_right
@@ -150,7 +152,7 @@ def test_a_script_of_jax_gets_the_coordinator_by_its_old_names(tmp_path: Path) -
     assert "jax.distributed.initialize() reads by itself" in asked(batch)
 
 
-def test_paddle_is_told_how_its_launcher_finds_the_workers(tmp_path: Path) -> None:
+def test_a_hint_says_how_paddles_launcher_finds_the_workers(tmp_path: Path) -> None:
     batch = imported(tmp_path, "paddlejob", PADDLEJOB)
     (one,) = batch.imported
     assert one.is_right
@@ -158,8 +160,8 @@ def test_paddle_is_told_how_its_launcher_finds_the_workers(tmp_path: Path) -> No
     assert "--master $MASTER_ADDR:$MASTER_PORT" in asked(batch)
 
 
-def test_a_variable_that_the_kubelet_fills_in_is_one_of_the_shell(tmp_path: Path) -> None:
-    """`$(RANK)` in a script is filled in before the shell reads it; in a run nothing would."""
+def test_a_variable_that_the_kubelet_expands_becomes_one_of_the_shell(tmp_path: Path) -> None:
+    """The kubelet expands `$(RANK)` before the shell reads the script; in a run nothing would."""
     text = PYTORCHJOB.replace("node $RANK of", "node $(RANK) of")
     (one,) = imported(tmp_path, "pytorchjob", text).imported
     assert "node ${RANK} of $WORLD_SIZE" in one.draft.values["command"][2]
@@ -172,8 +174,8 @@ def test_a_job_without_pods_is_refused(tmp_path: Path) -> None:
     assert "spec.pytorchReplicaSpecs.Worker" in error.message
 
 
-def test_a_worker_without_a_command_starts_that_of_the_master(tmp_path: Path) -> None:
-    """People leave the worker's out, and its image's entrypoint would start it."""
+def test_a_worker_without_a_command_starts_the_master_s(tmp_path: Path) -> None:
+    """People omit the worker's command, and its image's entrypoint would start instead."""
     begin = PYTORCHJOB.index("    Worker:")
     worker = """\
     Worker:
@@ -189,7 +191,7 @@ def test_a_worker_without_a_command_starts_that_of_the_master(tmp_path: Path) ->
     assert "the worker has no command" in asked(batch)
 
 
-def test_an_image_to_be_filled_in_may_be_named(tmp_path: Path) -> None:
+def test_an_image_placeholder_needs_an_image_name(tmp_path: Path) -> None:
     text = PYTORCHJOB.replace("registry.example.com/optics/lens:7", "<image name>:<tag>")
     batch = imported(tmp_path / "open", "pytorchjob", text)
     (error, *_) = [one for one in batch.everything if one.is_error]
@@ -198,7 +200,7 @@ def test_an_image_to_be_filled_in_may_be_named(tmp_path: Path) -> None:
 
 
 def test_every_difference_has_a_reason(tmp_path: Path) -> None:
-    """GPUs by another name, and an elastic run's own options of torchrun."""
+    """The source has GPUs of another name, and an elastic run sets its own options of torchrun."""
     text = PYTORCHJOB.replace('  nprocPerNode: "4"\n', "  elasticPolicy: {minReplicas: 1, maxReplicas: 3}\n")
     text = text.replace("nvidia.com/gpu: 4", "nvidia.com/a100: 4").replace("              cd /opt/lens\n", "")
     text = text.replace('              echo "node $RANK of $WORLD_SIZE"\n', "")

@@ -31,7 +31,7 @@ retries: 2
 labels: {migrated-from: trainjob}
 """
 JOB, RUNTIME = TRAINJOB.split("---\n")
-# deepspeed_distributed.yaml of kubeflow/trainer v2.3.0 in its shape.
+# The shape of deepspeed_distributed.yaml of kubeflow/trainer v2.3.0.
 MPI = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: ClusterTrainingRuntime
@@ -64,14 +64,14 @@ spec:
 """
 
 
-def test_the_spec_has_trainer_runtime_and_patches(tmp_path: Path) -> None:
+def test_the_spec_combines_trainer_runtime_and_patches(tmp_path: Path) -> None:
     (one,) = imported(tmp_path, "trainjob", TRAINJOB).imported
     assert one.text == BEES
     assert one.is_right
     assert one.runs["lab"].percent == 100
 
 
-def test_the_account_goes_on_in_the_runtime(tmp_path: Path) -> None:
+def test_the_account_includes_the_runtime(tmp_path: Path) -> None:
     (one,) = imported(tmp_path, "trainjob", TRAINJOB).imported
     entries = {(entry.name, entry.where.line): entry for entry in one.draft.work.entries()}
     by_value = {str(entry.value): entry for entry in entries.values()}
@@ -81,7 +81,7 @@ def test_the_account_goes_on_in_the_runtime(tmp_path: Path) -> None:
 
 
 def test_older_patches_are_read_too(tmp_path: Path) -> None:
-    """podTemplateOverrides of Trainer 2.0 and 2.1."""
+    """These are podTemplateOverrides of Trainer 2.0 and 2.1."""
     begin = JOB.index("  runtimePatches:")
     older = """\
   podTemplateOverrides:
@@ -104,13 +104,13 @@ def test_a_runtime_of_mpi_has_a_launcher(tmp_path: Path) -> None:
     assert values["command"] == ["python", "fly.py", "--far"]
     assert values["launcher"] == {"runsRanks": True}
     assert values["workers"] == 3
-    assert "slots" not in values  # one for each GPU, as Trainer has it where the runtime says 1
+    assert "slots" not in values  # one for each GPU, as in Trainer where the runtime says 1
     assert one.draft.work.ranks == 6
     assert one.is_right
 
 
-def test_ranks_without_gpus_are_those_of_the_cores(tmp_path: Path) -> None:
-    """Trainer starts a rank for each core where there are no GPUs (v2.3.0, plugins/torch/torch.go)."""
+def test_ranks_without_gpus_are_one_per_core(tmp_path: Path) -> None:
+    """Without GPUs, Trainer starts a rank for each core (v2.3.0, plugins/torch/torch.go)."""
     (one,) = imported(tmp_path, "trainjob", TRAINJOB.replace(", nvidia.com/gpu: 2", "")).imported
     assert one.draft.values["slots"] == 8
     assert one.runs["lab"].percent == 100
@@ -125,7 +125,7 @@ def test_trainers_own_runtimes_are_known_and_asked_about(tmp_path: Path) -> None
     assert any("kubectl get clustertrainingruntime torch-distributed" in each.help for each in asked)
 
 
-def test_the_command_tells_what_an_unknown_runtime_is(tmp_path: Path) -> None:
+def test_the_command_decides_the_kind_of_an_unknown_runtime(tmp_path: Path) -> None:
     batch = imported(tmp_path, "trainjob", JOB)
     assert [one.is_right for one in batch.imported] == [True]
     assert any("one of torch" in each.message for each in batch.everything)
@@ -144,7 +144,9 @@ def test_the_command_tells_what_an_unknown_runtime_is(tmp_path: Path) -> None:
         ("    command: [torchrun]\n", "", IMPORT_ENTRYPOINT, ""),
     ],
 )
-def test_what_is_missing_is_said(tmp_path: Path, old: str, new: str, rule: object, message: str) -> None:
+def test_missing_parts_are_refused_with_a_help(
+    tmp_path: Path, old: str, new: str, rule: object, message: str
+) -> None:
     job = JOB.replace(old, new)
     assert job != JOB
     if rule == IMPORT_ENTRYPOINT:
@@ -157,7 +159,7 @@ def test_what_is_missing_is_said(tmp_path: Path, old: str, new: str, rule: objec
         assert "kubectl get clustertrainingruntime hive -o yaml" in error.help
 
 
-# torchtune/llama3_2 of kubeflow/trainer v2.3.0 in its shape.
+# The shape of torchtune/llama3_2 of kubeflow/trainer v2.3.0.
 FETCHING = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: ClusterTrainingRuntime
@@ -236,7 +238,7 @@ def test_initializers_and_jobs_before_the_workers_become_steps(tmp_path: Path) -
     (claim,) = values["data"]
     assert suggested["claims", claim] == {
         "accessModes": ["ReadWriteMany"]
-    }  # the cluster has no class for one of its own
+    }  # the cluster has no storage class for a claim of its own
     assert suggested["secrets",] == ("honey",)
     assert next(v for path, v in suggested.items() if path[0] == "images")["fetches"] == ["hf"]
     asked = "\n".join(each.message for each in batch.everything if each.rule == IMPORT_ASKED)
@@ -244,7 +246,7 @@ def test_initializers_and_jobs_before_the_workers_become_steps(tmp_path: Path) -
     assert "volume of the run's own" in asked
 
 
-def test_a_bucket_of_an_initializer_is_a_connection(tmp_path: Path) -> None:
+def test_a_bucket_of_an_initializer_becomes_a_connection(tmp_path: Path) -> None:
     text = FETCHING.replace("hf://bees/wings", "s3://swarm/2026/wings")
     (one,) = imported(tmp_path, "trainjob", f"{INITIALIZED}---\n{text}").imported
     step = one.draft.values["steps"][0]
@@ -266,7 +268,7 @@ def test_several_pods_before_the_workers_are_asked_about(tmp_path: Path) -> None
     assert any("no step of several pods" in entry.why for entry in batch.imported[0].draft.work.entries())
 
 
-def test_a_cluster_with_a_default_class_makes_the_claim(
+def test_a_cluster_with_a_default_class_creates_the_claim(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     classes = "storageClasses: {shared: {accessModes: [ReadWriteMany], default: true}}\n"
@@ -278,14 +280,14 @@ def test_a_cluster_with_a_default_class_makes_the_claim(
     ]
 
 
-def test_steps_with_names_of_trainers_initializers_get_others(tmp_path: Path) -> None:
+def test_steps_named_like_trainers_initializers_are_renamed(tmp_path: Path) -> None:
     text = FETCHING.replace("name: comb\n", "name: model-initializer\n", 1)
     assert text != FETCHING
     (one,) = imported(tmp_path, "trainjob", f"{INITIALIZED}---\n{text}").imported
     assert "model-initializer" not in [step.get("name") for step in one.draft.values["steps"]]
 
 
-def test_a_runtime_may_have_a_file_of_its_own(tmp_path: Path) -> None:
+def test_a_runtime_may_be_in_another_file(tmp_path: Path) -> None:
     folder = write(tmp_path / "sources", {"a/job.yaml": JOB, "b/runtime.yaml": RUNTIME})
     batch = read_batch(KINDS["trainjob"], [folder], home(tmp_path / "workspace"), {})
     (one,) = batch.imported

@@ -1,4 +1,4 @@
-"""Shapes of jobs as people publish them, in words of their own: each went wrong once, most of them without a word."""
+"""Shapes of published jobs, rewritten for these tests: each was imported wrongly once, mostly silently."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def container(command: str = "[torchrun, train.py]", more: str = "", gpus: int =
 
 
 def pytorchjob(worker: str, master: str = "", more: str = "", spec: str = "") -> str:
-    """A PyTorchJob; worker and master are pod specs, flow style."""
+    """Return a PyTorchJob; worker and master are pod specs, flow style."""
     replicas = f"Worker: {{replicas: 2, template: {worker}}}"
     if master:
         replicas = f"Master: {{replicas: 1, template: {master}}}, {replicas}"
@@ -87,7 +87,7 @@ kind: Job
 metadata: {name: lens}
 spec: {%sbackoffLimit: 2, template: {spec: {containers: [%s]}}}
 """
-# Kind, source, image of the catalog; values of the spec that must be so, None where there must be none.
+# Kind, source, image of the catalog; expected values of the spec, None where there must be none.
 CASES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "several launches of torchrun keep their ranks": (
         "slurm", SCRIPT % (1, 8) + TWICE % (8, 8), "pytorch", {"slots": None, "gpus": 8}
@@ -164,7 +164,7 @@ def asked(batch: Batch) -> list[str]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_shape(name: str, tmp_path: Path) -> None:
+def test_each_shape_is_imported_as_expected(name: str, tmp_path: Path) -> None:
     kind, source, image, wanted = CASES[name]
     batch = read(tmp_path, kind, source, image)
     (one,) = batch.imported
@@ -172,7 +172,7 @@ def test_a_shape(name: str, tmp_path: Path) -> None:
     assert one.is_right, one.findings
 
 
-# Kind, source; how often what must be said is said.
+# Kind, source; how often the question is asked.
 SAID: dict[str, tuple[str, str, str, int]] = {
     "launches that differ": ("slurm", SCRIPT % (1, 8) + TWICE % (8, 1), "its launches start 1 and 8 ranks", 1),
     "a count that only the script knows": ("mpijob", mpijob("mpirun -np $(cat n) all_reduce"), "only the script knows", 1),
@@ -194,13 +194,13 @@ SAID: dict[str, tuple[str, str, str, int]] = {
 
 
 @pytest.mark.parametrize("name", SAID)
-def test_what_is_said(name: str, tmp_path: Path) -> None:
+def test_each_question_is_asked_as_often_as_expected(name: str, tmp_path: Path) -> None:
     kind, source, words, count = SAID[name]
     image = {"slurm": "pytorch", "pbs": "openmpi", "azureml": "openmpi"}.get(kind, "")
     assert sum(words in one for one in asked(read(tmp_path, kind, source, image))) == count
 
 
-# Kind, source; the place, the message and the help of the refusal.
+# Kind, source; the line, message and help of the refusal.
 REFUSED: dict[str, tuple[str, str, int, str, str]] = {
     "a loop reads what launches print": (
         "pbs", PBS + "for n in 2 4; do\n  t=$(mpirun -n $n ./par | grep Time)\n  echo $t\ndone\n", 5,
@@ -247,7 +247,7 @@ REFUSED: dict[str, tuple[str, str, int, str, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be(name: str, tmp_path: Path) -> None:
+def test_each_refusal_has_its_line_message_and_help(name: str, tmp_path: Path) -> None:
     kind, source, line, message, help = REFUSED[name]
     batch = read(tmp_path, kind, source)
     assert not batch.imported
@@ -266,7 +266,7 @@ def test_tasks_of_an_array_know_their_number_in_subscripts(tmp_path: Path) -> No
     assert not any("TASK_ID" in script for script in scripts)
 
 
-def test_fields_that_every_run_has_are_not_asked_about(tmp_path: Path) -> None:
+def test_fields_without_meaning_for_a_run_are_not_asked_about(tmp_path: Path) -> None:
     sources = {
         "pytorchjob": pytorchjob(
             pod(container(), more="nodeSelector: {}, "),
@@ -283,7 +283,7 @@ def test_fields_that_every_run_has_are_not_asked_about(tmp_path: Path) -> None:
         assert [entry.name for entry in one.draft.work.entries() if entry.state == "asked"] == []
 
 
-def test_attributes_of_pbs_have_reasons_of_their_own(tmp_path: Path) -> None:
+def test_each_attribute_of_pbs_has_its_own_reason(tmp_path: Path) -> None:
     text = (
         PBS + "#PBS -W group_list=physics\n#PBS -W depend=afterok:12\n#PBS -W stagein=a@b:c\nmpirun ./solve\n"
     )
@@ -299,7 +299,7 @@ def test_attributes_of_pbs_have_reasons_of_their_own(tmp_path: Path) -> None:
 
 
 def test_folders_of_nfs_become_volumes_of_the_team(tmp_path: Path) -> None:
-    """The platform states them in the cluster's file; the same folder is one volume, however often it is mounted."""
+    """The platform states them in the cluster file; one folder is one volume, however often it is mounted."""
     volumes = "{name: Sheets, nfs: {server: nfs.example.com, path: /sheets}}, {name: x, nfs: {server: nfs.example.com, path: /x, readOnly: true}}"
     mounts = "volumeMounts: [{name: Sheets, mountPath: /data}, {name: x, mountPath: /x}], "
     worker = pod(container(more=mounts), more=f"volumes: [{volumes}], ")
@@ -315,15 +315,15 @@ def test_folders_of_nfs_become_volumes_of_the_team(tmp_path: Path) -> None:
     assert {row.why for row in one.runs["lab"].differences} == {"a claim of the team shows the same folder"}
 
 
-def test_blanks_are_filled_in() -> None:
+def test_placeholders_are_filled_in() -> None:
     text = "image: <account>.example.com/<my tag>, claim: YOUR_CLAIM, <other>, $A, MY_YOUR_CLAIM_2"
     assert fill(text, {"account": "123", "my tag": "x:1", "YOUR_CLAIM": "data", "A": "1"}) == (
         "image: 123.example.com/x:1, claim: data, <other>, 1, MY_YOUR_CLAIM_2"
     )
 
 
-def test_how_ranks_are_started_goes_from_a_script(tmp_path: Path) -> None:
-    """The run sets it for its own hosts, and a value of the script's own is refused (`command-reserved`)."""
+def test_how_ranks_are_started_is_removed_from_a_script(tmp_path: Path) -> None:
+    """The run sets it for its own hosts, and refuses a value of the script (`command-reserved`)."""
     lines = "export I_MPI_HYDRA_BOOTSTRAP=ssh\n\n      export DEPTH=4\n\n      cd /opt && mpirun -n 4 ./x"
     (one,) = read(tmp_path, "mpijob", mpijob(lines), "mpich").imported
     assert one.draft.values["command"][-1] == "export DEPTH=4\ncd /opt && mpirun ./x"

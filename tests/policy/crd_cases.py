@@ -1,4 +1,4 @@
-"""CRDs with one change each, and what API servers said to them (crds.yaml)."""
+"""CRDs with one change each, and the answers of API servers to them (crds.yaml)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CASES: list[Body] = plain.load(Path(__file__).with_name("crds.yaml").read_text(e
 
 
 def definition(case: Body) -> Body:
-    """The CRD of a case."""
+    """Return the CRD of a case."""
     fields: Body = {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}
     schema: Body = {"type": "object", "properties": fields}
     if "field" in case:

@@ -1,4 +1,4 @@
-"""Random values that fit a structural schema, with the words that rules of CRDs speak of."""
+"""Random values that fit a structural schema, with words that the rules of CRDs use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WORDS += ("kubernetes.io/hostname", "kueue.x-k8s.io/multikueue", "Aa", "x" * 64,
 
 
 def some(schema: Any, random: Random, names: set[str], depth: int = 0) -> Any:
-    """A value that fits a schema, with the fields that rules speak of in half of the cases."""
+    """Return a value that fits a schema, with the fields that rules use in about half of the cases."""
     if "enum" in schema:
         return random.choice(schema["enum"])
     if schema.get("x-kubernetes-int-or-string"):
@@ -50,7 +50,7 @@ def some(schema: Any, random: Random, names: set[str], depth: int = 0) -> Any:
 
 
 def node(schema: Any, path: tuple[str, ...]) -> Any:
-    """The schema at a place."""
+    """Return the schema at a path."""
     for step in path:
         schema = schema["items"] if step.startswith("[") else schema["properties"][step]
     return schema

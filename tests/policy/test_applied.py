@@ -1,4 +1,4 @@
-"""Policies as `render` writes them: what is there, under which names, in which order, what is let alone."""
+"""Policies as `render` writes them: which objects, their names and order, and what they leave alone."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ data: {most: "40"}
 
 
 def site(root: Path, policies: str = EVERY, **files: str) -> Path:
-    """A workspace whose cluster has policies."""
+    """Create a workspace whose cluster has policies."""
     stock(root)
     written = {name.replace("__", "/") + ".yaml": text for name, text in files.items()}
     team = TEAM + "costCentre: '4711'\ncontact: nlp@example.com\n"
@@ -67,7 +67,7 @@ def site(root: Path, policies: str = EVERY, **files: str) -> Path:
 
 
 def bodies(root: Path) -> list[Object]:
-    """What the cluster's policies are applied as."""
+    """Return the objects that the cluster's policies are applied as."""
     return exported(load_workspace(root), "lab")
 
 
@@ -87,7 +87,7 @@ def test_a_cluster_without_packs_has_no_file(tmp_path: Path) -> None:
     assert f"lab/{POLICY_FILE}" not in rendered(root)
 
 
-def test_a_pack_that_goes_takes_its_file_along(tmp_path: Path) -> None:
+def test_removing_the_packs_removes_the_file(tmp_path: Path) -> None:
     root = site(tmp_path, "policies: {packs: [residency]}\n")
     gangplan("render", "-C", root)
     assert f"lab/{POLICY_FILE}" in rendered(root)
@@ -108,8 +108,8 @@ def test_every_object_has_our_prefix_or_our_namespace(tmp_path: Path) -> None:
     assert {one["apiVersion"] for one in found} == {"v1", "admissionregistration.k8s.io/v1"}
 
 
-def test_what_is_asked_for_comes_first_and_goes_last(tmp_path: Path) -> None:
-    """Namespace and parameters, then policies, then bindings; all before the queues, and before runs."""
+def test_parameters_are_applied_before_policies_and_bindings(tmp_path: Path) -> None:
+    """Namespace and parameters come first, then policies, then bindings; all before queues and runs."""
     root = site(tmp_path)
     gangplan("render", "-C", root)
     waves: dict[str, set[int]] = {}
@@ -124,7 +124,7 @@ def test_what_is_asked_for_comes_first_and_goes_last(tmp_path: Path) -> None:
     assert kinds == sorted(kinds, key=["Namespace", "ConfigMap", POLICY, BINDING].index)
 
 
-def test_nothing_is_protected_from_pruning(tmp_path: Path) -> None:
+def test_no_policy_is_protected_from_pruning(tmp_path: Path) -> None:
     for one in bodies(site(tmp_path)):
         assert not {"argocd.argoproj.io/sync-options", "kustomize.toolkit.fluxcd.io/prune"} & set(
             one["metadata"]["annotations"]
@@ -151,7 +151,7 @@ def test_policies_of_a_workspace_are_applied_under_our_prefix(tmp_path: Path) ->
     assert names == [DELETING, BY_CONTROLLER, "mine"]
 
 
-def test_what_no_server_can_judge_stays_in_ci(tmp_path: Path) -> None:
+def test_policies_that_no_server_can_evaluate_stay_in_ci(tmp_path: Path) -> None:
     page = "title: Ours.\nwhy: We say so.\npolicies:\n  short: {title: a, why: b, fix: c, CI}\n"
     policy = (
         OWN.partition("---")[0]
@@ -186,13 +186,13 @@ def test_what_no_server_can_judge_stays_in_ci(tmp_path: Path) -> None:
         ("Audit", "Audit", "Audit"),
     ],
 )
-def test_the_server_does_no_more_than_the_cluster_enforces(
+def test_the_server_enforces_no_more_than_the_cluster_states(
     action: str, enforcement: str, server: str
 ) -> None:
     assert server_action(action, enforcement) == server
 
 
-def test_validate_does_not_soften_what_the_server_audits(tmp_path: Path) -> None:
+def test_validate_still_denies_what_the_server_only_audits(tmp_path: Path) -> None:
     policies = "policies: {packs: [lifecycle], enforcement: Audit, params: {run-deadline: {seconds: 60}}}\n"
     root = site(tmp_path, policies)
     outcome = gangplan("validate", "-C", root)
@@ -201,8 +201,8 @@ def test_validate_does_not_soften_what_the_server_audits(tmp_path: Path) -> None
     assert "Deny, server Audit" in gangplan("list", "policies", "-C", root).out
 
 
-def test_what_would_not_fit_is_reported(tmp_path: Path) -> None:
-    """A name that is too long with our prefix, and lists that no ConfigMap holds."""
+def test_policies_that_do_not_fit_a_server_are_reported(tmp_path: Path) -> None:
+    """The name is too long with our prefix, or the lists are too large for a ConfigMap."""
     long = "a" * 245
     root = site(
         tmp_path / "a", "policies: {packs: []}\n", policies__own=OWN.replace("short-names}", f"{long}}}", 1)
@@ -217,24 +217,24 @@ def test_what_would_not_fit_is_reported(tmp_path: Path) -> None:
     assert not list(too_large([PolicySource({"kind": "x", "metadata": None, "data": []}, None, "a")]))
 
 
-# What is let alone
+# What policies leave alone
 
 
 def changing() -> list[Any]:
-    """Every case that is refused, of policies that judge updates of its object."""
+    """Return every refused case of policies that evaluate updates of its object."""
     found = []
     for suite in suites(load_workspace(Path(__file__).parents[2])):
         for case in cases_in(suite.folder, suite.shown)[0]:
             body = case.file.object
-            is_changed = body["kind"] != "Pod"  # their policies judge what is created
+            is_changed = body["kind"] != "Pod"  # policies of pods evaluate only their creation
             if case.denies and is_changed and case.file.old_object is None:
                 found.append(pytest.param(suite, case, id=f"{case.policy}.{case.name}"))
     return found
 
 
 @pytest.mark.parametrize(("suite", "case"), changing())
-def test_what_was_there_before_the_policy_may_be_finished_and_annotated(suite: Any, case: Any) -> None:
-    """Finalizers, owners and marks of others come and go, however the object breaks the policy."""
+def test_objects_that_break_a_policy_may_be_finished_and_annotated(suite: Any, case: Any) -> None:
+    """Others may change finalizers, owners and marks, even when the object breaks the policy."""
     evaluator, _ = evaluator_of(suite, case)
     before = copy.deepcopy(case.file.object)
     assert evaluator.judge([before])
@@ -244,11 +244,11 @@ def test_what_was_there_before_the_policy_may_be_finished_and_annotated(suite: A
     after["metadata"].setdefault("labels", {})["example.com/seen"] = "true"
     after["status"] = {"conditions": []}
     said = [one.message for one in evaluator.judge([after], [before])]
-    if case.policy != "waiver-granted":  # judges labels
+    if case.policy != "waiver-granted":  # it evaluates labels
         assert said == []
 
 
-def test_every_policy_that_judges_updates_begins_with_the_guards(tmp_path: Path) -> None:
+def test_every_policy_for_updates_begins_with_the_guards(tmp_path: Path) -> None:
     for one in bodies(site(tmp_path)):
         if one["kind"] != POLICY:
             continue
@@ -260,21 +260,21 @@ def test_every_policy_that_judges_updates_begins_with_the_guards(tmp_path: Path)
         assert len(set(names)) == len(names)
 
 
-def test_controllers_of_the_site_are_let_alone_too(tmp_path: Path) -> None:
+def test_policies_ignore_the_site_s_controllers(tmp_path: Path) -> None:
     root = site(tmp_path, "policies: {packs: [residency], controllers: [openshift-kueue/manager]}\n")
     texts = [str(one["spec"].get("matchConditions")) for one in bodies(root) if one["kind"] == POLICY]
     assert all("system:serviceaccount:openshift-kueue:manager" in text for text in texts)
     assert "kueue-system:kueue-controller-manager" in conditions()[1]["expression"]
 
 
-def test_a_policy_without_room_for_conditions_is_left_as_it_is() -> None:
+def test_a_policy_without_room_for_conditions_is_unchanged() -> None:
     own = [{"name": f"c{number}", "expression": "true"} for number in range(63)]
     spec = {"matchConstraints": {"resourceRules": [{"operations": ["UPDATE"]}]}, "matchConditions": own}
     guarded(spec)
     assert spec["matchConditions"] == own
 
 
-def test_settled_takes_whatever_a_file_holds() -> None:
+def test_settled_accepts_any_file_content() -> None:
     for body in ({"kind": POLICY}, {"kind": POLICY, "spec": None}, {"kind": BINDING, "spec": []}, {}):
         assert settled(body)["kind" if body else "x"] if body else settled(body) == {}
 
@@ -301,7 +301,7 @@ RULE = {"apiGroups": ["trainer.kubeflow.org"], "resources": ["trainjobs"], "oper
         ({"apiGroups": [], "resources": [], "operations": ["DELETE"]}, ""),
     ],
 )
-def test_no_policy_keeps_runs_from_ending(change: Object, field: str) -> None:
+def test_policies_that_keep_runs_from_ending_are_refused(change: Object, field: str) -> None:
     spec = {"matchConstraints": {"resourceRules": [{**RULE, **change}]}}
     found = list(obstructing({"spec": spec}))
     assert [field in one.message for one in found] == ([True] if field else [])

@@ -1,4 +1,4 @@
-"""Policies see objects of built-in kinds as the API server holds them: defaults, amounts, no nulls."""
+"""Policies see objects of built-in kinds as the API server stores them: defaults, amounts, no nulls."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _FIELD = re.compile(r'\t\w+\s+(\S+)\s+`json:"(\w+)(,omitempty)?')
 
 
 @pytest.mark.parametrize("minor", ["1.33", "1.34"])
-def test_an_object_is_what_a_server_made_of_it(minor: str) -> None:
+def test_defaults_are_those_of_a_server(minor: str) -> None:
     assert not answers.drift(SchemaVersions(minor, "2.3", "0.19", "0.12"), answers.kept(minor))
 
 
-def test_every_kind_with_defaults_was_asked_about() -> None:
+def test_every_kind_with_defaults_has_a_kept_answer() -> None:
     asked = {(body["apiVersion"], body["kind"]) for body, _ in answers.kept("1.34")}
-    # The server refuses Endpoints of a Service that is not there; of a PodTemplate nobody writes one.
+    # The server refuses Endpoints of a missing Service; PodTemplates are not used in practice.
     assert DEFAULTS.keys() - asked == {("v1", "Endpoints"), ("v1", "PodTemplate")}
 
 
 @pytest.mark.e2e
-def test_fields_that_vanish_when_empty_are_those_of_the_types() -> None:
+def test_fields_that_vanish_when_empty_match_the_go_types() -> None:
     tags: dict[str, set[str]] = defaultdict(set)
     for file in _types():
         text = re.sub(r"type \w*List struct \{.*?\n\}", "", file.read_text(encoding="utf-8"), flags=re.DOTALL)
@@ -69,12 +69,12 @@ def _types() -> list[Path]:
         (True, True),
     ],
 )
-def test_amounts_have_one_form(written: object, held: object) -> None:
+def test_amounts_have_one_canonical_form(written: object, held: object) -> None:
     assert amount(written) == held
     assert type(amount(written)) is type(held)
 
 
-def test_a_token_is_mounted_unless_the_pod_says_no() -> None:
+def test_a_token_is_mounted_unless_the_pod_disables_it() -> None:
     def volumes(**spec: object) -> list[str]:
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
         containers = [{"name": "a", "image": "example.com/a:1"}]
@@ -86,7 +86,7 @@ def test_a_token_is_mounted_unless_the_pod_says_no() -> None:
     assert volumes(automountServiceAccountToken=None) == ["kube-api-access-xxxxx"]
 
 
-def test_a_status_in_git_is_not_what_policies_see() -> None:
+def test_policies_do_not_see_a_status_from_git() -> None:
     versions = SchemaVersions("1.34", "2.3", "0.19", "0.12")
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}, "spec": {"template": {}}}
     done, run = {"succeeded": 1}, {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob"}
@@ -99,8 +99,8 @@ def test_a_status_in_git_is_not_what_policies_see() -> None:
         assert old["status"] == done
 
 
-def test_a_null_is_no_mistake_in_a_case() -> None:
-    """A server drops it; where something is required, it is missing all the same."""
+def test_a_null_is_accepted_unless_the_field_is_required() -> None:
+    """A server drops nulls; a required field is then missing."""
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"b": None}}
     assert refusals({**config, "immutable": None}, SchemaVersions("1.34")) == []
     policy = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "a"}}

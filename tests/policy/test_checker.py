@@ -1,4 +1,4 @@
-"""What a workspace's policies say: each cause once, at its worst, and not where a rule said it before."""
+"""Findings of a workspace's policies: each cause once, at its worst, and not where a rule has reported it."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ spec: {policyName: no-pods, validationActions: [%s]}
 
 
 def pod(name: str = "p") -> dict[str, Any]:
-    """A pod that may be anything."""
+    """Return a pod for the policies to refuse."""
     spec = {"containers": [{"name": "one", "image": "a@b"}]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "nlp"}, "spec": spec}
 
 
 def checker(root: Path, files: dict[str, str]) -> PolicyChecker:
-    """The policies of the small workspace with some files more."""
+    """Return the policies of the small workspace with more files."""
     workspace = load_workspace(write(root, {**STOCK, **files}))
     findings = workspace.findings
     assert not findings
@@ -54,12 +54,12 @@ def checker(root: Path, files: dict[str, str]) -> PolicyChecker:
 
 
 def tracer(index: int, path: object) -> Trace:
-    """Every field comes from one line."""
+    """Trace every field to one line."""
     return Trace(SPEC, "")
 
 
-def test_a_policy_is_quiet_where_a_rule_told_the_cause(tmp_path: Path) -> None:
-    """pod-security speaks for host-namespaces (`told_by`); any other rule does not."""
+def test_a_policy_is_silent_where_a_rule_reported_the_cause(tmp_path: Path) -> None:
+    """pod-security covers host-namespaces (`told_by`); no other rule does."""
     text = CLUSTER.replace("region:", "policies: {packs: [baseline]}\nregion:")
     baseline = checker(tmp_path, {"overlays/lab/cluster.yaml": text})
     case = (PACKS / "baseline/tests/host-namespaces.network.deny.yaml").read_text(encoding="utf-8")
@@ -75,7 +75,7 @@ def test_a_policy_is_quiet_where_a_rule_told_the_cause(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("order", [("Warn", "Deny"), ("Deny", "Warn")], ids="-".join)
-def test_of_two_bindings_the_worst_is_told(order: tuple[str, str], tmp_path: Path) -> None:
+def test_of_two_bindings_the_worst_finding_is_reported(order: tuple[str, str], tmp_path: Path) -> None:
     bindings = {f"policies/b{place}.yaml": BINDING % (f"b{place}", word) for place, word in enumerate(order)}
     judge = checker(tmp_path, {"policies/a.yaml": POLICY, **bindings})
     assert [one.severity for one in judge.evaluator.judge([pod()])] == [
@@ -85,7 +85,7 @@ def test_of_two_bindings_the_worst_is_told(order: tuple[str, str], tmp_path: Pat
     assert (found.rule, found.severity, found.where) == ("no-pods", Severity.ERROR, SPEC)
 
 
-def test_what_ten_objects_owe_to_one_line_is_told_once(tmp_path: Path) -> None:
+def test_a_line_that_causes_ten_findings_is_reported_once(tmp_path: Path) -> None:
     judge = checker(tmp_path, {"policies/a.yaml": POLICY, "policies/b.yaml": BINDING % ("b", "Deny")})
     pods = [pod(f"p-{number}") for number in range(10)]
     assert len(judge.evaluator.judge(pods)) == 10
@@ -93,7 +93,7 @@ def test_what_ten_objects_owe_to_one_line_is_told_once(tmp_path: Path) -> None:
 
 
 def test_exported_objects_have_what_a_server_fills_in() -> None:
-    """Without it a GitOps engine would see a difference for ever."""
+    """Without the defaults, a GitOps engine would see a difference forever."""
     rules = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
     match = {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}}
     filled = {**match, "resourceRules": [{**rules, "scope": "*"}]}

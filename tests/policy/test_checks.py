@@ -1,4 +1,4 @@
-"""What the API server refuses in policies and bindings, and where gangplan says so."""
+"""What the API server refuses in policies and bindings, and where gangplan reports it."""
 
 from __future__ import annotations
 
@@ -101,28 +101,28 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("body", "said"), WRONG, ids=[said for _, said in WRONG])
-def test_the_server_would_refuse_it(body: dict[str, Any], said: str) -> None:
+def test_policies_that_the_server_refuses_are_an_error(body: dict[str, Any], said: str) -> None:
     other = BINDING if body["kind"] == POLICY["kind"] else POLICY
     found = errors(body, other)
     assert any(said in one for one in found), found
 
 
-def test_older_api_versions_are_told() -> None:
+def test_older_api_versions_are_refused() -> None:
     assert "v1beta1" in errors({**POLICY, "apiVersion": "admissionregistration.k8s.io/v1beta1"})[0]
 
 
-def test_two_of_one_name() -> None:
+def test_two_policies_of_one_name_are_refused() -> None:
     assert any("another" in one for one in errors(POLICY, POLICY, BINDING))
 
 
-def test_what_does_nothing_is_a_warning() -> None:
+def test_a_policy_or_binding_alone_is_a_warning() -> None:
     alone = reading(POLICY).problems
     assert [(one.rule, one.severity) for one in alone] == [("policy-inert", Severity.WARNING)]
     lost = reading(BINDING).problems
     assert [(one.rule, one.severity) for one in lost] == [("policy-inert", Severity.WARNING)]
 
 
-def test_a_newer_function_is_told_with_its_minor() -> None:
+def test_a_newer_function_is_reported_with_its_kubernetes_version() -> None:
     newer = spec(POLICY, validations=[{"expression": "[1].distinct().size() == 1"}])
     (problem,) = [one for one in reading(newer, BINDING).problems if one.rule == "policy-version"]
     assert "Kubernetes 1.35 or later" in problem.message
@@ -152,7 +152,7 @@ spec: {policyName: p, validationActions: [Deny, Warn]}
 """
 
 
-def test_a_mistake_stands_at_its_character() -> None:
+def test_a_mistake_in_cel_is_reported_at_its_character() -> None:
     documents, findings = load_several(TEXT.encode(), "policies/own.yaml")
     assert not findings
     problems = read([Written(one.value, one) for one in documents], VERSIONS).problems
@@ -177,7 +177,7 @@ def test_a_mistake_stands_at_its_character() -> None:
         (None, ""),
     ],
 )
-def test_parameters_of_kinds_that_do_not_exist(kind: dict[str, str] | None, help: str) -> None:
+def test_parameters_of_unknown_kinds_are_reported(kind: dict[str, str] | None, help: str) -> None:
     known = kinds_of(VERSIONS)
     found = list(unknown_parameters(spec(POLICY, paramKind=kind), served(VERSIONS, known), VERSIONS))
     assert [one.help.startswith(help) for one in found] == ([True] if help else [])

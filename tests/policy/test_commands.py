@@ -66,7 +66,7 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_breach_stands_at_the_field_of_the_spec(root: Path) -> None:
+def test_a_breach_is_reported_at_the_field_of_the_spec(root: Path) -> None:
     outcome = gangplan("validate", "-C", str(root))
     (found,) = [one for one in outcome.findings if one.rule == "few-workers"]
     assert outcome.code == Exit.FINDINGS
@@ -80,7 +80,7 @@ def test_the_summary_counts_policies(root: Path) -> None:
     assert "1 policy" in gangplan("validate", "-C", str(root)).out
 
 
-def test_parameters_and_actions_of_the_cluster(root: Path) -> None:
+def test_the_cluster_sets_parameters_and_actions(root: Path) -> None:
     file = root / "overlays/lab/cluster.yaml"
     text = file.read_text()
     file.write_text(text.replace("[ours]}", "[ours], params: {few-workers: {most: 8}}}"))
@@ -99,7 +99,7 @@ def test_parameters_and_actions_of_the_cluster(root: Path) -> None:
         ("{packs: [ours], params: {few-workers: {mst: 1}}}", "policy 'few-workers' has no parameter 'mst'"),
     ],
 )
-def test_names_that_no_pack_has(root: Path, settings: str, said: str) -> None:
+def test_unknown_packs_policies_and_parameters_are_refused(root: Path, settings: str, said: str) -> None:
     file = root / "overlays/lab/cluster.yaml"
     file.write_text(file.read_text().replace("{packs: [ours]}", settings))
     outcome = gangplan("validate", "-C", str(root))
@@ -108,7 +108,7 @@ def test_names_that_no_pack_has(root: Path, settings: str, said: str) -> None:
     assert "Did you mean" in outcome.err
 
 
-def test_list(root: Path) -> None:
+def test_list_has_actions_and_clusters(root: Path) -> None:
     rows = json.loads(gangplan("policy", "list", "-C", str(root), "--format", "json").out)
     (mine,) = [row for row in rows if row["policy"] == "few-workers"]
     assert mine == {
@@ -122,7 +122,7 @@ def test_list(root: Path) -> None:
     assert "few-workers" in gangplan("policy", "list", "-C", str(root)).out
 
 
-def test_cases_that_hold(root: Path) -> None:
+def test_passing_cases_are_counted(root: Path) -> None:
     outcome = gangplan("policy", "test", "ours", "-C", str(root))
     assert (outcome.code, outcome.out) == (Exit.CLEAN, "checked 1 policy, 2 cases: all as they should be\n")
 
@@ -143,7 +143,7 @@ def test_cases_that_hold(root: Path) -> None:
         ("few-workers.allow.yaml", CASE % 1, "does not say which policy"),
     ],
 )
-def test_cases_that_do_not(root: Path, name: str, text: str, said: str) -> None:
+def test_failing_cases_are_reported_with_a_reason(root: Path, name: str, text: str, said: str) -> None:
     write(root, {f"policies/ours/tests/{name}": text})
     outcome = gangplan("policy", "test", "ours", "-C", str(root))
     assert outcome.code == Exit.FINDINGS
@@ -153,7 +153,7 @@ def test_cases_that_do_not(root: Path, name: str, text: str, said: str) -> None:
     assert said in outcome.err
 
 
-def test_a_policy_without_cases_is_told(root: Path) -> None:
+def test_a_policy_without_cases_is_a_warning(root: Path) -> None:
     for file in (root / "policies/ours/tests").iterdir():
         file.unlink()
     outcome = gangplan("policy", "test", "ours", "-C", str(root))
@@ -193,7 +193,7 @@ def test_a_cluster_without_policies_exports_nothing(root: Path) -> None:
     assert "has no policies" in outcome.err
 
 
-def test_a_case_that_only_the_cluster_can_decide(root: Path) -> None:
+def test_a_case_that_only_the_cluster_can_decide_is_reported(root: Path) -> None:
     text = """\
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -222,7 +222,7 @@ spec: {policyName: no-queue, validationActions: [Deny]}
     assert "does not apply to this object" in gangplan("policy", "test", "no-queue", "-C", str(root)).err
 
 
-def test_own_policies_hold_everywhere(root: Path) -> None:
+def test_own_policies_apply_to_every_cluster(root: Path) -> None:
     own = POLICY.replace("few-workers", "own-rule").replace(
         "  paramKind: {apiVersion: v1, kind: ConfigMap}\n", ""
     )
@@ -255,7 +255,7 @@ spec:
 """
 
 
-def test_a_crd_is_taken_in(root: Path) -> None:
+def test_a_crd_is_imported(root: Path) -> None:
     write(root, {"crd.yaml": WIDGET})
     outcome = gangplan("schema", "import", str(root / "crd.yaml"), "-C", str(root))
     assert (outcome.code, outcome.out) == (Exit.CLEAN, "schemas/example.com/widgets.json: Widget (v1)\n")
@@ -276,7 +276,7 @@ def test_a_crd_is_taken_in(root: Path) -> None:
         ("a: [", "is not YAML"),
     ],
 )
-def test_a_crd_that_is_none(root: Path, text: str, said: str) -> None:
+def test_an_invalid_crd_is_refused(root: Path, text: str, said: str) -> None:
     write(root, {"crd.yaml": text})
     outcome = gangplan("schema", "import", str(root / "crd.yaml"), "-C", str(root))
     assert outcome.code == Exit.INPUT

@@ -1,4 +1,4 @@
-"""The built-in rules say what the rules of the real CRDs say: at the same places, of random values."""
+"""The built-in rules give the same results as the real CRDs: at the same places, for random values."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ ROUNDS = 150
 
 
 def versions(component: str, minor: str) -> SchemaVersions:
-    """The versions of a cluster with one component at a minor."""
+    """Return the versions of a cluster with one component at a minor version."""
     known = {"trainer": "2.3", "kueue": "0.19", "jobset": "0.12", component: minor}
     return SchemaVersions("1.34", known["trainer"], known["kueue"], known["jobset"])
 
 
 def kinds() -> Iterator[tuple[str, str, str, str]]:
-    """Component, minor, apiVersion and kind of every CRD at hand that gangplan writes."""
+    """Yield component, minor, apiVersion and kind of every available CRD whose objects gangplan writes."""
     for component, minor in MINORS:
         for api_version, kind in crds(component, minor):
             if kind != "Workload":
@@ -39,7 +39,7 @@ def kinds() -> Iterator[tuple[str, str, str, str]]:
 
 
 def places(rules: tuple[CompiledRule, ...] | list[CompiledRule]) -> dict[tuple[str, ...], list[CompiledRule]]:
-    """Rules by their place, those about status left out."""
+    """Return rules by their path, without those about status."""
     found: dict[tuple[str, ...], list[CompiledRule]] = {}
     for one in rules:
         if one.rule.path[:1] != ("status",):
@@ -48,7 +48,7 @@ def places(rules: tuple[CompiledRule, ...] | list[CompiledRule]) -> dict[tuple[s
 
 
 def wrapped(path: tuple[str, ...], value: Any) -> Any:
-    """An object that holds a value at a place, and nothing else."""
+    """Return an object that has only a value at a path."""
     for step in reversed(path):
         value = [value] if step.startswith("[") else {step: value}
     return value
@@ -56,7 +56,7 @@ def wrapped(path: tuple[str, ...], value: Any) -> Any:
 
 @needs_crds
 @pytest.mark.parametrize("known", list(kinds()), ids="-".join)
-def test_same_places_and_verdicts(known: tuple[str, str, str, str]) -> None:
+def test_built_in_rules_have_the_places_and_verdicts_of_the_crd(known: tuple[str, str, str, str]) -> None:
     component, minor, api_version, kind = known
     schema = crds(component, minor)[api_version, kind]
     theirs = places(schema_rules(schema, 34))
@@ -89,7 +89,7 @@ def test_every_rule_of_a_crd_compiles() -> None:
     assert seen > 200
 
 
-def test_a_rule_is_a_problem_at_its_field() -> None:
+def test_a_broken_rule_is_reported_at_its_field() -> None:
     queue = {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
         "kind": "ClusterQueue",
@@ -104,7 +104,7 @@ def test_a_rule_is_a_problem_at_its_field() -> None:
     assert "reclaimWithinCohort" in found.message
 
 
-def test_what_may_not_change() -> None:
+def test_a_change_of_an_immutable_field_is_reported() -> None:
     def check(name: str) -> dict[str, Any]:
         head = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "AdmissionCheck", "metadata": {"name": "a"}}
         return {**head, "spec": {"controllerName": name}}
@@ -114,7 +114,7 @@ def test_what_may_not_change() -> None:
     assert found.path == ("spec", "controllerName")
 
 
-def test_order_of_a_keyed_list_is_no_change() -> None:
+def test_another_order_of_a_keyed_list_is_no_change() -> None:
     item = {"type": "object", "properties": {"name": {"type": "string"}, "value": {"type": "string"}}}
     rule = [{"rule": "self == oldSelf", "message": "fixed"}]
     keyed = {
@@ -131,7 +131,7 @@ def test_order_of_a_keyed_list_is_no_change() -> None:
     assert breaches(rules, {"env": [one, two]}, {"env": [two, {**one, "value": "3"}]})
 
 
-def test_optional_old_self_message_and_field() -> None:
+def test_optional_old_self_message_expression_and_field_path_work() -> None:
     rule = {
         "rule": "oldSelf.hasValue() || self.size > 0",
         "optionalOldSelf": True,
@@ -151,8 +151,8 @@ def test_optional_old_self_message_and_field() -> None:
 
 
 @pytest.mark.parametrize(("count", "is_enough"), [(11, True), (12, False)])
-def test_the_budget_of_an_object(count: int, is_enough: bool) -> None:
-    """950 * 950 of cost a rule; a server allows ten millions."""
+def test_rules_of_an_object_share_one_budget(count: int, is_enough: bool) -> None:
+    """Each rule costs 950 * 950; a server allows ten million."""
     schema = {
         "type": "object",
         "properties": {name: {"type": "string", "maxLength": 9500} for name in "ab"},
@@ -164,7 +164,7 @@ def test_the_budget_of_an_object(count: int, is_enough: bool) -> None:
     )
 
 
-def test_names_that_need_escapes() -> None:
+def test_field_names_are_escaped() -> None:
     assert [escaped(name) for name in ("a-b", "namespace", "a__b", "x.y/z", "9a", "ü")] == [
         "a__dash__b",
         "__namespace__",
@@ -188,8 +188,8 @@ def test_a_rule_about_an_unknown_field_does_not_compile() -> None:
         schema_rules(schema, 34)
 
 
-def test_rules_about_a_change_are_not_followed_into_a_new_object(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Most rules of Trainer and JobSet say what may not change; a new run has nothing to do with them."""
+def test_rules_about_changes_are_skipped_for_a_new_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most rules of Trainer and JobSet say which fields may not change, which does not concern a new run."""
     rules = rules_of("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", versions("trainer", "2.3"))
     body = {
         "spec": {"template": {"spec": {"replicatedJobs": [{"name": str(number)} for number in range(50)]}}}

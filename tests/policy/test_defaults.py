@@ -1,4 +1,4 @@
-"""The tables of defaults say what the real CRDs say; what is set is never replaced."""
+"""The tables of defaults match the real CRDs, and a set value is never replaced."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VERSIONS = SchemaVersions("1.34", "2.3", "0.19", "0.12")
 
 
 def defaults(schema: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Every default in a schema by its path."""
+    """Yield every default of a schema with its path."""
     if path and "default" in schema:
         yield path, schema["default"]
     for name, inner in (schema.get("properties") or {}).items():
@@ -28,15 +28,15 @@ def defaults(schema: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 @needs_crds
 @pytest.mark.parametrize(("component", "minor"), MINORS)
-def test_tables_are_those_of_the_crds(component: str, minor: str) -> None:
+def test_tables_match_the_defaults_of_the_crds(component: str, minor: str) -> None:
     for (api_version, kind), schema in crds(component, minor).items():
         if kind in ("Workload", "MultiKueueCluster"):
-            continue  # the first is never in Git; the second moved a field between versions
+            continue  # a Workload is never in Git; a MultiKueueCluster's field moved between versions
         real = {path: value for path, value in defaults(schema, "") if not path.startswith("status")}
         ours = dict(tables.table(api_version, kind, versions(component, minor)))
         fields = {path for path, _ in known(schema, "")}
         ours = {path: value for path, value in ours.items() if path in fields}
-        # A mapping that is a default is filled by the defaults of its own fields.
+        # A default that is a mapping gets the defaults of its own fields.
         assert {p: v for p, v in real.items() if not isinstance(v, dict)} == {
             p: v for p, v in ours.items() if not isinstance(v, dict)
         }, (kind, minor)
@@ -46,7 +46,7 @@ def test_tables_are_those_of_the_crds(component: str, minor: str) -> None:
 
 
 def known(schema: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Every field of a schema by its path."""
+    """Yield every field of a schema with its path."""
     yield path, schema
     for name, inner in (schema.get("properties") or {}).items():
         yield from known(inner, f"{path}.{name}" if path else name)
@@ -54,7 +54,7 @@ def known(schema: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield from known(schema["items"], f"{path}[]")
 
 
-def test_what_is_set_stays() -> None:
+def test_set_values_are_never_replaced() -> None:
     job = {
         "apiVersion": "trainer.kubeflow.org/v1alpha1",
         "kind": "TrainJob",
@@ -67,7 +67,7 @@ def test_what_is_set_stays() -> None:
     assert "apiGroup" not in job["spec"]["runtimeRef"]
 
 
-def test_kueue_suspends_what_has_a_queue() -> None:
+def test_a_job_with_a_queue_is_suspended() -> None:
     metadata = {"name": "a", "namespace": "b", "labels": {"kueue.x-k8s.io/queue-name": "q"}}
     job = {
         "apiVersion": "trainer.kubeflow.org/v1alpha1",

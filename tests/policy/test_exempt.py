@@ -1,4 +1,4 @@
-"""Policies step back where a fabric needs what they refuse and the namespace admits it, and only there."""
+"""Policies make an exception only where a fabric needs what they refuse and the namespace admits it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CHOWN = ("rdma: {resource: rdma/ib, count: 8}", "{capabilities: [CHOWN]}")
         ),
     ],
 )
-def test_which_policies_step_back(
+def test_policies_except_only_namespaces_that_admit_the_fabric(
     fabric: tuple[str, str], team: str, expected: dict[str, tuple[str, ...]], root: Path
 ) -> None:
     workspace = load_workspace(on_fabric(root, *fabric, team, more=PACKS))
@@ -82,10 +82,10 @@ def test_which_policies_step_back(
         ),
     ],
 )
-def test_what_the_policy_of_fabrics_lets_in(
+def test_the_fabric_access_policy_allows_what_fabrics_need(
     fabric: tuple[str, str], team: str, expected: dict[str, str] | None, root: Path
 ) -> None:
-    """The pack comes by itself where policies step back, with what the fabrics give."""
+    """The pack is added automatically where policies make an exception, with what the fabrics need."""
     workspace = load_workspace(on_fabric(root, *fabric, team, more=PACKS))
     bodies = {(one["kind"], one["metadata"]["name"]): one for one in exported(workspace, "lab")}
     params = bodies.get(("ConfigMap", "gangplan-fabric-access"))
@@ -96,12 +96,12 @@ def test_what_the_policy_of_fabrics_lets_in(
 
 
 @pytest.mark.parametrize("packs", ["", "policies: {packs: [images]}\n"])
-def test_without_those_packs_it_stays_away(packs: str, root: Path) -> None:
+def test_without_such_packs_there_is_no_fabric_access_policy(packs: str, root: Path) -> None:
     workspace = load_workspace(on_fabric(root, *TCPXO, more=packs))
     assert not [one for one in exported(workspace, "lab") if "fabric-access" in one["metadata"]["name"]]
 
 
-def test_a_patch_goes_no_further_than_the_fabric(root: Path) -> None:
+def test_a_patch_may_use_no_more_than_the_fabric(root: Path) -> None:
     on_fabric(root, *TCPXO, more=PACKS)
     pod = "/spec/template/spec/replicatedJobs/0/template/spec/template/spec"
     operation = f"{{op: add, path: {pod}/volumes/-, value: {{name: host, hostPath: {{path: /}}}}}}"
@@ -116,7 +116,7 @@ def test_a_patch_goes_no_further_than_the_fabric(root: Path) -> None:
 
 @pytest.mark.parametrize(("level", "refused"), [("privileged", True), ("baseline", True), ("", True)])
 def test_another_team_keeps_its_policies(level: str, refused: bool, root: Path) -> None:
-    """A patch that mounts a folder of the node into pods of a second team, beside one with a fabric."""
+    """A patch mounts a folder of the node into pods of a second team, next to one with a fabric."""
     on_fabric(root, *TCPXO, more=PACKS)
     own = LEVEL.replace("privileged", level) if level else ""
     team = f"  vision: {{queue: training{', ' + own if own else ''}}}\n"

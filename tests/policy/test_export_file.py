@@ -1,4 +1,4 @@
-"""`gangplan policy export -o FILE` and `policy list`: nothing is lost, and nothing obeyed."""
+"""`gangplan policy export -o FILE` and `policy list`: no file is lost, and no text acts as a command."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.workspaces import CLUSTER, Outcome, gangplan, tree, write
 
 @pytest.fixture
 def site(root: Path) -> Path:
-    """A workspace whose cluster has policies."""
+    """Create a workspace whose cluster has policies."""
     return write(root, {"overlays/lab/cluster.yaml": CLUSTER + "policies: {packs: [baseline]}\n"})
 
 
 def export(root: Path, output: str | Path) -> Outcome:
-    """An export into a file."""
+    """Export into a file."""
     return gangplan("policy", "export", "-C", root, "--cluster", "lab", "-o", output)
 
 
@@ -70,14 +70,14 @@ def test_a_bad_file_is_refused(output: str, said: str, site: Path, monkeypatch: 
     assert not list(site.glob(".gangplan.*"))
 
 
-def test_a_folder_that_takes_no_file(site: Path) -> None:
+def test_a_folder_that_takes_no_file_is_reported(site: Path) -> None:
     outcome = export(site, "/proc/x.yaml")
     assert outcome.code == Exit.ENVIRONMENT
     assert "fatal: the export /proc/x.yaml was not written: " in outcome.err
     assert "Traceback" not in outcome.err
 
 
-def test_a_cluster_whose_file_is_broken_is_told_by_its_finding(site: Path) -> None:
+def test_a_broken_cluster_file_is_reported_as_such(site: Path) -> None:
     write(site, {"overlays/lab/cluster.yaml": CLUSTER + 'policies: {packs: [""]}\n'})
     for command in (["export"], ["list"]):
         outcome = gangplan("policy", *command, "-C", site, "--cluster", "lab")
@@ -86,13 +86,13 @@ def test_a_cluster_whose_file_is_broken_is_told_by_its_finding(site: Path) -> No
         assert "there is no cluster" not in outcome.err
 
 
-def test_a_long_list_of_known_names_ends_in_three_dots(root: Path) -> None:
+def test_a_long_list_of_known_names_ends_in_an_ellipsis(root: Path) -> None:
     write(root, {f"overlays/c{number}/cluster.yaml": CLUSTER for number in range(9)})
     outcome = gangplan("policy", "export", "-C", root, "--cluster", "zzz")
     assert outcome.err.endswith("c7, ...\n")
 
 
-def test_the_list_of_policies_holds_no_command(site: Path) -> None:
+def test_the_list_of_policies_contains_no_workflow_command(site: Path) -> None:
     evil = '"t\\n::error::pwned \\e[31m"'
     policy = SMALL.replace("ConfigMap", "ValidatingAdmissionPolicy").replace(
         "v1", "admissionregistration.k8s.io/v1"

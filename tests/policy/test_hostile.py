@@ -1,4 +1,4 @@
-"""Files of policies that hold no policy, and cases that show nothing: told at their place, never a crash."""
+"""Files without a valid policy, and cases that prove nothing: reported at their place, without a crash."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ SHAPELESS = [
 
 @pytest.mark.parametrize("command", [("validate",), ("policy", "list"), ("policy", "test")])
 @pytest.mark.parametrize(("text", "says"), SHAPELESS)
-def test_what_is_no_object(tmp_path: Path, text: str, says: str, command: tuple[str, ...]) -> None:
+def test_documents_that_are_no_object_are_refused(
+    tmp_path: Path, text: str, says: str, command: tuple[str, ...]
+) -> None:
     root = write(workspaces.stock(tmp_path), {"policies/x.yaml": text})
     result = gangplan(*command, "-C", root)
     assert says in result.err
@@ -58,7 +60,7 @@ def test_what_is_no_object(tmp_path: Path, text: str, says: str, command: tuple[
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/nowhere")])
-def test_what_is_no_regular_file(tmp_path: Path, make: object) -> None:
+def test_irregular_files_are_refused(tmp_path: Path, make: object) -> None:
     root = workspaces.stock(tmp_path)
     (root / "policies").mkdir()
     make(root / "policies" / "x.yaml")  # type: ignore[operator]
@@ -69,7 +71,7 @@ def test_what_is_no_regular_file(tmp_path: Path, make: object) -> None:
 
 
 @pytest.mark.parametrize("name", ["policies", "policies/waivers", "policies/tests"])
-def test_what_is_no_folder(tmp_path: Path, name: str) -> None:
+def test_a_file_in_place_of_a_folder_is_refused(tmp_path: Path, name: str) -> None:
     root = write(workspaces.stock(tmp_path), {name: "x"})
     result = gangplan("validate", "-C", root)
     assert f"{name}: error[policy-file-ignored] {name} is not a folder" in result.err
@@ -93,7 +95,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("case", "place", "says"), CASES)
-def test_a_case_that_shows_nothing(tmp_path: Path, case: str, place: str, says: str) -> None:
+def test_a_case_that_proves_nothing_is_reported(tmp_path: Path, case: str, place: str, says: str) -> None:
     files = {"policies/x.yaml": POLICY, "policies/tests/small.a.deny.yaml": f"message: never\n{case}\n"}
     result = gangplan("policy", "test", "-C", write(workspaces.stock(tmp_path), files))
     assert f"policies/tests/small.a.deny.yaml{place}error[policy-case]" in result.err
@@ -101,7 +103,7 @@ def test_a_case_that_shows_nothing(tmp_path: Path, case: str, place: str, says: 
     assert result.code == Exit.FINDINGS
 
 
-def test_a_wrong_binding_is_told_once(tmp_path: Path) -> None:
+def test_a_wrong_binding_is_reported_once(tmp_path: Path) -> None:
     text = POLICY.replace("[Deny]", "[Deny, Warn]")
     result = gangplan("validate", "-C", write(workspaces.stock(tmp_path), {"policies/x.yaml": text}))
     assert "Deny and Warn exclude each other" in result.err

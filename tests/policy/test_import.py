@@ -1,4 +1,4 @@
-"""`gangplan schema import`: what it refuses, where, and that it writes nowhere else."""
+"""`gangplan schema import`: what it refuses and where, and that it writes nowhere else."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RULES = "        x-kubernetes-validations: "
 
 
 def take_in(root: Path, text: str) -> Outcome:
-    """An import of one file."""
+    """Import one file."""
     write(root, {"crd.yaml": text})
     return gangplan("schema", "import", str(root / "crd.yaml"), "-C", str(root))
 
@@ -84,7 +84,7 @@ def take_in(root: Path, text: str) -> Outcome:
         ("", f"{RULES}[{{message: a}}]\n", "17:36", "a rule of the object has no expression"),
     ],
 )
-def test_what_a_server_refuses_is_refused_at_its_line(
+def test_crds_that_a_server_refuses_are_refused_at_their_line(
     old: str, new: str, place: str, said: str, root: Path
 ) -> None:
     assert old in CRD
@@ -96,8 +96,8 @@ def test_what_a_server_refuses_is_refused_at_its_line(
     assert not (root / "schemas").exists()
 
 
-def test_the_line_in_a_list_of_many(root: Path) -> None:
-    """`kubectl get crd -o yaml` prints a List; other objects and documents may stand before it."""
+def test_the_line_in_a_list_is_that_of_the_file(root: Path) -> None:
+    """`kubectl get crd -o yaml` prints a List; other objects and documents may come before it."""
     entries = "".join(f"  {line}\n" if line else "" for line in CRD.replace("example.com", "x").splitlines())
     text = f"kind: ConfigMap\n---\nkind: List\nitems:\n- kind: Other\n-{entries[1:]}"
     outcome = take_in(root, text)
@@ -105,8 +105,8 @@ def test_the_line_in_a_list_of_many(root: Path) -> None:
 
 
 @needs_crds
-def test_the_crds_in_use_have_no_problem() -> None:
-    """The real ones of Trainer, JobSet and Kueue."""
+def test_the_crds_in_use_are_accepted() -> None:
+    """These are the real ones of Trainer, JobSet and Kueue."""
     seen = 0
     for file in sorted(FOLDER.rglob("*.yaml")):
         for body in load_objects(file.read_bytes()):
@@ -126,7 +126,7 @@ def test_nothing_is_written_outside_of_the_workspace(root: Path, tmp_path: Path)
     assert list(outside.iterdir()) == []
 
 
-def test_a_place_that_cannot_be_written_is_no_mistake_of_ours(root: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_no_internal_error(root: Path) -> None:
     write(root, {"schemas": "a file"})
     outcome = take_in(root, CRD)
     assert outcome.code == Exit.ENVIRONMENT
@@ -134,7 +134,7 @@ def test_a_place_that_cannot_be_written_is_no_mistake_of_ours(root: Path) -> Non
     assert "Traceback" not in outcome.err
 
 
-def test_a_cluster_whose_file_is_broken_is_named(root: Path) -> None:
+def test_a_broken_cluster_file_is_named(root: Path) -> None:
     write(root, {"crd.yaml": CRD, "overlays/lab/cluster.yaml": "a: [\n"})
     outcome = gangplan("schema", "import", str(root / "crd.yaml"), "-C", str(root), "--cluster", "lab")
     assert outcome.code == Exit.INPUT
@@ -156,7 +156,7 @@ def test_a_cluster_whose_file_is_broken_is_named(root: Path) -> None:
         ),
     ],
 )
-def test_a_file_that_gangplan_did_not_write(text: bytes, said: str, root: Path) -> None:
+def test_an_invalid_schema_file_is_reported(text: bytes, said: str, root: Path) -> None:
     write(root, {"schemas/ex.com/foos.json": text})
     outcome = gangplan("validate", "-C", str(root))
     assert outcome.code == Exit.INPUT
@@ -164,8 +164,8 @@ def test_a_file_that_gangplan_did_not_write(text: bytes, said: str, root: Path) 
     assert said in outcome.err
 
 
-def test_a_broken_rule_is_a_finding(root: Path) -> None:
-    """Everything was read, and a check found something: 1, not 2."""
+def test_a_broken_rule_exits_with_findings(root: Path) -> None:
+    """Everything was read, and a check found something, so the exit code is 1, not 2."""
     trainjob = (
         CRD.replace("widgets.example.com", "trainjobs.trainer.kubeflow.org")
         .replace("example.com", "trainer.kubeflow.org")
@@ -181,7 +181,7 @@ def test_a_broken_rule_is_a_finding(root: Path) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["name"]))
-def test_a_crd_is_taken_in_as_servers_take_it(case: dict[str, Any], tmp_path: Path) -> None:
+def test_a_crd_is_accepted_exactly_where_servers_accept_it(case: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "crd.yaml"
     file.write_text(dump_all([definition(case)]), encoding="utf-8")
     refused = nullcontext() if case["taken"] else pytest.raises(UserError)

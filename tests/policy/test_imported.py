@@ -1,4 +1,4 @@
-"""CRDs that a workspace took in: their schemas, defaults, rules and plurals count as on a server."""
+"""CRDs that a workspace has imported: their schemas, defaults, rules and plurals work as on a server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Body = dict[str, Any]
 
 
 def crd(schema: Schema, kind: str = "Widget", plural: str = "widgets", scope: str = "Namespaced") -> Body:
-    """A CustomResourceDefinition of example.com/v1."""
+    """Return a CustomResourceDefinition of example.com/v1."""
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     names = {"kind": kind, "plural": plural}
     spec = {"group": "example.com", "names": names, "scope": scope, "versions": [version]}
@@ -40,7 +40,7 @@ def crd(schema: Schema, kind: str = "Widget", plural: str = "widgets", scope: st
 
 
 def taken(schema: Schema, minor: int = 34) -> SchemaVersions:
-    """The versions of a cluster that took in a Widget whose spec has a schema."""
+    """Return the versions of a cluster that has imported a Widget whose spec has a schema."""
     whole = {"type": "object", "properties": {"spec": schema}}
     files = CrdFiles((json.dumps(stored(crd(whole))),))
     return SchemaVersions(f"1.{minor}", "2.3", "0.19", "0.12", crds=imported(files))
@@ -60,7 +60,7 @@ def fields(**properties: Schema) -> Schema:
 
 
 def said(schema: Schema, minor: int = 34, **spec: Any) -> list[str]:
-    """What the gate says of a Widget."""
+    """Return the messages of the gate about a Widget."""
     return [one.message for one in problems(widget(**spec), taken(schema, minor))]
 
 
@@ -106,7 +106,7 @@ KEYWORD_CASES: list[tuple[Any, Any, str]] = [
         {"p": "x"},
         "must not hold: p is set",
     ),
-    # What stands in allOf makes no field unknown, and asks of the fields it names.
+    # allOf restricts the fields that it names, and makes no other field unknown.
     (
         {
             **fields(p={"type": "string"}, q={"type": "string"}),
@@ -127,7 +127,7 @@ KEYWORD_CASES: list[tuple[Any, Any, str]] = [
         ["a", "a"],
         "twice",
     ),
-    # Go's syntax, which other engines do not read.
+    # Go's syntax, which other regular expression engines do not read.
     ({"type": "string", "pattern": r"^[[:alpha:]]+\z"}, "Ab1", "a text that matches"),
     ({"type": "string", "pattern": r"^[[:alpha:]]+\z"}, "Ab", ""),
     ({"type": "integer", "minimum": 3, "exclusiveMinimum": True}, 3, "is not allowed"),
@@ -138,13 +138,13 @@ KEYWORD_CASES: list[tuple[Any, Any, str]] = [
     ("field", "value", "refused"),
     KEYWORD_CASES,
 )
-def test_a_keyword(field: Schema, value: Any, refused: str) -> None:
+def test_each_keyword_refuses_wrong_values(field: Schema, value: Any, refused: str) -> None:
     found = said(fields(value=field), value=value)
     assert len(found) == bool(refused), found
     assert all(refused in one for one in found), found
 
 
-def test_names_are_checked_since_1_35() -> None:
+def test_short_names_are_checked_since_kubernetes_1_35() -> None:
     schema = fields(name={"type": "string", "format": "k8s-short-name"})
     assert said(schema, 34, name="A") == []
     assert said(schema, 35, name="A") == [
@@ -186,7 +186,7 @@ FORMAT_CASES = [
     ("format", "good", "bad"),
     FORMAT_CASES,
 )
-def test_a_format(format: str, good: str, bad: str) -> None:
+def test_each_format_accepts_good_and_refuses_bad_values(format: str, good: str, bad: str) -> None:
     check = FORMATS[format][1]
     assert [word for word in good.split() if not check(word)] == []
     assert [word for word in bad.split() if check(word)] == []
@@ -234,7 +234,7 @@ def test_defaults_of_an_imported_crd_are_filled_in() -> None:
     assert with_defaults({**widget(), "spec": "text"}, known)["spec"] == "text"
 
 
-def test_values_in_a_schema_are_no_prose() -> None:
+def test_values_in_a_schema_are_kept_and_descriptions_left_out() -> None:
     default = {"description": "kept", "example": 1}
     schema = fields(
         free={
@@ -251,7 +251,7 @@ def test_values_in_a_schema_are_no_prose() -> None:
 
 @needs_crds
 @pytest.mark.parametrize(("component", "minor"), MINORS)
-def test_the_walk_and_the_tables_fill_in_the_same(component: str, minor: str) -> None:
+def test_the_schema_walk_and_the_tables_fill_in_the_same_defaults(component: str, minor: str) -> None:
     plain = versions(component, minor)
     for (api_version, kind), schema in crds(component, minor).items():
         if kind in ("Workload", "MultiKueueCluster"):
@@ -275,7 +275,7 @@ def test_the_walk_and_the_tables_fill_in_the_same(component: str, minor: str) ->
 
 
 def _skeleton(schema: Schema) -> Any:
-    """A value with every mapping and one entry in every list, and no scalar."""
+    """Return a value with every mapping and one entry in every list, and no scalar."""
     if schema.get("type") == "array":
         inner = _skeleton(schema["items"])
         return [] if inner is None else [inner]
@@ -337,12 +337,12 @@ CASE = "object: {apiVersion: example.com/v1, kind: Gateway, metadata: {name: x}}
 
 
 def take(root: Path, body: Body) -> None:
-    """`gangplan schema import`."""
+    """Run `gangplan schema import`."""
     write(root, {"crd.yaml": json.dumps(body)})
     assert gangplan("schema", "import", "-C", str(root), str(root / "crd.yaml")).code == Exit.CLEAN
 
 
-def test_a_default_of_the_crd_is_no_missing_field(tmp_path: Path) -> None:
+def test_a_field_with_a_default_in_the_crd_is_not_missing(tmp_path: Path) -> None:
     root = workspaces.stock(tmp_path / "ws")
     assert gangplan("validate", "-C", str(root)).code == Exit.CLEAN
     body = crd({"type": "object", "properties": {"spec": FLAVOUR}}, "TrainJob", "trainjobs")
@@ -362,7 +362,7 @@ def test_policy_test_knows_imported_kinds(tmp_path: Path) -> None:
     assert (outcome.code, outcome.err) == (Exit.CLEAN, "")
 
 
-def test_what_one_workspace_took_in_is_not_there_in_another(tmp_path: Path) -> None:
+def test_an_import_does_not_affect_another_workspace(tmp_path: Path) -> None:
     roots = [workspaces.stock(tmp_path / name) for name in ("one", "two")]
     take(roots[0], GATEWAY)
     case = {"policies/own.yaml": POLICY, "policies/tests/no-gateway.plain.deny.yaml": CASE}
@@ -382,7 +382,7 @@ def test_the_same_files_are_read_once() -> None:
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "{", '{"group": 1}', "null", "\x00"])
-def test_a_file_that_holds_no_crd_is_told_once(tmp_path: Path, text: str) -> None:
+def test_a_file_without_a_crd_is_reported_once(tmp_path: Path, text: str) -> None:
     root = workspaces.stock(tmp_path / "ws")
     write(root, {"schemas/example.com/widgets.json": text})
     for command in (("validate",), ("policy", "list")):
@@ -391,7 +391,7 @@ def test_a_file_that_holds_no_crd_is_told_once(tmp_path: Path, text: str) -> Non
         assert outcome.code != Exit.CLEAN
 
 
-def test_a_status_is_its_own_only_where_the_crd_says_so() -> None:
+def test_a_status_is_separate_only_where_the_crd_says_so() -> None:
     body = {**widget(), "status": {"seen": True}}
     status = {"type": "object", "properties": {"seen": {"type": "integer"}}}
     both = {"spec": {"type": "object"}, "status": status}
@@ -416,8 +416,8 @@ def test_a_status_is_its_own_only_where_the_crd_says_so() -> None:
         ({"labels": None, "annotations": {"a": None}}, {}, ""),
     ],
 )
-def test_numbers_and_texts_that_a_server_cannot_read(metadata: Any, spec: Any, said: str) -> None:
-    """Answers of Kubernetes 1.34: beyond 64 bits a number is no integer, and annotations are texts."""
+def test_numbers_and_texts_that_a_server_cannot_read_are_refused(metadata: Any, spec: Any, said: str) -> None:
+    """As in answers of Kubernetes 1.34: beyond 64 bits a number is no integer, and annotations are texts."""
     schema = fields(count={"type": "integer"}, either={"x-kubernetes-int-or-string": True})
     definition = crd({"type": "object", "properties": {"spec": schema}})
     versions = SchemaVersions("1.34", crds=imported(CrdFiles((json.dumps(stored(definition)),))))

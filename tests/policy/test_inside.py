@@ -1,4 +1,4 @@
-"""A character of a text is found where it stands in the file, whatever way it is written."""
+"""The position of a character of a text is found in the file, in every style of YAML scalars."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ long: a
 
 
 @pytest.mark.parametrize("key", ["literal", "folded", "plain", "single", "double", "long"])
-def test_every_character(key: str) -> None:
+def test_every_character_has_its_position(key: str) -> None:
     document, findings = load(TEXT.encode(), "f.yaml")
     assert document is not None, findings
     lines = TEXT.split("\n")
     for offset, character in enumerate(document.value[key]):
         where = document.inside((key,), offset)
         found = lines[where.line - 1][where.column - 1 : where.column]
-        # A line break of the value stands at an end of line; a quote may stand behind its backslash.
+        # A line break of the value is at an end of line; a quote may follow its backslash.
         assert (
             found == character
             or (character.isspace() and found == "")
@@ -39,7 +39,7 @@ def test_every_character(key: str) -> None:
         )
 
 
-def test_documents_keep_their_lines() -> None:
+def test_several_documents_keep_their_lines() -> None:
     text = "a: 1\n---\n# nothing\n---\nb: |\n  ---\n  x\n---\nc: [\n"
     documents, findings = load_several(text.encode(), "f.yaml")
     assert findings
@@ -53,7 +53,7 @@ def test_documents_keep_their_lines() -> None:
     ]
 
 
-def test_a_key_twice_is_told_in_the_later_document() -> None:
+def test_a_duplicate_key_in_a_later_document_is_reported() -> None:
     documents, findings = load_several(b"a: 1\n---\nb: 1\nb: 2\n", "f.yaml")
     assert len(documents) == 1
     assert [(one.rule, one.where.line) for one in findings] == [("yaml-duplicate-key", 4)]

@@ -51,7 +51,7 @@ def judged(
     rule: Body | None = None,
     **spec: Any,
 ) -> list[Violation]:
-    """What one policy says of one object."""
+    """Return the violations of one policy by one object."""
     rules = {
         "apiGroups": ["*"],
         "apiVersions": ["*"],
@@ -105,16 +105,16 @@ def said(*args: Any, **more: Any) -> list[str]:
         ({"scope": "Cluster"}, False),
     ],
 )
-def test_rules(rule: Body, is_about: bool) -> None:
+def test_resource_rules_select_requests(rule: Body, is_about: bool) -> None:
     assert bool(judged(pod(), rule=rule)) == is_about
 
 
-def test_scope_of_a_namespace_is_the_cluster() -> None:
+def test_the_scope_of_a_namespace_is_the_cluster() -> None:
     assert judged(namespace(), rule={"scope": "Cluster"})
     assert not judged(namespace(), rule={"scope": "Namespaced"})
 
 
-def test_exclusions_and_selectors() -> None:
+def test_exclusions_and_selectors_limit_a_policy() -> None:
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
     assert not judged(pod(), match={"excludeResourceRules": [rule]})
     assert judged(pod(), match={"objectSelector": {"matchLabels": {"app": "x"}}})
@@ -129,8 +129,8 @@ def test_exclusions_and_selectors() -> None:
     assert not judged(namespace("vision"), match=by_name)
 
 
-def test_a_change_that_takes_the_label_away_is_judged() -> None:
-    """Either object may be selected (webhook/predicates/object)."""
+def test_a_change_that_removes_the_selected_label_is_evaluated() -> None:
+    """The selector may match either object (webhook/predicates/object)."""
     bare = {**pod(), "metadata": {"name": "p", "namespace": "nlp"}}
     match = {"objectSelector": {"matchLabels": {"app": "x"}}}
     assert judged(bare, match=match, old=pod())
@@ -138,7 +138,7 @@ def test_a_change_that_takes_the_label_away_is_judged() -> None:
     assert not judged(bare, match=match, old=bare)
 
 
-def test_a_namespace_that_nobody_renders() -> None:
+def test_a_namespace_that_is_not_rendered_is_undecided() -> None:
     (found,) = judged(pod(), match={"namespaceSelector": {"matchLabels": {"team": "nlp"}}})
     assert found.is_undecided
     assert "namespace nlp" in found.message
@@ -149,7 +149,7 @@ NEVER = {"objectSelector": {"matchLabels": {"app": "never"}}}
 CONDITION = {"name": "n", "expression": "object.kind == 'Job'"}
 
 
-def test_nothing_is_undecided_where_the_policy_would_not_apply() -> None:
+def test_a_policy_that_would_not_apply_is_not_undecided() -> None:
     assert not judged(pod(), match=TEAM, binding={"matchResources": NEVER})
     assert not judged(pod(), match=NEVER, binding={"matchResources": TEAM})
     assert not judged(pod(), match=TEAM, matchConditions=[CONDITION])
@@ -165,7 +165,7 @@ def test_nothing_is_undecided_where_the_policy_would_not_apply() -> None:
     assert not judged(pod(), match=TEAM, matchConditions=error, failurePolicy="Ignore")
 
 
-def test_undecided_asks_the_parameters_first() -> None:
+def test_parameters_are_evaluated_before_a_policy_is_undecided() -> None:
     kind = {"apiVersion": "v1", "kind": "ConfigMap"}
     condition = [{"name": "n", "expression": "params.data.on == 'yes'"}]
     ref = {"paramRef": {"name": "c", "parameterNotFoundAction": "Deny"}}
@@ -177,11 +177,13 @@ def test_undecided_asks_the_parameters_first() -> None:
 
     assert not asked(config("c", on="no"))
     assert [one.is_undecided for one in asked(config("c", on="yes"))] == [True]
-    assert [one.is_undecided for one in asked()] == [True]  # the server refuses what lacks its parameters
+    assert [one.is_undecided for one in asked()] == [
+        True
+    ]  # the server refuses a request without its parameters
     assert not asked(failurePolicy="Ignore")
 
 
-def test_conditions_of_an_object_to_be_converted_are_not_asked() -> None:
+def test_conditions_are_not_evaluated_for_an_object_to_be_converted() -> None:
     queue = {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
         "kind": "LocalQueue",
@@ -193,7 +195,7 @@ def test_conditions_of_an_object_to_be_converted_are_not_asked() -> None:
     assert not judged(queue, rule=rule, binding={"matchResources": NEVER})
 
 
-def test_another_version_of_the_object() -> None:
+def test_a_policy_for_another_version_is_undecided() -> None:
     queue = {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
         "kind": "LocalQueue",
@@ -205,20 +207,20 @@ def test_another_version_of_the_object() -> None:
     assert not judged(queue, rule=rule, match={"matchPolicy": "Exact"})
 
 
-def test_policies_are_never_judged() -> None:
+def test_policies_and_access_reviews_are_never_evaluated() -> None:
     body = {"apiVersion": API, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "x"}}
     assert not judged(body)
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "metadata": {}}
     assert not judged(review)
 
 
-def test_configurations_of_webhooks_are_judged() -> None:
-    """Their group is that of policies, which nothing judges."""
+def test_configurations_of_webhooks_are_evaluated() -> None:
+    """They have the API group of policies, which are never evaluated."""
     body = {"apiVersion": API, "kind": "MutatingWebhookConfiguration", "metadata": {"name": "x"}}
     assert judged(body)
 
 
-def test_audit_annotations_that_fail_refuse_whatever_the_binding_does() -> None:
+def test_failing_audit_annotations_refuse_for_any_action() -> None:
     texts = ("object.nope", "'cpu: ' + object.spec.cpu", "'named ' + object.metadata.name")
     annotations = [{"key": f"k{number}", "valueExpression": text} for number, text in enumerate(texts)]
     annotations[0]["valueExpression"] = "string(object.nope)"
@@ -230,7 +232,7 @@ def test_audit_annotations_that_fail_refuse_whatever_the_binding_does() -> None:
     assert not judged(pod(), "true", auditAnnotations=annotations[2:])
 
 
-def test_audit_annotations_ask_no_authorizer() -> None:
+def test_audit_annotations_have_no_authorizer() -> None:
     for asked in ("authorizer.group('').resource('pods')", "authorizer.requestResource"):
         text = f"{asked}.check('list').allowed() ? 'may' : 'may not'"
         (found,) = judged(pod(), "true", auditAnnotations=[{"key": "k", "valueExpression": text}])
@@ -238,7 +240,7 @@ def test_audit_annotations_ask_no_authorizer() -> None:
         assert found.message.endswith(f"resulted in error: no such attribute(s): {asked.split('.group')[0]}")
 
 
-def test_conditions() -> None:
+def test_match_conditions_follow_the_server() -> None:
     false, true = ({"name": name, "expression": text} for name, text in (("no", "false"), ("yes", "true")))
     wrong = {"name": "bad", "expression": "object.nope == 1"}
     assert judged(pod(), matchConditions=[true])
@@ -276,7 +278,7 @@ def test_errors_follow_the_failure_policy_and_refusals_do_not() -> None:
         ),
     ],
 )
-def test_messages(validation: Body, message: str) -> None:
+def test_messages_come_from_expression_text_or_default(validation: Body, message: str) -> None:
     texts = {key: text.replace("object.nope", "string(object.nope)") for key, text in validation.items()}
     texts = {
         key: text.replace("object.metadata.name", "string(object.metadata.name)")
@@ -285,7 +287,7 @@ def test_messages(validation: Body, message: str) -> None:
     assert said(pod(), validation=texts) == [message]
 
 
-def test_actions_are_severities() -> None:
+def test_actions_decide_the_severity() -> None:
     for actions, severity in (
         (["Deny"], Severity.ERROR),
         (["Warn", "Audit"], Severity.WARNING),
@@ -295,7 +297,7 @@ def test_actions_are_severities() -> None:
         assert found.severity is severity
 
 
-def test_parameters() -> None:
+def test_parameters_follow_the_server() -> None:
     kind, text = {"apiVersion": "v1", "kind": "ConfigMap"}, "params.data.most == '1'"
     ref: Body = {"name": "c", "parameterNotFoundAction": "Deny"}
 
@@ -316,8 +318,8 @@ def test_parameters() -> None:
     assert said(pod(), "params == null", paramKind=kind) == []
 
 
-def test_a_parameter_without_a_namespace_is_in_the_default_one() -> None:
-    """As `kubectl apply` puts it there; the request is in the same one."""
+def test_a_parameter_without_a_namespace_is_in_the_default_namespace() -> None:
+    """`kubectl apply` puts it there, and the request is in the same namespace."""
     bare = config("c", most="2")
     del bare["metadata"]["namespace"]
     kind = {"apiVersion": "v1", "kind": "ConfigMap"}
@@ -339,7 +341,7 @@ def test_a_cluster_scoped_object_needs_a_namespace_for_parameters() -> None:
     assert "cannot use namespaced paramRef" in found
 
 
-def test_parameters_without_a_namespace_need_a_reference_without_one() -> None:
+def test_cluster_scoped_parameters_need_a_reference_without_a_namespace() -> None:
     kind = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor"}
     flavor = {**kind, "metadata": {"name": "c"}}
     ref = {"name": "c", "parameterNotFoundAction": "Allow"}
@@ -350,7 +352,7 @@ def test_parameters_without_a_namespace_need_a_reference_without_one() -> None:
     assert not said(pod(), "true", others=(flavor,), binding=placed, paramKind=kind, failurePolicy="Ignore")
 
 
-def test_request_and_old_object() -> None:
+def test_expressions_see_request_and_old_object() -> None:
     name = "system:serviceaccount:argocd:argocd-application-controller"
     text = f"request.operation == 'CREATE' && request.userInfo.username == '{name}'"
     assert not judged(pod(), f"{text} && request.resource.resource == 'pods' && oldObject == null")
@@ -359,7 +361,7 @@ def test_request_and_old_object() -> None:
     assert not judged(pod(), "namespaceObject.metadata.labels.team == 'nlp'", spaces=(namespace(team="nlp"),))
 
 
-def test_defaults_come_first() -> None:
+def test_expressions_see_defaults() -> None:
     assert not judged(
         pod(), "object.spec.containers.all(c, c.imagePullPolicy == 'Always' || c.name == 'one')"
     )
@@ -377,7 +379,7 @@ def test_variables_are_lazy_and_see_earlier_ones() -> None:
     assert 'composited variable "bad" fails to evaluate: no such key: nope' in found
 
 
-def test_the_budget_ends_everything() -> None:
+def test_one_expensive_expression_exceeds_the_cost_limit() -> None:
     many = {"data": {f"k{n}": "x" * 50 for n in range(400)}}
     big = {**config("c"), **many}
     text = "object.data.all(a, object.data.all(b, object.data[a] + object.data[b] != ''))"
@@ -385,26 +387,26 @@ def test_the_budget_ends_everything() -> None:
     assert "cost limit exceeded" in found
 
 
-# 950 * 950 of cost a time: two texts, one sought in the other.
+# Each costs 950 * 950: one text is searched in another.
 DEAR = "!object.data.a.contains(object.data.b)"
 
 
 @pytest.mark.parametrize(("count", "is_enough"), [(11, True), (12, False)])
-def test_the_budget_of_all_validations(count: int, is_enough: bool) -> None:
+def test_validations_share_one_budget(count: int, is_enough: bool) -> None:
     body = config("c", a="x" * 9500, b="y" * 9500)
     told = said(body, validations=[{"expression": DEAR}] * count)
     assert told == ([] if is_enough else [OUT_OF_BUDGET])
 
 
 @pytest.mark.parametrize(("count", "is_enough"), [(2, True), (3, False)])
-def test_the_budget_of_match_conditions(count: int, is_enough: bool) -> None:
+def test_match_conditions_share_one_budget(count: int, is_enough: bool) -> None:
     body = config("c", a="x" * 9500, b="y" * 9500)
     conditions = [{"name": f"c{number}", "expression": DEAR} for number in range(count)]
     told = said(body, "true", matchConditions=conditions)
     assert told == ([] if is_enough else [OUT_OF_BUDGET])
 
 
-def test_who_may_is_not_known_offline() -> None:
+def test_an_authorizer_check_is_undecided() -> None:
     (found,) = judged(pod(), "authorizer.group('').resource('pods').check('list').allowed()")
     assert found.is_undecided
 
@@ -433,12 +435,12 @@ def test_who_may_is_not_known_offline() -> None:
         ("object.spec.containers[0].image.contains(':')", [("spec", "containers", 0, "image")]),
     ],
 )
-def test_blame(text: str, paths: list[Any]) -> None:
+def test_violations_name_the_fields_that_decided(text: str, paths: list[Any]) -> None:
     (found,) = judged(pod(), text)
     assert list(found.paths) == paths
 
 
-def test_blame_goes_through_variables() -> None:
+def test_blamed_fields_are_found_through_variables() -> None:
     variables = [
         {
             "name": "containers",
@@ -465,11 +467,11 @@ def test_blame_goes_through_variables() -> None:
         ({"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]}, False),
     ],
 )
-def test_selectors(selector: Body, is_taken: bool) -> None:
+def test_label_selectors_follow_kubernetes(selector: Body, is_taken: bool) -> None:
     assert selects(selector, {"a": "1"}) == is_taken
 
 
-def test_plurals() -> None:
+def test_plurals_are_guessed_or_known() -> None:
     words = {"NetworkPolicy": "networkpolicies", "PriorityClass": "priorityclasses", "Endpoints": "endpoints"}
     assert {kind: guessed(kind) for kind in words} == words
     assert Kinds({("x.y", "Fish"): ("fish", False)}).find("x.y/v1", "Fish").plural == "fish"

@@ -1,4 +1,4 @@
-"""What a rule of a CRD is not asked again: values that are known to keep it, at what they cost."""
+"""Rules of a CRD are not evaluated again for values that are known to pass, with their cost."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Body = dict[str, Any]
 
 
 def of_runtimes() -> list[CompiledRule]:
-    """The rules of a TrainingRuntime, that know nothing yet."""
+    """Return the rules of a TrainingRuntime, with no kept values."""
     found = rules_of(GROUP, "TrainingRuntime", SchemaVersions("1.34", "2.1", "0.19", "0.12"))
     return [replace(one, kept=Kept()) for one in found]
 
 
 def deaf(some: list[CompiledRule]) -> list[CompiledRule]:
-    """The same rules, asked each time."""
+    """Return the same rules, evaluated each time."""
     return [replace(one, kept=Kept(luck=0)) for one in some]
 
 
@@ -56,8 +56,8 @@ objects = st.builds(
 
 @settings(deadline=None)
 @given(st.lists(objects, min_size=1, max_size=5))
-def test_what_is_known_is_what_would_be_found(bodies: list[Body]) -> None:
-    """The law: verdicts, words and places, also those of a budget that runs out."""
+def test_kept_results_equal_evaluated_ones(bodies: list[Body]) -> None:
+    """Verdicts, messages and paths are the same, also when a budget runs out."""
     known = of_runtimes()
     asked = deaf(known)
     for body in bodies * 2:
@@ -68,7 +68,7 @@ def test_what_is_known_is_what_would_be_found(bodies: list[Body]) -> None:
             assert breaches(known, body) == breaches(asked, body)
 
 
-def test_a_rule_is_asked_once_about_what_runs_share(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_is_evaluated_once_for_what_runs_share(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Program] = []
     real = Program.measure
     monkeypatch.setattr(Program, "measure", lambda self, *given: calls.append(self) or real(self, *given))
@@ -80,7 +80,7 @@ def test_a_rule_is_asked_once_about_what_runs_share(monkeypatch: pytest.MonkeyPa
     assert len(calls) <= len(known)
 
 
-def test_values_that_never_come_again_are_kept_no_more() -> None:
+def test_values_that_never_repeat_are_no_longer_kept() -> None:
     known = of_runtimes()
     for number in range(1000):
         breaches(known, {"metadata": {"name": "a"}, "spec": {"mlPolicy": {"numNodes": number}}})

@@ -1,4 +1,4 @@
-"""A workspace's own policies against what controllers make of runs: JobSets, Jobs, pods, Services."""
+"""A workspace's own policies, applied to what controllers create for runs: JobSets, Jobs, pods, Services."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def policy(
 
 
 def told(root: Path, text: str, **files: str) -> list[tuple[str, str, str]]:
-    """Severity, rule and message of what the policy says."""
+    """Return severity, rule and message of the policy's findings."""
     workspaces.write(workspaces.stock(root), {"policies/own.yaml": text, **files})
     outcome = gangplan("validate", "-C", root)
     assert {one.rule for one in outcome.findings} <= {"own", "policy-undecided"}, outcome.err
@@ -58,13 +58,15 @@ def told(root: Path, text: str, **files: str) -> list[tuple[str, str, str]]:
         ("", "services", "Service/nlp/filings"),
     ],
 )
-def test_a_label_that_only_the_run_has(group: str, resource: str, made: str, tmp_path: Path) -> None:
-    """The sample of Kueue's own manual: Trainer copies none of a TrainJob's labels."""
+def test_a_label_that_only_the_run_has_is_missing_on_its_objects(
+    group: str, resource: str, made: str, tmp_path: Path
+) -> None:
+    """Kueue's manual has this policy as an example: Trainer copies no label of a TrainJob."""
     assert told(tmp_path, policy(group, resource)) == [("error", "own", f"{made}: not like this")]
 
 
 @pytest.mark.parametrize("resource", ["configmaps", "secrets", "workloads"])
-def test_what_only_the_cluster_knows_is_said_once(resource: str, tmp_path: Path) -> None:
+def test_a_policy_that_only_the_cluster_can_decide_is_reported_once(resource: str, tmp_path: Path) -> None:
     group = "kueue.x-k8s.io" if resource == "workloads" else ""
     second = workspaces.SPEC.replace("train.py", "other.py")
     found = told(tmp_path, policy(group, resource), **{"specs/nlp/second.yaml": second})
@@ -92,11 +94,11 @@ def test_what_only_the_cluster_knows_is_said_once(resource: str, tmp_path: Path)
     ],
     ids=["not made", "other namespaces", "limits", "owner", "owner's owner", "user", "Trainer", "others"],
 )
-def test_what_is_as_it_should_be_is_silent(text: str, tmp_path: Path) -> None:
+def test_policies_that_created_objects_pass_are_silent(text: str, tmp_path: Path) -> None:
     assert told(tmp_path, text) == []
 
 
-def test_what_the_spec_decides_is_blamed_on_the_spec(tmp_path: Path) -> None:
+def test_a_field_of_the_spec_is_reported_at_the_spec(tmp_path: Path) -> None:
     workspaces.write(
         workspaces.stock(tmp_path),
         {
@@ -110,13 +112,13 @@ def test_what_the_spec_decides_is_blamed_on_the_spec(tmp_path: Path) -> None:
     assert "Kubernetes makes this Pod of the run's template, and the run never starts." in found.help
 
 
-def test_a_warning_stays_one(tmp_path: Path) -> None:
+def test_a_policy_that_warns_is_a_warning(tmp_path: Path) -> None:
     assert told(tmp_path, policy(*JOBSETS, action="Warn")) == [
         ("warning", "own", "JobSet/nlp/filings: not like this")
     ]
 
 
-def test_a_patch_of_the_template_satisfies_it(tmp_path: Path) -> None:
+def test_a_patch_of_the_template_satisfies_the_policy(tmp_path: Path) -> None:
     label = "{labels: {kueue.x-k8s.io/queue-name: training}}"
     operation = f"{{op: add, path: /spec/template/metadata, value: {label}}}"
     patch = f"- target: {{kind: TrainingRuntime}}\n  patch: |-\n    - {operation}\n"
@@ -124,8 +126,8 @@ def test_a_patch_of_the_template_satisfies_it(tmp_path: Path) -> None:
     assert told(tmp_path, policy(*JOBSETS), **{"overlays/lab/kustomization.yaml": head + patch}) == []
 
 
-def test_everything_of_the_sample_has_an_owner_and_a_place() -> None:
-    """Each field of what is made stands where the finding will look for it."""
+def test_every_created_object_has_an_owner_and_a_place() -> None:
+    """Each field of a created object is where the finding looks for it."""
     seen = set()
     for path in sorted((workspaces.REPOSITORY / "rendered").rglob("runs/**/*.yaml")):
         bodies = load_objects(path.read_bytes())

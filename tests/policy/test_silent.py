@@ -1,7 +1,8 @@
-"""What is not evaluated again because nothing that was asked has changed: the same is found with less work.
+"""Policies are not evaluated again when no value that they read has changed: the same findings with less
+work.
 
-The law: with what it remembers a `PolicyEvaluator` finds what it finds without, on what examples render and
-on the same changed at random.
+The law: with its memory a `PolicyEvaluator` finds what it finds without, for rendered examples and for the
+same objects changed at random.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ FULL = SchemaVersions("1.34", "2.3", "0.19", "0.12")
 
 
 def standing(root: Path) -> list[Body]:
-    """Everything that is rendered below a folder, each object once."""
+    """Return all objects rendered in a folder."""
     texts = [path.read_text(encoding="utf-8") for path in sorted(root.rglob("*.yaml"))]
     bodies = [body for text in texts for body in load_objects(text) if isinstance(body, dict)]
     return [body for body in bodies if body.get("kind") and isinstance(body.get("metadata"), dict)]
@@ -51,7 +52,7 @@ def standing(root: Path) -> list[Body]:
 
 @cache
 def sample() -> dict[str, tuple[list[Body], PolicyEvaluator]]:
-    """The sample workspace by cluster: what is rendered for it, and what judges it."""
+    """Return the rendered objects of each cluster of the sample workspace, and their evaluator."""
     workspace = load_workspace(REPOSITORY)
     found = {}
     for name in workspace.clusters:
@@ -61,18 +62,18 @@ def sample() -> dict[str, tuple[list[Body], PolicyEvaluator]]:
 
 
 def fresh(evaluator: PolicyEvaluator, **more: Any) -> PolicyEvaluator:
-    """The same evaluator, which remembers nothing yet."""
+    """Return the same evaluator with an empty memory."""
     policies = [CompiledPolicy(one.policy, one.minor) for one in evaluator.policies]
     return replace(evaluator, policies=policies, **more)
 
 
 def plainly(evaluator: PolicyEvaluator) -> PolicyEvaluator:
-    """The same evaluator, which never remembers."""
+    """Return the same evaluator without memory."""
     return replace(evaluator, remembers=False)
 
 
 def told(violations: list[Violation]) -> list[tuple[Any, ...]]:
-    """All that a violation says."""
+    """Return all fields of violations."""
     return [
         (
             *(one.index, one.policy.name, one.binding.name, one.severity, one.message, one.validation),
@@ -83,7 +84,7 @@ def told(violations: list[Violation]) -> list[tuple[Any, ...]]:
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The expressions that are evaluated from now on."""
+    """Record the expressions that are evaluated from now on."""
     seen: list[str] = []
     for name in ("evaluate", "measure"):
         real = getattr(Program, name)
@@ -97,7 +98,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def runtime() -> tuple[Body, PolicyEvaluator]:
-    """A TrainingRuntime of the sample, and what judges it."""
+    """Return a TrainingRuntime of the sample, and its evaluator."""
     for bodies, evaluator in sample().values():
         for body in bodies:
             if body["kind"] == "TrainingRuntime":
@@ -108,8 +109,8 @@ def runtime() -> tuple[Body, PolicyEvaluator]:
 # --- the law --------------------------------------------------------------------------------------------
 
 
-def test_the_sample_is_judged_as_without_memory() -> None:
-    """Twice: on the second round nearly nothing is new."""
+def test_the_sample_has_the_same_findings_with_memory() -> None:
+    """In the second round, almost nothing is new."""
     count = 0
     for bodies, evaluator in sample().values():
         mine, plain = fresh(evaluator), plainly(evaluator)
@@ -120,8 +121,8 @@ def test_the_sample_is_judged_as_without_memory() -> None:
 
 
 @pytest.mark.parametrize("folder", EXAMPLES, ids=lambda path: path.name)
-def test_examples_are_judged_as_without_memory(folder: Path) -> None:
-    """By every pack, whatever their own clusters ask for; what one example taught serves the next."""
+def test_examples_have_the_same_findings_with_memory(folder: Path) -> None:
+    """Every pack is used, not only those of the examples; each example uses the memory of earlier ones."""
     bodies = standing(render_example(folder.name))
     _, evaluator = sample()[min(sample())]
     assert told(evaluator.judge(bodies)) == told(plainly(evaluator).judge(bodies))
@@ -129,8 +130,10 @@ def test_examples_are_judged_as_without_memory(folder: Path) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.randoms(use_true_random=False), st.data())
-def test_changed_objects_are_judged_as_without_memory(chance: random.Random, data: st.DataObject) -> None:
-    """Also objects that no server would take, and changes of one object into another."""
+def test_changed_objects_have_the_same_findings_with_memory(
+    chance: random.Random, data: st.DataObject
+) -> None:
+    """These include objects that no server would accept, and changes of one object into another."""
     bodies, evaluator = sample()[data.draw(st.sampled_from(sorted(sample())))]
     body = data.draw(st.sampled_from(bodies))
     new, old = changed(body, chance), data.draw(st.sampled_from([None, body, changed(body, chance)]))
@@ -157,13 +160,13 @@ def _judged(evaluator: PolicyEvaluator, body: Body, old: Body | None) -> Any:
         KeyError,
         TypeError,
         ValueError,
-    ) as wrong:  # an object that no server would take: the same mistake in both
+    ) as wrong:  # an object that no server would accept: the same mistake in both
         return type(wrong)
 
 
 @pytest.mark.parametrize("suite", suites(Workspace(NOWHERE)), ids=lambda suite: suite.pack)
-def test_cases_end_as_they_say_from_memory(suite: Any) -> None:
-    """Each case of a policy after all others have taught it their ways, allowed ones silent."""
+def test_policy_cases_end_as_stated_with_memory(suite: Any) -> None:
+    """Each case is evaluated after all others are in memory; allowed cases are silent."""
     cases, _ = cases_in(suite.folder, suite.shown)
     learned: dict[str, CompiledPolicy] = {}
     for _ in range(2):
@@ -202,8 +205,8 @@ def test_an_object_of_a_known_shape_evaluates_nothing(monkeypatch: pytest.Monkey
     assert seen == []
 
 
-def test_what_all_policies_ask_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The joint ways of some thirty policies ask far less than each by itself, and no other is gone."""
+def test_questions_of_all_policies_are_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The joint tree of some thirty policies asks far less than their own trees, and only it is followed."""
     body, evaluator = runtime()
     mine = fresh(evaluator)
     mine.judge([body] * 2)
@@ -222,8 +225,8 @@ def test_what_all_policies_ask_is_asked_once(monkeypatch: pytest.MonkeyPatch) ->
     assert ended == [joint.tree]
 
 
-def test_joined_ways_are_few() -> None:
-    """A policy with many ways stays alone: joined, it would give the others as many times more."""
+def test_policies_with_many_ways_are_not_joined() -> None:
+    """A policy with many ways stays alone: joined, it would multiply the ways of the others."""
     body, evaluator = runtime()
     mine = fresh(evaluator)
     for number in range(3 * MOST_WAYS):
@@ -238,7 +241,7 @@ def test_joined_ways_are_few() -> None:
     assert joint.tree.ways < 4
 
 
-def test_matching_is_asked_once_per_namespace_and_kind() -> None:
+def test_matching_is_evaluated_once_per_namespace_and_kind() -> None:
     body, evaluator = runtime()
     mine = fresh(evaluator)
     for number in range(50):
@@ -248,8 +251,8 @@ def test_matching_is_asked_once_per_namespace_and_kind() -> None:
     assert mine._index.asked == 1
 
 
-def test_namespaces_that_policies_do_not_tell_apart_share_a_panel() -> None:
-    """What is kept of a namespace is small: a thousand teams on a cluster have one list of policies."""
+def test_namespaces_that_policies_treat_alike_share_a_panel() -> None:
+    """A thousand teams on a cluster have one list of policies, so what is kept of a namespace is small."""
     body, evaluator = runtime()
     space = evaluator.namespaces[body["metadata"]["namespace"]]
     names = [f"team-{number}" for number in range(20)]
@@ -260,8 +263,8 @@ def test_namespaces_that_policies_do_not_tell_apart_share_a_panel() -> None:
     assert mine._index.asked == len(mine._index._known) == 1
 
 
-def test_namespaces_are_told_apart_by_name_where_parameters_are() -> None:
-    """A binding without a namespace for its parameters takes those of the object's own."""
+def test_namespaces_with_their_own_parameters_have_their_own_panel() -> None:
+    """A binding without a namespace for its parameters takes those of the object's namespace."""
     body, evaluator = runtime()
     binding = next(one for one in evaluator.bindings if one.policy == "capabilities-added")
     assert binding.params is not None
@@ -280,8 +283,8 @@ def test_namespaces_are_told_apart_by_name_where_parameters_are() -> None:
     assert missing[1] == missing[3] != []
 
 
-def test_every_so_many_answers_are_evaluated_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the policies' own ways and by the joint ones."""
+def test_every_so_many_answers_are_evaluated_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This holds for the policies' own trees and for the joint one."""
     body, evaluator = runtime()
     mine = fresh(evaluator)
     mine.judge([body])
@@ -301,7 +304,7 @@ def test_every_so_many_answers_are_evaluated_all_the_same(monkeypatch: pytest.Mo
     assert set(quiet.values()) == {1}
 
 
-def test_clusters_with_the_same_parameters_share_what_was_learned() -> None:
+def test_clusters_with_the_same_parameters_share_their_memory() -> None:
     body, evaluator = runtime()
     mine = fresh(evaluator)
     mine.judge([body])
@@ -312,7 +315,7 @@ def test_clusters_with_the_same_parameters_share_what_was_learned() -> None:
 
 
 def test_own_policies_are_always_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their costs count, and costs hang on more than what was asked."""
+    """Their costs count, and costs depend on more than the values that were read."""
     body, evaluator = runtime()
     own = [
         CompiledPolicy(replace(one.policy, written=replace(one.policy.written, is_shipped=False)), one.minor)
@@ -326,7 +329,7 @@ def test_own_policies_are_always_evaluated(monkeypatch: pytest.MonkeyPatch) -> N
     assert not any(one.silent for one in own)
 
 
-def test_a_policy_that_finds_a_new_way_each_time_learns_no_more() -> None:
+def test_a_policy_with_a_new_way_each_time_stops_learning() -> None:
     ways = silent.SilentWays(news=silent.MOST_NEW, hits=3)
     assert ways.is_closed
     assert not silent.SilentWays(news=silent.MOST_NEW, hits=silent.MOST_NEW // 2).is_closed
@@ -335,8 +338,8 @@ def test_a_policy_that_finds_a_new_way_each_time_learns_no_more() -> None:
 # --- mistakes -------------------------------------------------------------------------------------------
 
 
-def test_a_way_that_is_wrong_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tree that leads to silence where the policy speaks is a mistake of gangplan's own, and named."""
+def test_a_wrong_way_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tree that is silent where the policy has a finding is a bug of gangplan, and is reported as such."""
     body, evaluator = runtime()
     mine = fresh(evaluator)
     mine.judge([body])
@@ -348,12 +351,12 @@ def test_a_way_that_is_wrong_is_found_out(monkeypatch: pytest.MonkeyPatch) -> No
     for ways in policy.silent.values():
         ways.tree.first[None] = SILENT
         ways.hits = 0
-    mine = replace(mine)  # joins anew what the trees say
+    mine = replace(mine)  # joins the changed trees again
     with pytest.raises(InternalError, match="policy 'host-namespaces' was judged wrongly"):
         mine.judge([bad] * (silent.RECHECKED + 1))
 
 
-def test_a_new_way_is_compared_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_way_is_checked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     body, evaluator = runtime()
     mine = fresh(evaluator)
     monkeypatch.setattr(silent, "_is_silent", lambda *_: True)
@@ -369,8 +372,8 @@ def test_a_new_way_is_compared_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.randoms(use_true_random=False), st.data())
-def test_fillings_mean_what_their_tables_say(chance: random.Random, data: st.DataObject) -> None:
-    """Row by row, in the order of the fields too; and the object itself stays as it is."""
+def test_fillings_equal_their_tables(chance: random.Random, data: st.DataObject) -> None:
+    """Even the order of fields is the same, and the object itself is unchanged."""
     bodies, _ = sample()[data.draw(st.sampled_from(sorted(sample())))]
     body = changed(data.draw(st.sampled_from(bodies)), chance)
     before = repr(body)

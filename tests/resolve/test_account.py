@@ -1,4 +1,4 @@
-"""Service accounts of a team's own, where the platform allows them."""
+"""A team's own service accounts, where the platform allows them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ LISTED = (
 
 
 def used(root: Path) -> set[tuple[str, bool]]:
-    """Account and whether its token is mounted, of all pods of the run."""
+    """Return the account of each pod of the run, and whether its token is mounted."""
     return {(pod["serviceAccountName"], pod["automountServiceAccountToken"]) for pod in pods(root).values()}
 
 
 @pytest.mark.parametrize("image", ["openmpi", "pytorch"])
-def test_the_account_of_all_pods(image: str, root: Path) -> None:
+def test_all_pods_have_the_account_of_the_spec(image: str, root: Path) -> None:
     state(root, LISTED)
     for line, expected in (
         ("", ("training", False)),
@@ -35,14 +35,14 @@ def test_the_account_of_all_pods(image: str, root: Path) -> None:
         assert used(root) == {expected}
 
 
-def test_gangplan_does_not_make_it(root: Path) -> None:
+def test_gangplan_does_not_create_the_account(root: Path) -> None:
     state(root, LISTED)
     put(root, "serviceAccount: reader\n")
     assert [one["metadata"]["name"] for one in objects(root, "ServiceAccount")] == ["training"]
     assert gangplan("validate", "-C", root).findings == []
 
 
-# What the cluster lists for the team, a line of the spec, the only rule that is broken.
+# The cluster's list for the team, a line of the spec, the only broken rule.
 CASES = {
     "as it should be": (LISTED, "serviceAccount: reader\n", ""),
     "with a token": (LISTED, "serviceAccount: sweeps\n", "token-mounted"),
@@ -54,7 +54,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_wrong(name: str, root: Path) -> None:
+def test_each_wrong_account_breaks_one_rule(name: str, root: Path) -> None:
     fields, line, rule = CASES[name]
     state(root, fields)
     put(root, line)
@@ -72,14 +72,14 @@ def test_the_pack_restricted_refuses_tokens(root: Path) -> None:
 
 
 @pytest.mark.parametrize("account", ["sweeps: {token: true}", "sweeps: {reason: why}", "sweeps: true"])
-def test_the_platform_says_why(account: str, root: Path) -> None:
+def test_an_account_with_a_token_needs_a_reason(account: str, root: Path) -> None:
     state(root, f"serviceAccounts: {{{account}}}")
     outcome = gangplan("validate", "-C", root)
     assert outcome.code == 2
     assert all(one.place.startswith(CLUSTER) for one in outcome.findings)
 
 
-def test_a_new_job_from_flags(root: Path) -> None:
+def test_a_new_job_takes_the_account_from_its_flag(root: Path) -> None:
     state(root, LISTED)
     words = ("--image", "openmpi", "--command", "python train.py", "--service-account", "reader", "-n")
     outcome = gangplan("new", "job", "reading", "-C", root, *words)
@@ -87,7 +87,7 @@ def test_a_new_job_from_flags(root: Path) -> None:
     assert "serviceAccount: reader" in outcome.out
 
 
-def test_without_it_runs_keep_their_names(root: Path) -> None:
+def test_without_an_account_runs_keep_their_names(root: Path) -> None:
     before = {one["metadata"]["name"] for one in objects(root, "TrainJob")}
     state(root, LISTED)
     assert {one["metadata"]["name"] for one in objects(root, "TrainJob")} == before

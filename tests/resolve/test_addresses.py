@@ -1,4 +1,4 @@
-"""URLs in `env` against what the run's policies let it reach."""
+"""URLs in `env` compared with what the run's policies let it reach."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests import workspaces
 from tests.resolve.test_workdir import SPEC, put
 from tests.workspaces import gangplan
 
-# egress of the spec | env | whether env-unreachable is told
+# egress of the spec | env | whether env-unreachable is reported
 TABLE = """
      | MLFLOW_TRACKING_URI: 'https://mlflow.example.com'                  | yes
      | MLFLOW_TRACKING_URI: 'http://mlflow.mlops.svc.cluster.local:5000'  | yes
@@ -52,7 +52,7 @@ CASES = [tuple(part.strip() for part in line.split("|")) for line in TABLE.split
 
 
 @pytest.mark.parametrize(("egress", "env", "is_told"), CASES, ids=[" ".join(case[:2]) for case in CASES])
-def test_case(egress: str, env: str, is_told: str, root: Path) -> None:
+def test_urls_that_the_run_cannot_reach_are_reported(egress: str, env: str, is_told: str, root: Path) -> None:
     cluster = "overlays/lab/cluster.yaml"
     text = (root / cluster).read_text()
     s3 = "  s3: [{cidr: 10.40.8.0/24, ports: [443]}]\n"
@@ -78,8 +78,8 @@ def test_the_help_names_what_the_cluster_offers(root: Path) -> None:
     assert one.help == "Name the endpoint that leads there in network.egress; cluster lab offers s3."
 
 
-def test_a_variable_of_the_team_is_for_all_its_runs(root: Path) -> None:
-    """Some of them reach the address; those that do not are not told of it one by one."""
+def test_a_variable_of_the_team_is_not_reported(root: Path) -> None:
+    """Some of the team's runs may reach the address, so the others get no finding each."""
     put(root, "")
     team = root / "specs/nlp/team.yaml"
     team.write_text(

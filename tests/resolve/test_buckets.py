@@ -1,4 +1,4 @@
-"""Buckets of a cloud as folders."""
+"""Buckets of a cloud, mounted as folders."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ GCS = "  gcs: [{cidr: 199.36.153.8/30, ports: [443]}]\n"
 
 @pytest.fixture
 def google(root: Path) -> Path:
-    """The small workspace on a cluster of Google Cloud, whose team has an identity and a bucket."""
+    """Create the small workspace on a cluster of Google Cloud, whose team has an identity and a bucket."""
     declare(root, SCANS)
     return root
 
 
 def declare(root: Path, connections: str, provider: str = "gcp") -> None:
-    """Declare connections beside those of the small workspace."""
+    """Declare connections in addition to those of the small workspace."""
     team = workspaces.TEAM.replace("connections:\n", f"connections:\n{connections}")
     identity = f"identity: {{gcp: {{serviceAccount: {ACCOUNT}}}}}\n" if provider else ""
     cluster = workspaces.CLUSTER.replace("teams:\n", GCS + STS)
@@ -55,7 +55,7 @@ def test_every_pod_has_the_folder(image: str, google: Path) -> None:
     assert gangplan("validate", "-C", google).findings == []
 
 
-def test_for_reading_only(google: Path) -> None:
+def test_a_read_only_bucket_is_mounted_for_reading_only(google: Path) -> None:
     declare(google, SCANS.replace("gcsfuse}", "gcsfuse, readOnly: true}"))
     put(google, "data: {scans: /scans}\n")
     for pod in pods(google).values():
@@ -64,7 +64,7 @@ def test_for_reading_only(google: Path) -> None:
         assert mount["readOnly"] is True
 
 
-def test_checkpoints_in_a_bucket(google: Path) -> None:
+def test_checkpoints_can_be_in_a_bucket(google: Path) -> None:
     put(google, "checkpoint: {to: scans, path: /ckpt}\n")
     pod = pods(google)["node"]
     assert volume(pod) is not None
@@ -73,13 +73,13 @@ def test_checkpoints_in_a_bucket(google: Path) -> None:
     assert gangplan("validate", "-C", google).findings == []
 
 
-def test_without_a_bucket_pods_carry_nothing(google: Path) -> None:
+def test_without_a_bucket_pods_have_no_trace_of_gcsfuse(google: Path) -> None:
     put(google, "")
     pods(google)
     assert all(b"gcsfuse" not in text for text in rendered(google).values())
 
 
-# Connections, the cluster's cloud, a line of the spec, the only rule that is broken.
+# Connections, the cluster's cloud, a line of the spec, the only broken rule.
 CASES = {
     "as it should be": (SCANS, "gcp", "data: {scans: /scans}\n", ""),
     "in no cloud": (SCANS, "", "data: {scans: /scans}\n", "bucket-without-identity"),
@@ -117,7 +117,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_wrong(name: str, root: Path) -> None:
+def test_each_wrong_bucket_breaks_one_rule(name: str, root: Path) -> None:
     connections, provider, line, rule = CASES[name]
     declare(root, connections, provider)
     put(root, line)

@@ -1,4 +1,4 @@
-"""Versions of a cluster file: what is known, what works together, and what to write instead."""
+"""Versions of a cluster file: which are known, which work together, and what to write instead."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MIG_POOLS = GPU_POOLS.replace("count: 8}", "count: 7, resource: nvidia.com/mig-1
 
 
 def findings(root: Path, versions: str, rest: str = "", pools: str = POOLS) -> list[Finding]:
-    """What is found in a cluster file with these versions."""
+    """Return the findings of a cluster file with these versions."""
     workspaces.write(root, {"overlays/lab/cluster.yaml": HEAD % versions + pools + rest})
     workspace = load_workspace(root)
     wrong = workspace.findings
@@ -44,12 +44,12 @@ def findings(root: Path, versions: str, rest: str = "", pools: str = POOLS) -> l
 
 
 def told(found: list[Finding]) -> list[str]:
-    """Findings as `line:column severity rule`."""
+    """Return findings as `line:column severity rule`."""
     return [f"{one.where.line}:{one.where.column} {one.severity.word} {one.rule}" for one in found]
 
 
 def of(kubernetes: str = "1.34.4", trainer: str = "2.3.0", kueue: str = "0.19.2", **more: str) -> str:
-    """A versions block; an empty text leaves a component out."""
+    """Return a versions block; an empty text leaves out a component."""
     stated = {"kubernetes": kubernetes, "trainer": trainer, "kueue": kueue, **more}
     return ", ".join(f'{name}: "{version}"' for name, version in stated.items() if version)
 
@@ -66,7 +66,9 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("trainer", "kueue", "works"), PAIRS)
-def test_pairs(trainer: str, kueue: str, works: bool, root: Path) -> None:
+def test_only_tried_pairs_of_trainer_and_kueue_are_accepted(
+    trainer: str, kueue: str, works: bool, root: Path
+) -> None:
     found = findings(root, of(trainer=f"{trainer}.0", kueue=f"{kueue}.1"))
     assert told(found) == ([] if works else ["3:59 error version-pair"])
     assert all("stay suspended forever" in one.message for one in found)
@@ -100,7 +102,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("name", UNKNOWN)
-def test_a_line_that_is_not_known(name: str, root: Path) -> None:
+def test_an_unknown_version_is_unsupported(name: str, root: Path) -> None:
     versions, place, help = UNKNOWN[name]
     (found,) = findings(root, versions)
     assert told([found]) == [f"{place} error version-unsupported"]
@@ -108,11 +110,11 @@ def test_a_line_that_is_not_known(name: str, root: Path) -> None:
 
 
 @pytest.mark.parametrize("kubernetes", ["1.30.0", "1.37.9", "v1.34", "1.34"])
-def test_kubernetes_that_is_known(kubernetes: str, root: Path) -> None:
+def test_a_known_kubernetes_has_no_finding(kubernetes: str, root: Path) -> None:
     assert findings(root, of(kubernetes=kubernetes)) == []
 
 
-def test_two_unknown_lines_are_two_findings(root: Path) -> None:
+def test_two_unknown_versions_are_two_findings(root: Path) -> None:
     found = findings(root, of(trainer="1.9.0", kueue="0.9.1"))
     assert told(found) == ["3:43 error version-unsupported", "3:59 error version-unsupported"]
     assert found[1].help == "Supported: 0.15, 0.16, 0.17, 0.18, 0.19."
@@ -133,7 +135,7 @@ OPENSHIFT = {
 
 
 @pytest.mark.parametrize("name", OPENSHIFT)
-def test_openshift(name: str, root: Path) -> None:
+def test_openshift_needs_its_kubernetes(name: str, root: Path) -> None:
     versions, expected = OPENSHIFT[name]
     assert told(findings(root, versions)) == expected
 
@@ -146,7 +148,7 @@ def test_openshift_names_the_right_kubernetes(root: Path) -> None:
     assert found.help == 'Write kubernetes: "1.34".'
 
 
-def test_openshift_with_a_kubernetes_of_the_past_is_refused_once_with_its_reason(root: Path) -> None:
+def test_an_openshift_that_is_too_old_is_refused_once_with_its_reason(root: Path) -> None:
     # 4.14 to 4.16 were once listed as supported.
     for line, inside in {"4.14": "1.27", "4.15": "1.28", "4.16": "1.29"}.items():
         (found,) = findings(root, of(f"{inside}.1", openshift=line))
@@ -172,7 +174,7 @@ def test_openshift_with_a_kubernetes_of_the_past_is_refused_once_with_its_reason
         (of(openshift="4.21"), "cni: ovn-kubernetes\n", []),
     ],
 )
-def test_network_plugins(versions: str, rest: str, expected: list[str], root: Path) -> None:
+def test_old_network_plugins_are_reported(versions: str, rest: str, expected: list[str], root: Path) -> None:
     found = findings(root, versions, rest)
     assert [line for line in told(found) if "version-unsupported" not in line] == expected
 
@@ -187,7 +189,9 @@ def test_network_plugins(versions: str, rest: str, expected: list[str], root: Pa
         ("2.1.0", "0.12.0", ["3:77 warning jobset-pair"]),
     ],
 )
-def test_jobset(trainer: str, jobset: str, expected: list[str], root: Path) -> None:
+def test_another_jobset_than_trainers_own_is_a_warning(
+    trainer: str, jobset: str, expected: list[str], root: Path
+) -> None:
     kueue = "0.16.1" if trainer == "2.1.0" else "0.19.2"
     assert told(findings(root, of(trainer=trainer, kueue=kueue, jobset=jobset))) == expected
 
@@ -208,7 +212,7 @@ GANG = {
 
 
 @pytest.mark.parametrize("name", GANG)
-def test_gang(name: str, root: Path) -> None:
+def test_gang_scheduling_fits_the_versions(name: str, root: Path) -> None:
     versions, rest, expected = GANG[name]
     assert told(findings(root, versions, rest)) == expected
 
@@ -222,7 +226,9 @@ def test_gang(name: str, root: Path) -> None:
         (of(), MIG_POOLS, []),
     ],
 )
-def test_gpu_operator(versions: str, pools: str, expected: list[str], root: Path) -> None:
+def test_gpu_pools_need_a_stated_gpu_operator(
+    versions: str, pools: str, expected: list[str], root: Path
+) -> None:
     assert told(findings(root, versions, pools=pools)) == expected
 
 
@@ -237,12 +243,12 @@ def test_gpu_operator(versions: str, pools: str, expected: list[str], root: Path
         (of(mpiOperator="0.7.0"), ["3:82 warning version-untried"]),
     ],
 )
-def test_tools(versions: str, expected: list[str], root: Path) -> None:
+def test_untried_tools_are_a_warning(versions: str, expected: list[str], root: Path) -> None:
     assert told(findings(root, versions)) == expected
 
 
 def test_every_known_line_has_its_schemas() -> None:
-    """A line in the tables is one that rendered objects can be judged at."""
+    """A version in the tables is one that rendered objects can be checked against."""
     for trainer, kueue in ((trainer, kueue) for trainer, kueue, works in PAIRS if works):
         jobset = support.TRAINER[trainer].jobset.line
         assert jobset in support.JOBSET
@@ -256,7 +262,7 @@ def test_every_known_line_has_its_schemas() -> None:
         assert schema_for(SchemaVersions(kubernetes), "v1", "Namespace") is not None
 
 
-def test_the_tables_agree() -> None:
+def test_tables_of_trainer_and_kueue_agree() -> None:
     assert {(trainer, kueue) for trainer, kueue, works in PAIRS if works} == {
         (trainer, kueue) for trainer in support.TRAINER for kueue in support.kueue_for(trainer)
     }
@@ -264,7 +270,7 @@ def test_the_tables_agree() -> None:
     assert support.kueue_for("9.9") == support.trainer_for("9.9") == ()
 
 
-def test_either() -> None:
+def test_either_joins_words_with_or() -> None:
     assert [either("a"), either("ab"), either("abc")] == ["a", "a or b", "a, b or c"]
 
 
@@ -277,11 +283,13 @@ def test_either() -> None:
         (of(), "monitoring: {}\n", []),
     ],
 )
-def test_rules_see_runs_on_openshift(versions: str, rest: str, expected: list[str], root: Path) -> None:
+def test_monitoring_on_openshift_needs_all_namespaces(
+    versions: str, rest: str, expected: list[str], root: Path
+) -> None:
     assert told(findings(root, versions, rest)) == expected
 
 
-def test_the_help_names_the_namespace_and_the_configuration(root: Path) -> None:
+def test_the_help_for_monitoring_names_namespace_and_configuration(root: Path) -> None:
     (found,) = findings(root, of(openshift="4.21"), "monitoring: {namespace: watch}\n")
     assert "namespacesWithoutLabelEnforcement: [watch]" in (found.help or "")
     assert "user-workload-monitoring-config" in (found.help or "")

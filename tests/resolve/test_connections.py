@@ -1,4 +1,4 @@
-"""Object stores: keys in the environment, or files through a claim; one pair of keys per run."""
+"""Object stores: keys in the environment, or files through a claim; a run has one pair of keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAPS = '  maps: {endpoint: "https://s3.example.com", bucket: maps, secret: maps-
 
 
 def previewed(root: Path, lines: str) -> Result:
-    """A workspace with one spec of these lines, and one connection more with keys of its own."""
+    """Preview a workspace with one spec of these lines, and one more connection with its own keys."""
     team = workspaces.TEAM.replace("connections:\n", "connections:\n" + MAPS)
     workspaces.write(
         root,

@@ -1,4 +1,4 @@
-"""Setup and sidecars: containers before and beside the program, in the pods that run ranks."""
+"""Setup and sidecars: containers before and next to the program, in the pods that run ranks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REFERENCE = f"registry.example.com/tools/exporter@{DIGEST}"
 
 @pytest.fixture
 def lab(root: Path) -> Path:
-    """The small workspace with one image more."""
+    """Create the small workspace with one more image."""
     workspaces.write(root, {"images/catalog.yaml": workspaces.CATALOG + EXPORTER})
     return root
 
@@ -50,7 +50,9 @@ def told(root: Path, lines: str, image: str = "openmpi") -> list[Any]:
         ("pytorch", "", {"node"}),
     ],
 )
-def test_pods_that_run_ranks_have_them(image: str, more: str, having: set[str], lab: Path) -> None:
+def test_only_pods_that_run_ranks_have_setup_and_sidecars(
+    image: str, more: str, having: set[str], lab: Path
+) -> None:
     assert told(lab, SETUP + SIDECAR + more, image) == []
     found = pods(lab)
     assert {role for role, pod in found.items() if inits(pod)} == having
@@ -58,12 +60,12 @@ def test_pods_that_run_ranks_have_them(image: str, more: str, having: set[str], 
         setup, sidecar = inits(found[role])
         (program,) = found[role]["containers"]
         assert [setup["name"], sidecar["name"]] == ["setup-1", "metrics"]
-        # Before the program, with what it has; a shell hands SIGTERM on.
+        # Setup runs before the program, with the same resources; a shell passes SIGTERM on.
         assert setup["image"] == program["image"]
         assert setup["args"] == ["python", "fetch.py", "1e-4"]
         assert "restartPolicy" not in setup
         assert setup["resources"]["requests"] == {"cpu": "8", "memory": "32Gi"}
-        # Beside the program: another image starts its own command.
+        # A sidecar runs next to the program: another image starts its own command.
         assert (sidecar["image"], sidecar["restartPolicy"]) == (REFERENCE, "Always")
         assert not {"command", "args"} & set(sidecar)
         assert sidecar["resources"]["limits"] == {"cpu": "1", "memory": "2Gi"}
@@ -72,7 +74,7 @@ def test_pods_that_run_ranks_have_them(image: str, more: str, having: set[str], 
             assert one["securityContext"]["capabilities"] == {"drop": ["ALL"]}
 
 
-def test_they_see_the_job_s_mounts_and_variables(lab: Path) -> None:
+def test_setup_and_sidecars_have_the_mounts_and_variables_of_the_job(lab: Path) -> None:
     more = "data: {filings: /data}\nworkdir: /data\nenv: {A: job, B: job, NODE: {field: spec.nodeName}}\n"
     more += "secrets: {env: {TOKEN: huggingface/token}}\n"
     assert told(lab, SETUP.replace("]}]", "], env: {B: own}}]") + SIDECAR + more) == []
@@ -82,19 +84,19 @@ def test_they_see_the_job_s_mounts_and_variables(lab: Path) -> None:
         assert (env["A"]["value"], env["B"]["value"]) == ("job", value)
         assert env["NODE"]["valueFrom"] == {"fieldRef": {"fieldPath": "spec.nodeName"}}
         assert env["TOKEN"]["valueFrom"]["secretKeyRef"] == {"name": "huggingface", "key": "token"}
-        # They have asked for no GPU, and the node may show its own to whoever does not say so.
+        # They request no GPU, but without this variable the node may show them its own.
         assert env["NVIDIA_VISIBLE_DEVICES"]["value"] == "void"
         assert one["volumeMounts"] == pod["containers"][0]["volumeMounts"]
         assert one["workingDir"] == "/data"
     assert {one["name"]: one for one in inits(pod)[1]["env"]}["LEVEL"]["value"] == "7"
 
 
-def test_without_them_pods_say_nothing(root: Path) -> None:
+def test_without_setup_and_sidecars_pods_have_no_init_containers(root: Path) -> None:
     put(root, "")
     assert all("initContainers" not in pod for pod in pods(root).values())
 
 
-# CPU of setup, of a sidecar and of the program -> what the pod takes, by Kubernetes' arithmetic (KEP-753).
+# CPU of setup, sidecar and program -> what the pod takes, by Kubernetes' arithmetic (KEP-753).
 AMOUNTS = {
     "the program and its sidecar": (None, 1, 8, 9),
     "a small setup": (2, 1, 8, 9),
@@ -105,7 +107,7 @@ AMOUNTS = {
 
 
 @pytest.mark.parametrize("name", AMOUNTS)
-def test_what_a_pod_takes_is_counted(name: str, lab: Path) -> None:
+def test_the_resources_of_a_pod_are_counted_as_kubernetes_does(name: str, lab: Path) -> None:
     setup, sidecar, cpu, whole = AMOUNTS[name]
     lines = f"setup: [{{command: [a], cpu: {setup}}}, {{command: [b], cpu: 1}}]\n" if setup else ""
     lines += f"sidecars: [{{command: [c], cpu: {sidecar}}}]\n" if sidecar else ""
@@ -114,11 +116,11 @@ def test_what_a_pod_takes_is_counted(name: str, lab: Path) -> None:
     launcher = 1
     assert run["totals"]["cpu"] == str(4 * whole + launcher)
     assert run["worker"]["cpu"] == str(cpu)
-    # As Kueue reads the pod that is rendered.
+    # Kueue computes the same from the rendered pod.
     assert requests_of(adjusted(pods(lab)["node"], Ranges([]), {}))["cpu"] == whole * 1000
 
 
-# The lines, the only rule that they break, its column, and words of it.
+# The lines, the only rule that they break, its column, and words of the message.
 CASES = {
     "an image that is not there": ("setup: [{image: expoter}]\n", "image-unknown", 17, "expoter"),
     "a name twice": (
@@ -152,7 +154,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_wrong(name: str, lab: Path) -> None:
+def test_each_wrong_container_breaks_one_rule(name: str, lab: Path) -> None:
     lines, rule, column, words = CASES[name]
     found = told(lab, lines)
     assert [one.rule for one in found] == ([rule] if rule else [])
@@ -163,7 +165,7 @@ def test_what_is_wrong(name: str, lab: Path) -> None:
         assert found[0].help
 
 
-def test_an_image_from_elsewhere(lab: Path) -> None:
+def test_an_image_of_an_untrusted_registry_is_refused(lab: Path) -> None:
     text = workspaces.CLUSTER.replace(
         "topology:", "registries: [registry.example.com/training]\ntopology:", 1
     )
@@ -189,7 +191,7 @@ def test_why_leads_to_the_field(lab: Path) -> None:
         assert field in gangplan("why", "-C", lab, place).out, words
 
 
-def test_a_new_job_from_flags(lab: Path) -> None:
+def test_a_new_job_takes_containers_from_its_flags(lab: Path) -> None:
     words = ("--image", "openmpi", "--command", "python train.py", "-n")
     flags = ("--setup", "{command: [python, fetch.py]}", "--sidecars", "{name: metrics, image: exporter}")
     outcome = gangplan("new", "job", "beside", "-C", lab, *words, *flags)
@@ -199,7 +201,7 @@ def test_a_new_job_from_flags(lab: Path) -> None:
 
 
 @pytest.mark.parametrize(("word", "field"), [("initContainers", "setup"), ("sidecar", "sidecars")])
-def test_other_tools_words_lead_to_them(word: str, field: str, root: Path) -> None:
+def test_words_of_other_tools_lead_to_setup_and_sidecars(word: str, field: str, root: Path) -> None:
     put(root, f"{word}: []\n")
     (found,) = gangplan("validate", "-C", root).findings
     assert found.rule == "spec-unknown-field"

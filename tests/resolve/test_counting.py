@@ -1,4 +1,4 @@
-"""How quota counts: excluded and transformed resources, shares of disk and of other devices."""
+"""How quota counts: excluded and transformed resources, shares of disk and other devices."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ CREDITS = "nvidia.com/gpu: {strategy: Replace, outputs: {example.com/credits: 10
 
 
 def change(root: Path, lines: str, old: str = "", new: str = "") -> None:
-    """Write the cluster file with these lines at its end, and another text."""
+    """Write the cluster file with these lines at its end, and one text replaced."""
     assert old in workspaces.CLUSTER
     workspaces.write(root, {CLUSTER: workspaces.CLUSTER.replace(old, new, 1) + lines})
 
 
 def quotas(root: Path) -> dict[str, dict[str, Any]]:
-    """What the team's queue has, by flavor and resource."""
+    """Return the quotas of the team's queue, by flavor and resource."""
     (queue,) = objects(root, "ClusterQueue")
     (group,) = queue["spec"]["resourceGroups"]
     found = {
@@ -41,7 +41,7 @@ def quotas(root: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def test_credits_in_place_of_devices(root: Path) -> None:
+def test_quotas_count_credits_in_place_of_devices(root: Path) -> None:
     change(root, f"kueue: {{resources: {{transformations: {{{CREDITS}}}}}}}\n")
     a100 = quotas(root)["a100"]
     assert set(a100) == {"cpu", "memory", "example.com/credits"}
@@ -52,24 +52,24 @@ def test_credits_in_place_of_devices(root: Path) -> None:
     assert "requests.nvidia.com/gpu" not in quota["spec"]["hard"]
 
 
-def test_credits_beside_devices(root: Path) -> None:
+def test_quotas_count_credits_in_addition_to_devices(root: Path) -> None:
     stated = CREDITS.replace("strategy: Replace, ", "")
     change(root, f"kueue: {{resources: {{transformations: {{{stated}}}}}}}\n")
     a100 = quotas(root)["a100"]
     assert (a100["nvidia.com/gpu"], a100["example.com/credits"]) == ("32", "320")
 
 
-def test_a_resource_that_is_not_counted(root: Path) -> None:
+def test_an_excluded_resource_has_no_quota(root: Path) -> None:
     change(root, "kueue: {resources: {excludeResourcePrefixes: [example.com/]}}\n", FPGA, WITH_FPGA)
     put(root, "devices: {example.com/fpga: 1}\n")
     assert "example.com/fpga" not in quotas(root)["a100"]
     assert gangplan("validate", "-C", root).findings == []
 
 
-# Workers of a run with two GPUs each, and what is wrong where the pool has 320 credits.
+# Workers of a run with two GPUs each, and the broken rules where the pool has 320 credits.
 @pytest.mark.parametrize(("workers", "rules"), [(16, []), (17, ["over-quota"])])
 def test_runs_are_admitted_by_credits(workers: int, rules: list[str], root: Path) -> None:
-    """16 workers with 2 GPUs are 32 GPUs and 320 credits: all of the pool."""
+    """16 workers with 2 GPUs need 32 GPUs and 320 credits, which is the whole pool."""
     lines = f"kueue: {{resources: {{transformations: {{{CREDITS}}}}}}}\n"
     change(root, lines, ", capacity: spot", ", capacity: spot, taints: [{key: spot, effect: NoSchedule}]")
     text = (root / "specs/nlp/filings.yaml").read_text().replace("workers: 4", f"workers: {workers}")
@@ -80,7 +80,7 @@ def test_runs_are_admitted_by_credits(workers: int, rules: list[str], root: Path
         assert "credits" in found[0].message or "credits" in found[0].help
 
 
-# What a pod asks for, the factor, and what quota counts up to 0.18 and from 0.19 on.
+# What a pod requests, the factor, and what quota counts up to 0.18 and from 0.19 on.
 ARITHMETIC = {
     "whole units": ("2", "10", 20, 20),
     "half a core": ("500m", "10", 10, 5),
@@ -91,7 +91,7 @@ ARITHMETIC = {
 
 
 @pytest.mark.parametrize("name", ARITHMETIC)
-def test_the_arithmetic_of_transformations(name: str) -> None:
+def test_transformations_follow_the_arithmetic_of_each_version(name: str) -> None:
     asked, factor, before, now = ARITHMETIC[name]
     rule = Transformation("a", (("out", parse(factor).nano),), False)
     manager = ManagerSettings(transformations=(rule,))
@@ -136,7 +136,7 @@ RULES = {
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_what_is_wrong(name: str, root: Path) -> None:
+def test_each_wrong_setting_breaks_one_rule(name: str, root: Path) -> None:
     lines, rule = RULES[name]
     change(root, f"kueue: {{resources: {{{lines}}}}}\n", FPGA, WITH_FPGA)
     found = [one for one in gangplan("validate", "-C", root).findings if one.place.startswith(CLUSTER)]
@@ -144,7 +144,7 @@ def test_what_is_wrong(name: str, root: Path) -> None:
     assert all(one.help for one in found)
 
 
-def test_what_the_manager_is_told(root: Path) -> None:
+def test_the_configuration_of_kueue_has_the_resources(root: Path) -> None:
     lines = f"excludeResourcePrefixes: [example.com/], transformations: {{{CREDITS}}}"
     change(root, f"kueue: {{resources: {{{lines}}}}}\n", FPGA, WITH_FPGA)
     told = plain.load(gangplan("cluster", "kueue-config", "-C", root).out)
@@ -175,7 +175,7 @@ def share(root: Path, more: str) -> None:
     workspaces.write(root, {CLUSTER: text})
 
 
-def test_disk_and_devices_in_proportion_and_stated(root: Path) -> None:
+def test_shares_of_disk_and_devices_are_in_proportion_unless_stated(root: Path) -> None:
     share(root, "")
     a100 = quotas(root)["a100"]
     assert (a100["example.com/fpga"], a100["ephemeral-storage"]) == ("4", "4Ti")
@@ -193,7 +193,7 @@ SHARES = {
 
 
 @pytest.mark.parametrize("name", SHARES)
-def test_shares(name: str, root: Path) -> None:
+def test_shares_larger_than_the_pool_are_refused(name: str, root: Path) -> None:
     more, rule = SHARES[name]
     share(root, more)
     found = [one for one in gangplan("validate", "-C", root).findings if one.severity != "note"]
@@ -202,7 +202,7 @@ def test_shares(name: str, root: Path) -> None:
 
 
 @pytest.mark.parametrize("field", ["resourceClaims: [{name: gpu}]", "deviceClass: gpu.nvidia.com"])
-def test_claims_of_devices_are_refused_in_words(field: str, root: Path) -> None:
+def test_claims_of_devices_are_refused_with_a_help(field: str, root: Path) -> None:
     put(root, f"{field}\n")
     outcome = gangplan("validate", "-C", root)
     assert outcome.code == 2

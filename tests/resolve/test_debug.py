@@ -1,4 +1,4 @@
-"""Runs whose pods are kept after a failure."""
+"""Runs that keep their pods after a failure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.workspaces import gangplan, rendered
 UNTIL = 'debug: {until: "2026-12-01"}\n'
 END_S = 1796169600  # 2026-12-02 00:00:00 UTC
 DEV = {"overlays/lab/cluster.yaml": workspaces.CLUSTER.replace("region:", "environment: dev\nregion:")}
-# Lines -> rules of the errors and words of the first.
+# Lines -> image, rule, and words of the message.
 REFUSED = {
     "a run that is tried again": (f"{UNTIL}retries: 2\n", "openmpi", "debug-unusable", "retries is 2"),
     "an elastic run": (
@@ -29,7 +29,7 @@ REFUSED = {
 
 
 def put(root: Path, lines: str, image: str = "openmpi", files: dict[str, str] | None = None) -> None:
-    """The spec of the small workspace with some lines more, on a cluster that is not for production."""
+    """Write the spec of the small workspace with more lines, on a cluster that is not for production."""
     text = workspaces.SPEC.replace("image: openmpi", f"image: {image}") + lines
     if "elastic" in lines:
         text = text.replace("workers: 4\n", "")
@@ -37,7 +37,7 @@ def put(root: Path, lines: str, image: str = "openmpi", files: dict[str, str] | 
 
 
 def jobs(root: Path) -> dict[str, Any]:
-    """Role -> the Job of the rendered run."""
+    """Render, and return the Jobs of the run by role."""
     outcome = gangplan("render", "-C", root)
     assert outcome.code == 0, outcome.err
     (text,) = (text for path, text in rendered(root).items() if "/runs/" in path)
@@ -47,7 +47,7 @@ def jobs(root: Path) -> dict[str, Any]:
 
 
 def said(root: Path, day: str) -> dict[str, str]:
-    """Rule -> message of the findings on a day."""
+    """Return the messages of a day's findings by rule."""
     return {one.rule: one.message for one in gangplan("validate", "-C", root, "--today", day).findings}
 
 
@@ -65,13 +65,13 @@ def test_each_pod_may_fail_once_and_stays(image: str, more: str, limits: dict[st
     assert {role: job["backoffLimit"] for role, job in found.items()} == limits
     pods = {role: job["template"]["spec"] for role, job in found.items()}
     assert {pod["restartPolicy"] for pod in pods.values()} == {"OnFailure"}
-    # A worker of MPI serves again; what starts the program waits for the end of the day.
+    # A worker of MPI serves again; the pod that starts the program waits for the end of the day.
     waits = {role for role, pod in pods.items() if str(END_S) in pod["containers"][0]["command"][2]}
     assert waits == {"launcher" if image == "openmpi" else "node"}
     assert all("podFailurePolicy" not in job for job in found.values())
 
 
-def test_roles_are_kept_too(root: Path) -> None:
+def test_pods_of_roles_are_kept_too(root: Path) -> None:
     put(
         root,
         f"framework: tensorflow\nroles: {{ps: {{workers: 2, cpu: 2}}, chief: {{cpu: 2}}}}\n{UNTIL}",
@@ -82,7 +82,7 @@ def test_roles_are_kept_too(root: Path) -> None:
     assert all(job["template"]["spec"]["restartPolicy"] == "OnFailure" for job in found.values())
 
 
-def test_without_it_nothing_is_started_again(root: Path) -> None:
+def test_without_debug_no_container_is_started_again(root: Path) -> None:
     put(root, "")
     found = jobs(root)
     assert {job["backoffLimit"] for job in found.values()} == {0}
@@ -98,26 +98,26 @@ def test_another_day_is_another_run(root: Path) -> None:
     assert len(names) == 3
 
 
-def test_never_in_production(root: Path) -> None:
+def test_debug_in_production_is_refused(root: Path) -> None:
     put(root, UNTIL, files={})
     assert said(root, "2026-11-30")["debug-in-prod"].startswith("cluster lab has environment: prod")
     assert gangplan("validate", "-C", root, "--today", "2026-11-30").code == 2
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_where_it_cannot_be_had(name: str, root: Path) -> None:
+def test_debug_is_refused_where_pods_cannot_be_kept(name: str, root: Path) -> None:
     lines, image, rule, words = REFUSED[name]
     put(root, lines, image)
     assert words in said(root, "2026-11-30")[rule]
 
 
-def test_an_mpi_job_cannot_keep_them(root: Path) -> None:
+def test_an_mpijob_cannot_keep_its_pods(root: Path) -> None:
     cluster = DEV["overlays/lab/cluster.yaml"].replace("versions: {", 'versions: {mpiOperator: "0.8.2", ')
     put(root, f"{UNTIL}backend: mpijob\n", files={"overlays/lab/cluster.yaml": cluster})
     assert said(root, "2026-11-30")["backend-field"].startswith("debug: the MPI operator deletes the workers")
 
 
-# Day -> the rule that it is told by.
+# Day -> the rule of its finding.
 DAYS = {
     "2026-11-16": "debug-too-long",
     "2026-11-17": "debug-kept",
@@ -127,8 +127,8 @@ DAYS = {
 
 
 @pytest.mark.parametrize("day", DAYS)
-def test_a_day_is_judged_on_the_day_that_is_asked_about(day: str, root: Path) -> None:
-    """After the cache: a second answer, about another day, is another one."""
+def test_each_day_has_its_own_finding_also_from_the_cache(day: str, root: Path) -> None:
+    """A kept answer about one day must not answer about another."""
     put(root, UNTIL)
     assert set(said(root, "2026-11-30")) == {"debug-kept"}
     assert set(said(root, day)) == {DAYS[day]}
@@ -139,12 +139,12 @@ def test_a_day_is_judged_on_the_day_that_is_asked_about(day: str, root: Path) ->
 
 
 @pytest.mark.parametrize("state", ["stopped", "archived"])
-def test_a_run_that_is_over_keeps_nothing(state: str, root: Path) -> None:
+def test_debug_of_an_ended_run_has_no_finding(state: str, root: Path) -> None:
     put(root, f"{UNTIL}state: {state}\n")
     assert not {rule for rule in said(root, "2027-01-01") if rule.startswith("debug")}
 
 
-def test_why_names_it(root: Path) -> None:
+def test_why_leads_to_debug(root: Path) -> None:
     put(root, UNTIL)
     jobs(root)
     path = next(path for path in rendered(root) if "/runs/" in path)
@@ -155,7 +155,7 @@ def test_why_names_it(root: Path) -> None:
         assert "debug" in outcome.out, outcome.out
 
 
-def test_new_job_has_a_flag(root: Path) -> None:
+def test_a_new_job_takes_debug_from_its_flag(root: Path) -> None:
     workspaces.write(root, DEV)
     words = ("--team", "nlp", "--image", "openmpi", "--command", "python train.py")
     outcome = gangplan("new", "job", "look", "-C", root, *words, "--debug-until", "2026-12-01")

@@ -22,7 +22,7 @@ HEAD = "apiVersion: gangplan.dev/v1\nkind: TrainingJob\ncommand: [p]\n"
 
 
 def job(root: Path, spec: str, team: str = "", cluster: str = "") -> Job:
-    """The one job of a workspace whose files got a few lines more."""
+    """Return the only job of a workspace whose files have these lines added."""
     workspaces.write(
         root,
         {
@@ -55,7 +55,7 @@ DEFAULTS = "defaults: {workers: %d}\n"
         ("", None, None, 4, "built-in"),
     ],
 )
-def test_the_chain(
+def test_the_first_layer_that_states_a_value_wins(
     spec: str, team: int | None, cluster: int | None, workers: int, layer: str, root: Path
 ) -> None:
     found = job(
@@ -70,7 +70,9 @@ def test_the_chain(
 @pytest.mark.parametrize(
     ("profile", "expected"), [("small", (2, 1, 4)), ("medium", (8, 4, 12)), ("large", (32, 4, 72))]
 )
-def test_profiles(profile: str, expected: tuple[int, int, int], root: Path) -> None:
+def test_profiles_set_workers_gpus_and_timeout(
+    profile: str, expected: tuple[int, int, int], root: Path
+) -> None:
     found = job(root, f"image: openmpi\nprofile: {profile}\n", "defaults: {timeout: 2h}\n")
     assert (found.workers, found.gpus, found.timeout_s / 3600) == expected
     assert found.origins["timeout"].layer == f"profile {profile}"
@@ -78,7 +80,7 @@ def test_profiles(profile: str, expected: tuple[int, int, int], root: Path) -> N
 
 
 def test_a_spec_has_each_field_of_a_profile() -> None:
-    # `timeout_s` was looked up as `timeout` and never found: every profile got 24 hours.
+    # `timeout_s` was looked up as `timeout` and never found, so every profile got 24 hours.
     assert {one.name for one in fields(Profile)} <= set(TrainingJob.model_fields)
 
 
@@ -107,7 +109,7 @@ def test_environments_are_merged_name_by_name(root: Path) -> None:
     }
 
 
-def test_texts_keep_their_spelling(root: Path) -> None:
+def test_texts_of_variables_and_labels_keep_their_spelling(root: Path) -> None:
     words = {
         "A": "007",
         "B": "1e-4",
@@ -135,7 +137,7 @@ def test_texts_keep_their_spelling(root: Path) -> None:
         ("gpus: 1\ngpu: {model: a100-80gb}\n", "a100"),
     ],
 )
-def test_pools(spec: str, pool: str, root: Path) -> None:
+def test_the_first_pool_that_fits_is_chosen(spec: str, pool: str, root: Path) -> None:
     assert job(root, "image: openmpi\n" + spec).worker_pool.name == pool
 
 
@@ -148,7 +150,7 @@ def test_a_dedicated_launcher_stays_off_gpu_nodes(root: Path) -> None:
 @pytest.mark.parametrize(
     ("workers", "cpu"), [(1, "1"), (16, "1"), (17, "2"), (33, "4"), (65, "8"), (100, "8")]
 )
-def test_the_launcher_grows(workers: int, cpu: str, root: Path) -> None:
+def test_the_launcher_grows_with_the_workers(workers: int, cpu: str, root: Path) -> None:
     assert job(root, f"image: openmpi\nworkers: {workers}\n").launcher.cpu.canonical() == cpu
 
 
@@ -170,7 +172,7 @@ MIRRORS = (("registry.example.com", "a.example.com/up"), ("registry.example.com/
         ("other.example.com/registry.example.com/x", "other.example.com/registry.example.com/x"),
     ],
 )
-def test_mirrors(repository: str, expected: str) -> None:
+def test_mirrors_replace_the_longest_matching_prefix(repository: str, expected: str) -> None:
     class Site:
         mirrors = tuple(Mirror(source=source, mirror=mirror) for source, mirror in MIRRORS)
 
@@ -178,7 +180,7 @@ def test_mirrors(repository: str, expected: str) -> None:
     assert mirrored(repository, site) == expected
 
 
-def test_connections(root: Path) -> None:
+def test_connections_give_variables_mounts_and_egress(root: Path) -> None:
     found = job(root, "image: openmpi\ndata: {lidar: env, radar: /radar}\n")
     env = {variable.name: variable for variable in found.env}
     assert env["S3_URL"].value == "s3://lidar"

@@ -16,7 +16,7 @@ FAST = f"{OURS}, rdma: {{resource: rdma/ib, count: 8}}"
 
 
 def workspace(root: Path, spec: str, image: str = "", amd: str = "", ours: str = OURS) -> Path:
-    """A workspace whose image holds `image`, with an AMD pool of the name `amd` beside the stock ones."""
+    """Create a workspace whose image has `image`, with an AMD pool named `amd` next to the stock ones."""
     cluster = workspaces.CLUSTER.replace(OURS, ours)
     if amd:
         cluster = cluster.replace("  cpu: {", AMD % amd + "  cpu: {")
@@ -27,7 +27,7 @@ def workspace(root: Path, spec: str, image: str = "", amd: str = "", ours: str =
 
 
 def limits(root: Path) -> dict[str, str]:
-    """What a worker's container may use."""
+    """Return the limits of a worker's container."""
     for body in plain.load_all(workspaces.render(root, "-o", "-", SPEC).out):
         if body and body["kind"] == "TrainingRuntime":
             worker = body["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
@@ -41,11 +41,11 @@ def limits(root: Path) -> dict[str, str]:
     [('cuda: "12.8"', "nvidia.com/gpu"), ('rocm: "6.4"', "amd.com/gpu"), ("", "amd.com/gpu")],
 )
 def test_a_run_goes_to_the_vendor_of_its_image(image: str, resource: str, root: Path) -> None:
-    """The AMD pool comes first; an image of which nothing is known goes there, as before."""
+    """The AMD pool comes first; an image without a known vendor goes there."""
     assert resource in limits(workspace(root, workspaces.SPEC, image, "aaa"))
 
 
-def test_another_vendor_is_refused(root: Path) -> None:
+def test_a_pool_of_another_vendor_is_refused(root: Path) -> None:
     spec = workspaces.SPEC + "placement: {nodePool: amd}\n"
     outcome = gangplan("validate", "-C", workspace(root, spec, 'cuda: "12.8"', "amd"))
     (one,) = [one for one in outcome.findings if one.severity == "error"]
@@ -60,21 +60,21 @@ def test_another_vendor_is_refused(root: Path) -> None:
         *[("4", 2, 4), ("all", 2, 8), ("8", 2, 8), ("per-gpu", 3, 3)],
     ],
 )
-def test_rdma_devices_of_a_worker(asked: str, gpus: int, count: int, root: Path) -> None:
-    """By default its share of the node's devices, as it has of the GPUs."""
+def test_a_worker_gets_its_rdma_devices(asked: str, gpus: int, count: int, root: Path) -> None:
+    """By default, its share of the node's devices equals its share of the GPUs."""
     spec = workspaces.SPEC.replace("gpus: 2", f"gpus: {gpus}") + f"network: {{rdma: {asked}}}\n"
     assert int(limits(workspace(root, spec, ours=FAST))["rdma/ib"]) == count
 
 
 @pytest.mark.parametrize("asked", ["all", "2"])
-def test_rdma_devices_where_there_are_none(asked: str, root: Path) -> None:
+def test_rdma_devices_that_no_pool_has_are_refused(asked: str, root: Path) -> None:
     spec = workspaces.SPEC + f"network: {{rdma: {asked}}}\n"
     outcome = gangplan("validate", "-C", workspace(root, spec))
     assert [(one.place, one.rule) for one in outcome.findings] == [(f"{SPEC}:9:17", "rdma-missing")]
 
 
 @pytest.mark.parametrize("asked", ["0", "true", "some", "1.5"])
-def test_no_number_of_devices(asked: str, root: Path) -> None:
+def test_an_invalid_number_of_rdma_devices_is_refused(asked: str, root: Path) -> None:
     spec = workspaces.SPEC + f"network: {{rdma: {asked}}}\n"
     outcome = gangplan("validate", "-C", workspace(root, spec, ours=FAST))
     assert {one.place for one in outcome.findings if one.severity == "error"} == {f"{SPEC}:9:17"}
@@ -85,7 +85,9 @@ def test_no_number_of_devices(asked: str, root: Path) -> None:
     ["[deepspeed, train.py]", "[/opt/bin/deepspeed, train.py]", '[bash, -c, "deepspeed train.py"]'],
 )
 @pytest.mark.parametrize("runs_ranks", [True, False])
-def test_deepspeed_from_a_worker(command: str, runs_ranks: bool, root: Path) -> None:
+def test_deepspeed_in_a_launcher_that_runs_ranks_is_refused(
+    command: str, runs_ranks: bool, root: Path
+) -> None:
     spec = workspaces.SPEC.replace("[python, train.py]", command).replace(
         "image: openmpi", "image: deepspeed"
     )

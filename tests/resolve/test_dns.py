@@ -1,4 +1,4 @@
-"""Where a cluster's file says that DNS is, against what is known of the platform."""
+"""The DNS of a cluster file, compared with what is known of the platform."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ _LABEL = "{dns.operator.openshift.io/daemonset-dns: default}"
         (("kube-system", "{k8s-app: kube-dns}", "[53]"), "namespace"),
     ],
 )
-def test_dns_of_openshift(dns: tuple[str, str, str], column: str | None, root: Path) -> None:
+def test_dns_that_differs_from_openshifts_is_reported(
+    dns: tuple[str, str, str], column: str | None, root: Path
+) -> None:
     line = _OPENSHIFT.format(*dns)
     plain = workspaces.CLUSTER + line
     workspaces.write(root, {CLUSTER: plain})

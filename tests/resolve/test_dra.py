@@ -1,4 +1,4 @@
-"""GPUs by dynamic resource allocation: who allocates them, and where a run would wait forever."""
+"""GPUs by dynamic resource allocation: which versions allocate them, and where a run would wait forever."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SPOT = "gpu: {model: a100-80gb, count: 8}, labels: {pool: spot}"
 
 
 def offer(root: Path, kubernetes: str = "1.36.0", *changes: tuple[str, str]) -> None:
-    """The small cluster with GPUs of a class in its pool a100."""
+    """Create the small cluster whose pool a100 has GPUs of a device class."""
     text = workspaces.CLUSTER.replace('"1.34.4"', f'"{kubernetes}"').replace(PLAIN, DYNAMIC)
     for old, new in changes:
         assert old in text, old
@@ -31,8 +31,8 @@ def errors(root: Path) -> list[Any]:
     return [one for one in gangplan("validate", "-C", root).findings if one.severity == "error"]
 
 
-def test_pods_ask_as_they_do_everywhere(root: Path) -> None:
-    """A class answers for the resource: nothing of a run changes (tests/e2e/test_dra.py asks a scheduler)."""
+def test_a_device_class_changes_no_pod(root: Path) -> None:
+    """The class serves the resource, so a run is the same (tests/e2e/test_dra.py tries a scheduler)."""
     put(root, "")
     offer(root)
     assert errors(root) == []
@@ -53,14 +53,14 @@ def test_pods_ask_as_they_do_everywhere(root: Path) -> None:
         ("1.37.0", ""),
     ],
 )
-def test_versions_that_allocate_them(kubernetes: str, words: str, root: Path) -> None:
+def test_only_some_versions_allocate_device_classes(kubernetes: str, words: str, root: Path) -> None:
     offer(root, kubernetes)
     found = [one for one in errors(root) if one.rule == "device-class-version"]
     assert bool(found) == bool(words)
     assert all(words in one.message and one.help and one.place.startswith(CLUSTER) for one in found)
 
 
-# Further changes of the cluster, and the rule that is broken.
+# Further changes of the cluster, and the broken rule.
 CASES = {
     "one class of a resource": ((SPOT, SPOT.replace("8}", "8, deviceClass: gpu.nvidia.com}")), ""),
     "two classes of a resource": ((SPOT, SPOT.replace("8}", "8, deviceClass: b.com}")), "device-class-twice"),
@@ -76,15 +76,15 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_allocates_them(name: str, root: Path) -> None:
+def test_a_device_class_is_refused_where_nothing_allocates_it(name: str, root: Path) -> None:
     change, rule = CASES[name]
     offer(root, "1.36.0", change)
     found = {one.rule for one in errors(root) if one.rule.startswith("device-class")}
     assert found == ({rule} if rule else set())
 
 
-def test_no_operator_is_asked_for(root: Path) -> None:
-    """NVIDIA's GPU operator brings the device plugin, which such a pool does without."""
+def test_a_pool_with_a_device_class_needs_no_gpu_operator(root: Path) -> None:
+    """NVIDIA's GPU operator brings the device plugin, which such a pool does not need."""
     gpus = ', gpuOperator: "25.10.0"', ""
     offer(root, "1.36.0", gpus, (SPOT, "labels: {pool: spot}"))
     assert "gpu-operator-unstated" not in {one.rule for one in gangplan("validate", "-C", root).findings}
@@ -92,8 +92,8 @@ def test_no_operator_is_asked_for(root: Path) -> None:
     assert "gpu-operator-unstated" in {one.rule for one in gangplan("validate", "-C", root).findings}
 
 
-def test_more_than_a_node_has(root: Path) -> None:
-    """Counted as for a device plugin: the class's own selectors are not looked at."""
+def test_more_devices_than_a_node_has_are_refused(root: Path) -> None:
+    """Devices are counted as for a device plugin: the class's own selectors are ignored."""
     offer(root)
     put(root, "")
     spec = root / "specs/nlp/filings.yaml"
@@ -102,7 +102,7 @@ def test_more_than_a_node_has(root: Path) -> None:
     assert "8 GPUs" in found.message + found.help
 
 
-def test_a_claim_in_a_spec_is_refused_in_words(root: Path) -> None:
+def test_a_claim_in_a_spec_is_refused_with_a_help(root: Path) -> None:
     put(root, "resourceClaims: [gpu]\n")
     (found,) = gangplan("validate", "-C", root).findings
     assert "deviceClass" in found.help

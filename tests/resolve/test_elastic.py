@@ -1,4 +1,4 @@
-"""Elastic runs of torch: torchrun is told how few workers will do, and the Job makes lost ones again."""
+"""Elastic runs of torch: torchrun gets the fewest workers, and the Job creates lost ones again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def told(root: Path, lines: str, **more: str) -> list[Any]:
 
 
 def job(root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The TrainJob, and the replicated job of the workers."""
+    """Render, and return the TrainJob and the replicated job of the workers."""
     assert gangplan("render", "-C", root).code == 0
     (text,) = (text for path, text in rendered(root).items() if "/runs/" in path)
     bodies = {body["kind"]: body for body in load_objects(text)}
@@ -35,7 +35,7 @@ def job(root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return bodies["TrainJob"], entry
 
 
-def test_torchrun_is_told(root: Path) -> None:
+def test_torchrun_gets_the_range_and_the_rendezvous(root: Path) -> None:
     assert told(root, ELASTIC) == []
     run, _ = job(root)
     assert run["spec"]["trainer"]["numNodes"] == 4
@@ -50,8 +50,8 @@ def test_torchrun_is_told(root: Path) -> None:
 
 
 @pytest.mark.parametrize("retries", ["", "retries: 2\n"])
-def test_lost_workers_are_made_again(retries: str, root: Path) -> None:
-    """And the run is complete with its first worker, which keeps the list of the others."""
+def test_lost_workers_are_created_again(retries: str, root: Path) -> None:
+    """The run is complete with its first worker, which keeps the list of the others."""
     assert told(root, ELASTIC + retries) == []
     spec = job(root)[1]["template"]["spec"]
     lost = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
@@ -60,7 +60,7 @@ def test_lost_workers_are_made_again(retries: str, root: Path) -> None:
     assert spec["backoffLimit"] == 0
 
 
-def test_without_it_nothing_changes(root: Path) -> None:
+def test_without_elastic_the_rendered_run_is_unchanged(root: Path) -> None:
     workspaces.write(root, {SPEC: workspaces.SPEC.replace("openmpi", "pytorch")})
     spec = job(root)[1]["template"]["spec"]
     assert "successPolicy" not in spec
@@ -69,7 +69,7 @@ def test_without_it_nothing_changes(root: Path) -> None:
     assert box["args"] == ["torchrun", "train.py"]
 
 
-def test_quota_and_plan_count_the_most(root: Path) -> None:
+def test_quota_and_plan_count_the_maximum(root: Path) -> None:
     put(root, ELASTIC)
     (run,) = json.loads(gangplan("plan", "-C", root, "--format", "json").out)["runs"]
     assert (run["workers"], run["totals"]["cpu"], run["elastic"]) == (4, "32", {"min": 2, "max": 4})
@@ -77,7 +77,7 @@ def test_quota_and_plan_count_the_most(root: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["[sh, -c, 'python a.py']", "[python, -m, pkg.train]", "[./train]"])
-def test_other_programs_start_as_they_would(command: str, root: Path) -> None:
+def test_other_programs_start_through_torchrun(command: str, root: Path) -> None:
     assert told(root, ELASTIC, command=command) == []
     (box,) = pods(root)["node"]["containers"]
     assert box["args"][:3] == ["torchrun", "--nnodes=2:4", "--max-restarts=3"]
@@ -85,7 +85,7 @@ def test_other_programs_start_as_they_would(command: str, root: Path) -> None:
 
 
 KUBERNETES = {'"1.34.4"': '"1.30.14"'}
-# Lines, what else the spec or the cluster says, the rules that are broken, and words.
+# Lines, what else the spec or the cluster says, the broken rules, and words of the message.
 CASES: dict[str, tuple[str, dict[str, str], list[str], str]] = {
     "as few as many": ("elastic: {min: 4, max: 4}\ncheckpoint: {to: filings}\n", {}, [], ""),
     "more than there are": (
@@ -122,7 +122,7 @@ CASES: dict[str, tuple[str, dict[str, str], list[str], str]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_wrong(name: str, root: Path) -> None:
+def test_each_wrong_range_breaks_its_rules(name: str, root: Path) -> None:
     lines, more, rules, words = CASES[name]
     if more is KUBERNETES:
         text = workspaces.CLUSTER
@@ -149,7 +149,7 @@ def test_why_leads_to_the_fields(root: Path) -> None:
         assert "elastic" in out, words
 
 
-def test_a_new_job_from_flags(root: Path) -> None:
+def test_a_new_job_takes_elastic_from_its_flags(root: Path) -> None:
     words = ("--image", "pytorch", "--command", "python train.py", "--elastic-min", "2", "--elastic-max", "4")
     outcome = gangplan("new", "job", "growing", "-C", root, *words, "-n")
     assert outcome.code == 0, outcome.err

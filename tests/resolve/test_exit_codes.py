@@ -1,4 +1,4 @@
-"""Exit codes that are tried again and that are not."""
+"""Exit codes after which a run is retried, and those after which it fails."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RETRY = "retries: 2\nexitCodes: {retry: [143, 137]}\n"
 
 
 def runtime(root: Path) -> tuple[dict[str, list[Any]], list[Any]]:
-    """The rules of each Job by role, and those of the JobSet."""
+    """Return the rules of each Job by role, and those of the JobSet."""
     outcome = gangplan("render", "-C", root)
     assert outcome.code == 0, outcome.err
     (text,) = (text for path, text in rendered(root).items() if "/runs/" in path)
@@ -28,7 +28,7 @@ def runtime(root: Path) -> tuple[dict[str, list[Any]], list[Any]]:
 
 
 def ended(rules: list[Any]) -> Any:
-    """The rule about exit codes."""
+    """Return the rule about exit codes."""
     return next((one["onExitCodes"] for one in rules if "onExitCodes" in one), None)
 
 
@@ -45,20 +45,20 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_rules_of_jobs(name: str, root: Path) -> None:
+def test_only_the_pods_of_the_program_have_a_rule_for_exit_codes(name: str, root: Path) -> None:
     lines, image, role, operator, values = CASES[name]
     put(root, lines, image)
     rules, whole = runtime(root)
     assert ended(rules[role]) == {"containerName": "node", "operator": operator, "values": values}
     assert all(ended(found) is None for other, found in rules.items() if other != role)
-    # A node that goes away is judged first, and a deadline always.
+    # The loss of a node is checked first, and a deadline always.
     assert "onPodConditions" in rules[role][0]
     assert [one["name"] for one in whole] == ["deadline", "launch", "disruption"]
     assert gangplan("validate", "-C", root).findings == []
 
 
-def test_workers_that_start_the_program_themselves(root: Path) -> None:
-    """A code of torchrun's own is the only one that is seen."""
+def test_torch_workers_have_the_rule(root: Path) -> None:
+    """Only torchrun's own exit code is visible."""
     put(root, "retries: 1\nexitCodes: {fail: [1]}\n", "pytorch")
     rules, whole = runtime(root)
     assert ended(rules["node"]) == {"containerName": "node", "operator": "In", "values": [1]}
@@ -66,7 +66,7 @@ def test_workers_that_start_the_program_themselves(root: Path) -> None:
     assert gangplan("validate", "-C", root).findings == []
 
 
-# Lines, image, the only rule that is broken, and where.
+# Lines, the only broken rule, and its place.
 WRONG = {
     "in both lists": ("retries: 1\nexitCodes: {retry: [9, 42], fail: [42]}\n", "exit-codes-clash", "10:36"),
     "gangplan's own": ("retries: 1\nexitCodes: {retry: [199]}\n", "exit-codes-clash", "10:21"),
@@ -76,20 +76,20 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong(name: str, root: Path) -> None:
+def test_each_wrong_list_breaks_one_rule(name: str, root: Path) -> None:
     lines, rule, place = WRONG[name]
     put(root, lines)
     found = gangplan("validate", "-C", root).findings
     assert [(one.rule, one.place) for one in found] == ([(rule, f"{SPEC}:{place}")] if rule else [])
 
 
-def test_torchrun_hands_no_code_on(root: Path) -> None:
+def test_exit_codes_that_torchrun_hides_are_refused(root: Path) -> None:
     put(root, FAIL, "pytorch")
     (found,) = gangplan("validate", "-C", root).findings
     assert (found.rule, found.place) == ("exit-codes-lost", f"{SPEC}:10:12")
 
 
-def test_intel_mpi_may_say_another_code(root: Path) -> None:
+def test_exit_codes_that_intel_mpi_may_change_are_a_warning(root: Path) -> None:
     put(root, f"mpi: {{licenseAcknowledged: true}}\n{FAIL}", "intel")
     (found,) = gangplan("validate", "-C", root).findings
     assert (found.rule, found.severity) == ("exit-codes-lost", "warning")
@@ -97,14 +97,14 @@ def test_intel_mpi_may_say_another_code(root: Path) -> None:
 
 
 @pytest.mark.parametrize("codes", ["{fail: [0]}", "{retry: [256]}", "{fail: [a]}", "{again: [1]}", "[1]"])
-def test_what_no_exit_code_is(codes: str, root: Path) -> None:
+def test_invalid_exit_codes_are_refused(codes: str, root: Path) -> None:
     put(root, f"retries: 1\nexitCodes: {codes}\n")
     outcome = gangplan("validate", "-C", root)
     assert outcome.code == 2
     assert all(one.place.startswith(f"{SPEC}:10") and one.help for one in outcome.findings)
 
 
-def test_the_plan_says_it(root: Path) -> None:
+def test_the_plan_shows_the_exit_codes(root: Path) -> None:
     put(root, "retries: 1\nexitCodes: {retry: [137], fail: [42]}\n")
     out = gangplan("plan", "-C", root).out
     assert "  exits     tried again only with 137; failed for good with 42\n" in out
@@ -119,7 +119,7 @@ def test_other_codes_are_another_run(root: Path) -> None:
     assert len(names) == 2
 
 
-def test_a_new_job_from_flags(root: Path) -> None:
+def test_a_new_job_takes_exit_codes_from_its_flags(root: Path) -> None:
     words = (
         "--image",
         "openmpi",

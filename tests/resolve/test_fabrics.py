@@ -1,4 +1,4 @@
-"""Fabrics of node pools: presets with own values over them, what runs get, and who allows it."""
+"""Fabrics of node pools: presets overridden by own values, what runs get, and the level that they need."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IB = ("rdma: {resource: rdma/ib, count: 8}", "{preset: azure-infiniband}")
 TCPXO = ("", f"{{preset: gke-tcpxo, sidecars: {{tcpxo-daemon: {{image: '{IMAGE}'}}}}}}")
 TCPX = ("", f"{{preset: gke-tcpx, sidecars: {{tcpx-daemon: {{image: '{IMAGE}'}}}}}}")
 ROCE = ("", "{preset: oci-roce, nodeAddresses: [10.0.16.0/20]}")
-# What each needs of a namespace, and the words of the policies that step back there.
+# The Pod Security level that each preset needs.
 PRESET_LEVELS = {
     "aws-efa": "restricted",
     "azure-infiniband": "privileged",
@@ -40,7 +40,7 @@ PRESET_LEVELS = {
 def on_fabric(
     root: Path, pool: str, fabric: str, team: str = LEVEL, spec: str = SPEC, more: str = ""
 ) -> Path:
-    """The small workspace, its pool with a fabric."""
+    """Create the small workspace whose pool has a fabric."""
     text = workspaces.CLUSTER.replace(
         "labels: {pool: a100}}", f"labels: {{pool: a100}}, {pool + ', ' if pool else ''}fabric: quick}}"
     )
@@ -61,7 +61,7 @@ def errors(outcome: Outcome) -> list[str]:
 
 
 def pods(root: Path) -> dict[str, dict[str, Any]]:
-    """The pod templates of the run by the name of their job."""
+    """Return the pod templates of the run by the name of their job."""
     assert gangplan("render", "-C", root).code == Exit.CLEAN
     (text,) = (data for name, data in workspaces.rendered(root).items() if "/runs/" in name)
     runtime = next(one for one in yaml.safe_load_all(text) if one["kind"] == "TrainingRuntime")
@@ -69,7 +69,7 @@ def pods(root: Path) -> dict[str, dict[str, Any]]:
     return {one["name"]: one["template"]["spec"]["template"] for one in jobs}
 
 
-def test_every_preset_is_whole_and_names_its_source() -> None:
+def test_every_preset_is_complete_and_names_its_source() -> None:
     assert sorted(PRESETS) == sorted(PRESET_LEVELS)
     for name, preset in PRESETS.items():
         fabric = whole(Fabric.model_validate({"preset": name}))
@@ -139,7 +139,9 @@ def test_a_preset_needs_its_level_and_no_more(preset: str, root: Path) -> None:
         ("{env: {NCCL_IB_TC: 41}}", "restricted", []),
     ],
 )
-def test_what_takes_which_level(fabric: str, level: str, refused: list[str], root: Path) -> None:
+def test_each_setting_needs_its_pod_security_level(
+    fabric: str, level: str, refused: list[str], root: Path
+) -> None:
     for stated in ("", "baseline", "privileged"):
         team = LEVEL.replace("privileged", stated) if stated else ""
         outcome = validate(on_fabric(root, IB[0], fabric, team))
@@ -153,7 +155,7 @@ def test_what_takes_which_level(fabric: str, level: str, refused: list[str], roo
             assert told.place.startswith("specs/nlp/filings.yaml:")
 
 
-def test_only_runs_with_rdma_get_it(root: Path) -> None:
+def test_only_runs_with_rdma_get_the_fabric(root: Path) -> None:
     spec = SPEC.replace("network: {rdma: required}\n", "")
     on_fabric(root, EFA[0], TCPXO[1], spec=spec)
     for pod in pods(root).values():
@@ -161,7 +163,7 @@ def test_only_runs_with_rdma_get_it(root: Path) -> None:
         assert not [word for word in ("fabric-", "NCCL_", "initContainers") if word in text]
 
 
-def test_a_launcher_without_ranks_gets_the_environment_alone(root: Path) -> None:
+def test_a_launcher_without_ranks_gets_only_the_environment(root: Path) -> None:
     made = pods(on_fabric(root, *TCPXO))
     launcher, workers = made["launcher"]["spec"], made["node"]["spec"]
     assert "initContainers" not in launcher
@@ -173,13 +175,13 @@ def test_a_launcher_without_ranks_gets_the_environment_alone(root: Path) -> None
     assert words[words.index("NCCL_FASTRAK_IFNAME") - 1] == "-x", "mpirun hands it to the ranks"
 
 
-def test_a_launcher_with_ranks_gets_all_of_it(root: Path) -> None:
+def test_a_launcher_with_ranks_gets_the_whole_fabric(root: Path) -> None:
     made = pods(on_fabric(root, *TCPXO, spec=SPEC + "launcher: {runsRanks: true}\n"))
     for pod in made.values():
         assert [one["name"] for one in pod["spec"]["initContainers"]] == ["tcpxo-daemon"]
 
 
-def test_a_sidecar_runs_as_long_as_the_program_with_the_least_that_it_needs(root: Path) -> None:
+def test_a_sidecar_runs_as_long_as_the_program_with_the_least_privileges(root: Path) -> None:
     (daemon,) = pods(on_fabric(root, *TCPXO))["node"]["spec"]["initContainers"]
     assert daemon["restartPolicy"] == "Always"
     assert daemon["securityContext"] == {
@@ -234,7 +236,7 @@ def test_folders_of_the_node_are_read_only_unless_stated(root: Path) -> None:
         ("{1Gi: 8Gi}", "", None),
     ],
 )
-def test_huge_pages_are_asked_for_where_nodes_have_them(
+def test_huge_pages_are_requested_where_nodes_have_them(
     pages: str, asked: str, expected: str | None, root: Path
 ) -> None:
     pool = EFA[0] + (f", hugePages: {pages}" if pages else "")
@@ -248,7 +250,7 @@ def test_the_environment_of_spec_team_and_cluster_wins(root: Path) -> None:
     assert (env["FI_PROVIDER"], env["FI_EFA_FORK_SAFE"]) == ("tcp", "1")
 
 
-def test_workers_in_their_nodes_network_are_reached_by_addresses(root: Path) -> None:
+def test_workers_in_the_host_network_are_reached_by_addresses(root: Path) -> None:
     made = pods(on_fabric(root, *ROCE))
     assert made["node"]["spec"]["hostNetwork"] is True
     assert made["node"]["spec"]["dnsPolicy"] == "ClusterFirstWithHostNet"
@@ -259,7 +261,7 @@ def test_workers_in_their_nodes_network_are_reached_by_addresses(root: Path) -> 
         assert policy["spec"][direction][-1] == {side: [{"ipBlock": {"cidr": "10.0.16.0/20"}}]}
 
 
-def test_torch_in_the_nodes_network_opens_nothing(root: Path) -> None:
+def test_torch_in_the_host_network_opens_nothing(root: Path) -> None:
     on_fabric(root, *ROCE, spec=SPEC.replace("openmpi", "pytorch"))
     pods(root)
     assert not any(b"ipBlock" in data for name, data in workspaces.rendered(root).items() if "/runs/" in name)
@@ -274,13 +276,15 @@ def test_torch_in_the_nodes_network_opens_nothing(root: Path) -> None:
         (IB[0], "{}", 1, ""),
     ],
 )
-def test_a_worker_is_alone_where_it_must_be(pool: str, fabric: str, gpus: int, rule: str, root: Path) -> None:
+def test_a_worker_must_have_its_node_to_itself_where_the_fabric_needs_it(
+    pool: str, fabric: str, gpus: int, rule: str, root: Path
+) -> None:
     outcome = validate(on_fabric(root, pool, fabric, spec=SPEC.replace("gpus: 8", f"gpus: {gpus}")))
     assert errors(outcome) == ([rule] if rule else []), outcome.err
 
 
 @pytest.mark.parametrize(("cpu", "is_alone"), [(31, True), (30, False)])
-def test_on_a_pool_without_gpus_more_than_half_of_a_node(cpu: int, is_alone: bool, root: Path) -> None:
+def test_without_gpus_more_than_half_of_a_node_is_a_whole_node(cpu: int, is_alone: bool, root: Path) -> None:
     on_fabric(root, *ROCE, spec=SPEC.replace("gpus: 8", "gpus: 0").replace("cpu: 8", f"cpu: {cpu}"))
     text = (root / CLUSTER).read_text().replace("memory: 240Gi}", "memory: 240Gi, fabric: quick}")
     outcome = validate(workspaces.write(root, {CLUSTER: text}))
@@ -309,7 +313,9 @@ def test_on_a_pool_without_gpus_more_than_half_of_a_node(cpu: int, is_alone: boo
         ),
     ],
 )
-def test_parts_that_do_not_meet(pool: str, fabric: str, words: str, root: Path) -> None:
+def test_parts_of_a_fabric_that_do_not_fit_are_refused(
+    pool: str, fabric: str, words: str, root: Path
+) -> None:
     outcome = validate(on_fabric(root, pool, fabric))
     assert [one for one in outcome.findings if one.severity == "error" and words in one.message], outcome.err
 
@@ -328,11 +334,11 @@ def test_parts_that_do_not_meet(pool: str, fabric: str, words: str, root: Path) 
         "{sidecars: {d: {image: 'registry.example.com/a b'}}}",
     ],
 )
-def test_values_that_no_fabric_has(fabric: str, root: Path) -> None:
+def test_invalid_values_of_a_fabric_are_refused(fabric: str, root: Path) -> None:
     assert validate(on_fabric(root, "", fabric)).code == Exit.INPUT
 
 
-def test_a_capability_that_reaches_nobody_is_told(root: Path) -> None:
+def test_a_capability_without_effect_is_reported(root: Path) -> None:
     told = {one.rule: one.message for one in validate(on_fabric(root, *IB)).findings}
     assert (
         "IPC_LOCK of fabric 'quick' does not reach the program, which runs as user 1000"
@@ -343,7 +349,7 @@ def test_a_capability_that_reaches_nobody_is_told(root: Path) -> None:
 
 
 @pytest.mark.parametrize("wanted", ["per-gpu", "2"])
-def test_devices_are_counted_only_where_there_are_some(wanted: str, root: Path) -> None:
+def test_devices_are_counted_only_where_pools_have_them(wanted: str, root: Path) -> None:
     spec = SPEC.replace("required", wanted)
     assert errors(validate(on_fabric(root, *TCPXO, spec=spec))) == ["rdma-devices"]
     assert errors(validate(on_fabric(root, *EFA, team="", spec=spec.replace("per-gpu", "4")))) == []

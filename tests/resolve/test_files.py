@@ -1,4 +1,4 @@
-"""ConfigMaps of the team as folders of files."""
+"""ConfigMaps of the team, mounted as folders of files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEAM = workspaces.TEAM + "configMaps: [tuning, site.v2, site-v2]\n"
 
 @pytest.fixture
 def team(root: Path) -> Path:
-    """The small workspace, whose team has ConfigMaps."""
+    """Create the small workspace, whose team has ConfigMaps."""
     workspaces.write(root, {"specs/nlp/team.yaml": TEAM})
     return root
 
@@ -37,7 +37,7 @@ def test_every_pod_has_the_folder(image: str, team: Path) -> None:
     assert gangplan("validate", "-C", team).findings == []
 
 
-def test_names_that_are_alike_without_dots(team: Path) -> None:
+def test_names_that_differ_only_by_dots_get_two_volumes(team: Path) -> None:
     put(team, "files: {site.v2: /etc/a, site-v2: /etc/b}\n")
     found = [one for one in pods(team)["node"]["volumes"] if "configMap" in one]
     assert [one["configMap"]["name"] for one in found] == ["site.v2", "site-v2"]
@@ -58,7 +58,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_wrong(name: str, team: Path) -> None:
+def test_each_wrong_folder_breaks_one_rule(name: str, team: Path) -> None:
     lines, rule, column = CASES[name]
     found = told(team, lines)
     assert [one.rule for one in found] == ([rule] if rule else [])
@@ -78,7 +78,7 @@ def test_why_leads_to_the_field(team: Path) -> None:
     )
 
 
-def test_a_new_job_from_flags(team: Path) -> None:
+def test_a_new_job_takes_files_from_its_flags(team: Path) -> None:
     words = ("--image", "openmpi", "--command", "python train.py", "--files", "tuning=/etc/tuning", "-n")
     outcome = gangplan("new", "job", "tuned", "-C", team, *words)
     assert outcome.code == 0, outcome.err
@@ -103,7 +103,7 @@ def test_another_folder_is_another_run(team: Path) -> None:
         ("ds.json", 2, "Write ./ds.json for the file specs/nlp/ds.json."),
     ],
 )
-def test_a_file_beside_the_spec_begins_with_a_dot(name: str, code: int, help: str, team: Path) -> None:
+def test_a_file_next_to_the_spec_must_begin_with_a_dot(name: str, code: int, help: str, team: Path) -> None:
     put(team, f"files: {{{name}: /etc/ds}}\n")
     outcome = gangplan("validate", "-C", team)
     (found,) = outcome.findings

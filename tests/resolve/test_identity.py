@@ -1,4 +1,4 @@
-"""Whom pods are in a cloud: service account, labels, sessions of ranks, and what policies open for it."""
+"""The identity of pods in a cloud: service account, labels, sessions of ranks, opened policies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STS = "  sts: [{cidr: 10.60.0.0/24, ports: [443]}]\nteams:\n"
 def cloud(
     root: Path, provider: str, identity: str, more: str = ", egress: [sts]", of_cluster: str = ""
 ) -> None:
-    """A cluster of a cloud, and a team with an identity."""
+    """Create a cluster of a cloud, and a team with an identity."""
     text = workspaces.CLUSTER.replace("teams:\n", STS)
     if provider:
         text += f"workloadIdentity: {{provider: {provider}{more}}}\n"
@@ -37,7 +37,7 @@ def cloud(
 
 
 def account(root: Path) -> dict[str, str]:
-    """The annotations of the team's service account that are a cloud's."""
+    """Return the cloud's annotations of the team's service account."""
     (found,) = objects(root, "ServiceAccount")
     assert found["automountServiceAccountToken"] is False
     clouds = ("eks.", "iam.gke.io", "azure.")
@@ -55,28 +55,28 @@ CLOUDS = {
 
 
 @pytest.mark.parametrize("provider", CLOUDS)
-def test_the_account_of_each_cloud(provider: str, root: Path) -> None:
+def test_the_account_has_the_annotations_of_its_cloud(provider: str, root: Path) -> None:
     identity, annotations = CLOUDS[provider]
     cloud(root, provider, identity)
     assert account(root) == annotations
     assert gangplan("validate", "-C", root).findings == []
 
 
-def test_a_cluster_takes_what_is_of_its_cloud(root: Path) -> None:
+def test_a_cluster_uses_the_identity_of_its_own_cloud(root: Path) -> None:
     cloud(root, "gcp", f"{AWS}, {GCP}")
     assert list(account(root)) == ["iam.gke.io/gcp-service-account"]
     cloud(root, "", f"{AWS}, {GCP}")
     assert account(root) == {}
 
 
-def test_the_cluster_has_the_last_word(root: Path) -> None:
+def test_the_cluster_overrides_the_team(root: Path) -> None:
     other = "arn:aws:iam::999999999999:role/other"
     cloud(root, "aws", AWS, of_cluster=f'aws: {{role: "{other}"}}')
     assert account(root) == {"eks.amazonaws.com/role-arn": other}
 
 
 @pytest.mark.parametrize(("provider", "labels"), [("aws", 0), ("gcp", 0), ("azure", 1)])
-def test_pods_carry_what_the_webhook_looks_at(provider: str, labels: int, root: Path) -> None:
+def test_pods_have_the_label_that_the_webhook_needs(provider: str, labels: int, root: Path) -> None:
     cloud(root, provider, CLOUDS[provider][0])
     (runtime,) = objects(root, "TrainingRuntime")
     for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
@@ -87,7 +87,7 @@ def test_pods_carry_what_the_webhook_looks_at(provider: str, labels: int, root: 
 
 
 def opened(root: Path) -> set[tuple[str, tuple[int, ...]]]:
-    """Addresses and ports that the run's policy opens."""
+    """Return the addresses and ports that the run's policy opens."""
     policies = [
         one for one in objects(root, "NetworkPolicy") if one["metadata"]["name"].startswith("filings")
     ]
@@ -104,25 +104,25 @@ STS_OPEN = ("10.60.0.0/24", (443,))
 METADATA = {("169.254.169.252/32", (987, 988)), ("169.254.169.254/32", (80, 8080))}
 
 
-def test_runs_reach_what_gives_identities(root: Path) -> None:
+def test_runs_reach_the_service_that_exchanges_tokens(root: Path) -> None:
     cloud(root, "aws", AWS)
     assert opened(root) == {STS_OPEN}
     cloud(root, "gcp", GCP)
     assert opened(root) == {STS_OPEN, *METADATA}
     cloud(root, "gcp", AWS, of_cluster="")
-    assert opened(root) == set()  # no identity there
+    assert opened(root) == set()  # the identity is of another cloud
 
 
 @pytest.mark.parametrize("posture", ["restricted", "isolated"])
-def test_in_every_posture(posture: str, root: Path) -> None:
+def test_identities_work_in_every_posture(posture: str, root: Path) -> None:
     put(root, f"network: {{posture: {posture}}}\n")
     cloud(root, "gcp", GCP)
     assert opened(root) == {STS_OPEN, *METADATA}
     assert gangplan("validate", "-C", root).findings == []
 
 
-def test_ranks_have_what_the_webhook_gave_to_their_pod(root: Path) -> None:
-    """A session of SSH has no variables of the container: only those that are there are handed on."""
+def test_ranks_get_the_variables_that_the_webhook_adds_to_their_pod(root: Path) -> None:
+    """An SSH session has no variables of the container, so those that exist are passed on."""
     cloud(root, "aws", AWS)
     worker = pods(root)["node"]["containers"][0]
     assert "AWS_WEB_IDENTITY_TOKEN_FILE" in worker["command"][2]
@@ -132,13 +132,13 @@ def test_ranks_have_what_the_webhook_gave_to_their_pod(root: Path) -> None:
 
 
 @pytest.mark.parametrize("image", ["pytorch"])
-def test_without_ssh_there_is_nothing_to_hand_on(image: str, root: Path) -> None:
+def test_without_ssh_no_variable_is_passed_on(image: str, root: Path) -> None:
     put(root, "", image)
     cloud(root, "aws", AWS)
     assert "AWS_" not in str(pods(root)["node"]["containers"][0]["command"])
 
 
-# Provider, identity of the team, of the team in the cluster's file, endpoints, the only rule that is broken.
+# Provider, the team's identity, the cluster file's for the team, endpoints, the only broken rule.
 CASES: dict[str, tuple[str, str, str, str, str]] = {
     "as it should be": ("aws", AWS, "", ", egress: [sts]", ""),
     "nowhere to exchange tokens": ("aws", AWS, "", "", "identity-unreachable"),
@@ -152,7 +152,7 @@ CASES: dict[str, tuple[str, str, str, str, str]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_wrong(name: str, root: Path) -> None:
+def test_each_wrong_identity_breaks_one_rule(name: str, root: Path) -> None:
     provider, identity, of_cluster, more, rule = CASES[name]
     cloud(root, provider, identity, more, of_cluster)
     found = gangplan("validate", "-C", root).findings
@@ -171,14 +171,14 @@ def test_what_is_wrong(name: str, root: Path) -> None:
         "aws: {}",
     ],
 )
-def test_what_no_identity_is(identity: str, root: Path) -> None:
+def test_invalid_identities_are_refused(identity: str, root: Path) -> None:
     cloud(root, "aws", identity)
     outcome = gangplan("validate", "-C", root)
     assert outcome.code == 2
     assert all(one.place.startswith(TEAM) and one.help for one in outcome.findings)
 
 
-def test_the_plan_says_whom_the_cloud_must_trust(root: Path) -> None:
+def test_the_plan_shows_the_identity_that_the_cloud_must_trust(root: Path) -> None:
     cloud(root, "aws", AWS)
     out = gangplan("plan", "-C", root).out
     assert f"  identity  {ROLE} of aws, as system:serviceaccount:nlp:training\n" in out
@@ -195,7 +195,7 @@ def test_why_leads_to_the_identity(root: Path) -> None:
 
 
 def test_another_account_is_not_the_teams_identity(root: Path) -> None:
-    """The cloud knows an account by its annotations, and gangplan makes only its own."""
+    """The cloud knows an account by its annotations, and gangplan creates only its own account."""
     cloud(root, "azure", AZURE)
     cluster = (
         (root / CLUSTER)
@@ -246,7 +246,7 @@ def test_a_bucket_is_closed_to_another_account(root: Path) -> None:
 
 
 def rendered_runs(root: Path) -> dict[str, str]:
-    """The files of the rendered runs, by path."""
+    """Render, and return the files of the runs, by path."""
     assert gangplan("render", "-C", root).code == 0
     return {path: text.decode() for path, text in rendered(root).items() if "/runs/" in path}
 
@@ -260,6 +260,6 @@ def test_without_identity_nothing_changes(root: Path) -> None:
 
 
 def load(root: Path) -> list[Any]:
-    """All that is rendered."""
+    """Return all rendered objects."""
     assert gangplan("render", "-C", root).code == 0
     return [body for text in rendered(root).values() for body in load_objects(text)]

@@ -16,7 +16,7 @@ LABELS = {"gangplan.dev/team": "nlp"}
 
 @pytest.fixture
 def team(root: Path) -> Path:
-    """The small workspace with two jobs more."""
+    """Create the small workspace with two more jobs."""
     small = workspaces.SPEC.replace("workers: 4", "workers: 1").replace("gpus: 2\n", "")
     workspaces.write(root, {f"specs/nlp/{name}.yaml": small for name in ("bench", "store")})
     return root
@@ -28,7 +28,7 @@ def told(root: Path, lines: str) -> list[Any]:
 
 
 def workers(root: Path, lines: str, image: str = "openmpi") -> dict[str, Any]:
-    """Role -> affinity of the rendered run."""
+    """Render, and return the affinity of the run by role."""
     for name in ("bench", "store"):
         (root / f"specs/nlp/{name}.yaml").unlink()
     put(root, lines, image)
@@ -59,7 +59,7 @@ def test_apart_shares_no_node(team: Path) -> None:
     assert found == {"node": wanted, "launcher": wanted}
 
 
-def test_beside_the_run_s_own_pods(team: Path) -> None:
+def test_neighbours_are_added_to_the_run_s_own_affinity(team: Path) -> None:
     found = workers(team, "placement: {spread: pack, near: [store], apart: [bench]}\n", "pytorch")["node"]
     terms = found["podAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
     assert len(terms) == 3
@@ -76,7 +76,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_wrong(name: str, team: Path) -> None:
+def test_each_wrong_neighbour_breaks_one_rule(name: str, team: Path) -> None:
     lines, rule, column = CASES[name]
     found = told(team, lines)
     assert [one.rule for one in found] == ([rule] if rule else [])
@@ -85,7 +85,7 @@ def test_what_is_wrong(name: str, team: Path) -> None:
         assert found[0].help
 
 
-def test_kueue_s_own_choice_of_nodes(team: Path) -> None:
+def test_neighbours_are_refused_where_kueue_chooses_the_nodes(team: Path) -> None:
     pool = "labels: {pool: a100}"
     cluster = workspaces.CLUSTER.replace(pool, f"{pool}, topology: true", 1)
     workspaces.write(team, {"overlays/lab/cluster.yaml": cluster})
@@ -94,8 +94,8 @@ def test_kueue_s_own_choice_of_nodes(team: Path) -> None:
     assert "Kueue chooses the nodes of pool 'a100'" in found.message
 
 
-def test_a_job_that_comes_later_is_known(team: Path) -> None:
-    """Although the spec itself has not changed."""
+def test_a_neighbour_that_is_added_later_is_known(team: Path) -> None:
+    """The spec itself has not changed."""
     (team / "specs/nlp/bench.yaml").rename(team / "bench.yaml")
     (found,) = told(team, "placement: {apart: [bench]}\n")
     assert found.rule == "neighbour-unknown"
@@ -115,7 +115,7 @@ def test_why_leads_to_the_job(team: Path) -> None:
         assert field in out, words
 
 
-def test_a_new_job_from_flags(team: Path) -> None:
+def test_a_new_job_takes_neighbours_from_its_flags(team: Path) -> None:
     words = ("--image", "openmpi", "--command", "python train.py", "--placement-apart", "bench", "-n")
     outcome = gangplan("new", "job", "alone", "-C", team, *words)
     assert outcome.code == 0, outcome.err

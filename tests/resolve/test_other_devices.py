@@ -17,17 +17,17 @@ ALL = "disk: 200Gi\nhugePages: {2Mi: 4Gi}\ndevices: {example.com/fpga: 2}\n"
 
 
 def workspace(root: Path, asked: str = ALL, pool: str = POOL) -> Path:
-    """The stock workspace with this pool, and a spec that asks for these things."""
+    """Create the stock workspace with this pool, and a spec that requests these things."""
     cluster = workspaces.CLUSTER.replace(OURS, pool, 1)
     return write(stock(root), {SPEC: workspaces.SPEC + asked, CLUSTER: cluster})
 
 
 def bodies(root: Path) -> list[dict]:  # type: ignore[type-arg]
-    """All rendered objects."""
+    """Return all rendered objects."""
     return [body for body in plain.load_all(workspaces.render(root, "-o", "-").out) if body]
 
 
-def test_a_worker_asks_for_them_and_its_launcher_does_not(tmp_path: Path) -> None:
+def test_a_worker_requests_devices_but_its_launcher_does_not(tmp_path: Path) -> None:
     runtime = next(one for one in bodies(workspace(tmp_path)) if one["kind"] == "TrainingRuntime")
     jobs = runtime["spec"]["template"]["spec"]["replicatedJobs"]
     pods = {one["name"]: one["template"]["spec"]["template"]["spec"]["containers"][0] for one in jobs}
@@ -37,7 +37,7 @@ def test_a_worker_asks_for_them_and_its_launcher_does_not(tmp_path: Path) -> Non
     assert not {*wanted} & {*pods["launcher"]["resources"]["limits"]}
 
 
-def test_quotas_count_them(tmp_path: Path) -> None:
+def test_quotas_count_disk_huge_pages_and_devices(tmp_path: Path) -> None:
     found = bodies(workspace(tmp_path))
     queue = next(one for one in found if one["kind"] == "ClusterQueue")
     (group,) = queue["spec"]["resourceGroups"]
@@ -60,7 +60,7 @@ def test_quotas_count_them(tmp_path: Path) -> None:
     assert hard["spec"]["hard"]["requests.ephemeral-storage"] == "6400Gi"
 
 
-def test_the_plan_counts_them(tmp_path: Path) -> None:
+def test_the_plan_counts_disk_and_devices(tmp_path: Path) -> None:
     outcome = gangplan("plan", "-C", str(workspace(tmp_path)), "--format", "json")
     (run,) = json.loads(outcome.out)["runs"]
     assert run["worker"]["ephemeral-storage"] == "200Gi"
@@ -69,7 +69,7 @@ def test_the_plan_counts_them(tmp_path: Path) -> None:
 
 
 def codes(root: Path) -> list[tuple[str, str]]:
-    """Place and rule of every finding."""
+    """Return place and rule of every finding."""
     outcome = gangplan("validate", "-C", str(root), "--format", "json")
     return [(f"{one['file']}:{one['line']}", one["rule"]) for one in json.loads(outcome.out)["findings"]]
 
@@ -96,7 +96,9 @@ SMALL = POOL.replace("hugePages: {2Mi: 64Gi}, ", "")
         ("", POOL.replace("2Mi: 64Gi", "2Mi: 3Mi"), "huge-pages-uneven"),
     ],
 )
-def test_what_fits_and_what_does_not(tmp_path: Path, asked: str, pool: str, rule: str) -> None:
+def test_requests_that_do_not_fit_a_pool_are_refused(
+    tmp_path: Path, asked: str, pool: str, rule: str
+) -> None:
     found = codes(workspace(tmp_path, asked, pool))
     assert {one for _, one in found} == ({rule} if rule else set()), found
     if rule:
@@ -105,7 +107,7 @@ def test_what_fits_and_what_does_not(tmp_path: Path, asked: str, pool: str, rule
 
 
 def test_more_than_the_quota_is_never_admitted(tmp_path: Path) -> None:
-    # A node could hold one worker each, but the team may have half of the pool's disk.
+    # Each node could take one worker, but the team may use only half of the pool's disk.
     root = workspace(tmp_path, "disk: 1000Gi\n")
     cluster = (root / CLUSTER).read_text()
     limited = cluster.replace(
@@ -120,7 +122,7 @@ def test_more_than_the_quota_is_never_admitted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("field", ["disk", "hugePages", "devices"])
-def test_why_leads_back(tmp_path: Path, field: str) -> None:
+def test_why_leads_to_the_field(tmp_path: Path, field: str) -> None:
     root = workspace(tmp_path)
     assert workspaces.render(root).code == 0
     resource = {"disk": "ephemeral-storage: 200Gi", "hugePages": "hugepages-2Mi: 4Gi", "devices": 'fpga: "2"'}

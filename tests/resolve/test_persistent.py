@@ -22,7 +22,7 @@ NFS = "filings: {nfs: {server: nfs.example.com, path: /exports/filings}, size: 2
 
 
 def state(root: Path, volumes: str, connection: str = FILMS, cloud: str = "aws", more: str = "") -> None:
-    """A cluster with these volumes of the team, and a team with one connection more."""
+    """Write a cluster with these volumes of the team, and a team with one more connection."""
     identity = {"aws": ROLE, "azure": CLIENT, "": ""}[cloud]
     answers = f"workloadIdentity: {{provider: {cloud}}}\n" if cloud else ""
     queue = f"{{queue: training, persistentVolumes: {{{volumes}}}}}"
@@ -39,14 +39,14 @@ def told(root: Path, lines: str = "") -> list[Any]:
 
 
 def made(root: Path, kind: str = "PersistentVolume") -> dict[str, Any]:
-    """The object of a kind in the team's file, by the name that it begins with."""
+    """Render, and return the objects of a kind in the team's file, by name."""
     outcome = gangplan("render", "-C", root)
     assert outcome.code == 0, outcome.err
     (text,) = (text for path, text in rendered(root).items() if path.endswith("tenant.yaml"))
     return {one["metadata"]["name"]: one for one in load_objects(text) if one["kind"] == kind}
 
 
-def test_a_bucket_of_s3(root: Path) -> None:
+def test_a_bucket_of_s3_is_mounted_by_volume_and_claim(root: Path) -> None:
     state(root, "films: {bucket: example-films, mountOptions: [uid=1000]}")
     assert told(root, "data: {films: /films}\n") == []
     volume = made(root)["gangplan-nlp.films"]["spec"]
@@ -73,7 +73,7 @@ def test_a_bucket_of_s3(root: Path) -> None:
         assert [one["persistentVolumeClaim"]["claimName"] for one in mounted] == ["films"]
 
 
-def test_a_container_of_azure(root: Path) -> None:
+def test_a_container_of_azure_is_mounted_by_volume_and_claim(root: Path) -> None:
     state(root, "slides: {bucket: slides-2026, account: exampleslides, size: 2Ti}", SLIDES, "azure")
     assert told(root, "data: {slides: /slides}\n") == []
     volume = made(root)["gangplan-nlp.slides"]["spec"]
@@ -95,7 +95,7 @@ def test_a_container_of_azure(root: Path) -> None:
     assert [one.get("readOnly") for one in found] == [True]
 
 
-def test_by_credentials_of_the_driver_and_a_secret(root: Path) -> None:
+def test_a_volume_can_use_the_driver_s_credentials_and_a_secret(root: Path) -> None:
     entry = "slides: {bucket: slides-2026, account: a123, authentication: driver, secret: blob-key}"
     state(root, entry, SLIDES, "")
     assert told(root, "data: {slides: /slides}\n") == []
@@ -105,7 +105,7 @@ def test_by_credentials_of_the_driver_and_a_secret(root: Path) -> None:
 
 
 @pytest.mark.parametrize("entry", [FSX, NFS])
-def test_a_file_system_for_a_claim(entry: str, root: Path) -> None:
+def test_a_file_system_is_bound_to_a_claim(entry: str, root: Path) -> None:
     state(root, entry)
     workspaces.write(root, {TEAM: (root / TEAM).read_text().replace(f"  {FILMS}\n", "")})
     assert told(root, "data: {filings: /data}\n") == []
@@ -127,7 +127,7 @@ def test_checkpoints_go_to_a_bucket(root: Path) -> None:
     assert [one.rule for one in told(root, "checkpoint: {to: films, path: /ckpt}\n")] == ["claim-read-only"]
 
 
-# What the cluster's file states, and words of what is wrong.
+# What the cluster file states, and words of the message.
 NFS_AT = "{server: a, path: /b}"
 HANDLED = "driver: a.b, handle: h, size: 1Gi"
 FILMS_OF = "films: {bucket: example-films}"
@@ -151,7 +151,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_volumes_that_cannot_be_made(name: str, root: Path) -> None:
+def test_volumes_that_cannot_be_created_are_refused(name: str, root: Path) -> None:
     volumes, words = WRONG[name]
     state(root, volumes)
     (found,) = [one for one in told(root) if one.rule == "persistent-volume-wrong"]
@@ -160,7 +160,7 @@ def test_volumes_that_cannot_be_made(name: str, root: Path) -> None:
     assert found.help
 
 
-def test_handles_that_blob_csi_keeps_for_itself(root: Path) -> None:
+def test_handles_with_separators_of_blob_csi_are_refused(root: Path) -> None:
     state(root, "slides: {bucket: slides-2026, account: a123, handle: rg#a#b}", SLIDES, "azure")
     assert [one.rule for one in told(root)] == ["persistent-volume-wrong"]
 
@@ -169,12 +169,14 @@ def test_handles_that_blob_csi_keeps_for_itself(root: Path) -> None:
     ("cloud", "authentication", "is_wrong"),
     [("", "pod", True), ("", "driver", False), ("azure", "pod", True), ("aws", "pod", False)],
 )
-def test_somebody_has_to_open_the_bucket(cloud: str, authentication: str, is_wrong: bool, root: Path) -> None:
+def test_a_bucket_needs_credentials_that_can_open_it(
+    cloud: str, authentication: str, is_wrong: bool, root: Path
+) -> None:
     state(root, f"films: {{bucket: example-films, authentication: {authentication}}}", cloud=cloud)
     assert ("persistent-volume-wrong" in {one.rule for one in told(root)}) == is_wrong
 
 
-def test_a_claim_that_a_class_makes_is_another_thing(root: Path) -> None:
+def test_a_claim_with_a_storage_class_cannot_have_a_volume(root: Path) -> None:
     state(root, f"{FILMS_OF}, {FSX}", more="storageClasses: {fast: {accessModes: [ReadWriteMany]}}\n")
     text = (root / TEAM).read_text()
     sized = "filings: {accessModes: [ReadWriteMany], size: 1Ti, storageClass: fast}"
@@ -184,17 +186,17 @@ def test_a_claim_that_a_class_makes_is_another_thing(root: Path) -> None:
 
 
 @pytest.mark.parametrize(("most", "is_wrong"), [(2, False), (1, True)])
-def test_their_claims_are_counted(most: int, is_wrong: bool, root: Path) -> None:
+def test_claims_of_volumes_are_counted(most: int, is_wrong: bool, root: Path) -> None:
     state(root, f"{FILMS_OF}, {FSX}", more=f"limits: {{objects: {{claims: {most}}}}}\n")
     assert ("persistent-volume-wrong" in {one.rule for one in told(root)}) == is_wrong
 
 
-def test_without_a_volume_nothing_changes(root: Path) -> None:
+def test_without_a_volume_the_connection_is_incomplete(root: Path) -> None:
     state(root, "", FILMS)
     assert [one.rule for one in told(root)] == ["connection-incomplete"]
 
 
-def test_what_a_volume_is_made_of_never_changes(root: Path) -> None:
+def test_the_source_of_a_volume_is_immutable(root: Path) -> None:
     """`validate --base` compares with what is rendered at a revision (tests/validate/test_transition.py)."""
     from gangplan.model.kinds import FIXED
 
@@ -202,7 +204,7 @@ def test_what_a_volume_is_made_of_never_changes(root: Path) -> None:
     assert ("spec", "volumeName") in FIXED["PersistentVolumeClaim"]
 
 
-def test_the_project_of_argo_cd_lets_volumes_in_by_name(root: Path) -> None:
+def test_argo_cds_project_allows_volumes_by_name(root: Path) -> None:
     state(root, FILMS_OF)
     put(root, "")
     argo = ("gitops", "argocd", "-C", root, "--repo", "https://git.example.com/jobs.git", "-o", "-")
@@ -238,7 +240,7 @@ def test_why_leads_to_the_field(word: str, field: str, root: Path) -> None:
     assert field in gangplan("why", "-C", root, f"rendered/{path.removeprefix('rendered/')}:{line}").out
 
 
-def test_a_run_says_why_it_mounts_the_claim(root: Path) -> None:
+def test_why_leads_from_a_run_to_the_volume_of_its_claim(root: Path) -> None:
     state(root, FILMS_OF)
     put(root, "data: {films: /films}\n")
     assert pods(root)

@@ -1,4 +1,4 @@
-"""What valid files ask of a platform that would refuse it, waste it or answer with a surprise."""
+"""Valid files whose result a platform would refuse, waste or handle in a surprising way."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SPEC, TEAM, CLUSTER = "specs/nlp/filings.yaml", "specs/nlp/team.yaml", "overlays
 def told(
     root: Path, spec: str = "", cluster: str = "", team: str = "", change: tuple[str, str] | None = None
 ) -> list[str]:
-    """`FILE:LINE:COLUMN severity rule` of all findings, after a few more lines in the small workspace."""
+    """Return `FILE:LINE:COLUMN severity rule` of all findings, with more lines in the small workspace."""
     text = workspaces.CLUSTER + cluster
     if change is not None:
         assert change[0] in text
@@ -44,7 +44,7 @@ CHECKPOINTS = {
 
 
 @pytest.mark.parametrize("name", CHECKPOINTS)
-def test_long_runs_save_their_state(name: str, root: Path) -> None:
+def test_long_runs_without_a_checkpoint_are_reported(name: str, root: Path) -> None:
     lines, expected = CHECKPOINTS[name]
     assert told(root, lines) == expected
 
@@ -76,13 +76,13 @@ SPOT = {
 
 
 @pytest.mark.parametrize("name", SPOT)
-def test_spot_in_production(name: str, root: Path) -> None:
+def test_spot_in_production_is_a_warning(name: str, root: Path) -> None:
     lines, cluster, expected = SPOT[name]
     assert told(root, lines, cluster) == expected
 
 
 def weights(**stated: str) -> tuple[str, str]:
-    """A change of the cluster's teams: each with what it states."""
+    """Return a change of the cluster's teams, each with what it states."""
     lines = "".join(f"  {team}: {{queue: training{more}}}\n" for team, more in stated.items())
     return "  nlp: {queue: training}\n", lines
 
@@ -102,7 +102,7 @@ WEIGHTS = {
 
 
 @pytest.mark.parametrize("name", WEIGHTS)
-def test_weights_of_one_unit(name: str, root: Path) -> None:
+def test_an_omitted_weight_next_to_large_ones_is_reported(name: str, root: Path) -> None:
     change, expected = WEIGHTS[name]
     for team in "abc":
         workspaces.write(
@@ -112,7 +112,7 @@ def test_weights_of_one_unit(name: str, root: Path) -> None:
     assert [rule for rule in found if rule.startswith("weight")] == expected
 
 
-def test_weights_of_another_cohort_are_another_matter(root: Path) -> None:
+def test_weights_are_compared_only_within_a_cohort(root: Path) -> None:
     other = "apiVersion: gangplan.dev/v1\nkind: Team\nclusters: [lab]\n"
     workspaces.write(root, {"specs/a/team.yaml": other})
     apart = weights(a=", weight: 32, cohort: two" + QUOTA, nlp=", cohort: one" + QUOTA)
@@ -131,19 +131,19 @@ FIPS = {
 
 
 @pytest.mark.parametrize("name", FIPS)
-def test_images_on_nodes_in_fips_mode(name: str, root: Path) -> None:
+def test_images_without_fips_on_nodes_in_fips_mode_are_reported(name: str, root: Path) -> None:
     cluster, expected = FIPS[name]
     found = [one for one in told(root, "", cluster) if "fips" in one]
     assert found == expected
 
 
-def test_an_image_that_is_built_for_it(root: Path) -> None:
+def test_an_image_built_for_fips_has_no_finding(root: Path) -> None:
     catalog = workspaces.CATALOG.replace('version: "5.0.8"}\n', 'version: "5.0.8"}\n    fips: true\n')
     workspaces.write(root, {"images/catalog.yaml": catalog})
     assert told(root, "", "fips: true\n") == []
 
 
-def test_the_pack_that_judges_fips_images_of_every_run() -> None:
+def test_only_one_pack_checks_fips_images_of_every_run() -> None:
     (pack,) = (
         name
         for name in policies.PACKS
@@ -176,7 +176,7 @@ expires: "2027-01-31"
 
 @pytest.mark.parametrize("files", [{}, {"policies/waivers/lock.yaml": WAIVER}], ids=["plain", "waived"])
 def test_a_capability_that_the_namespace_refuses_stays_refused(files: dict[str, str], root: Path) -> None:
-    # The page of capabilities-added promised a waiver for IPC_LOCK, and pod-security knows none.
+    # The page of capabilities-added promised a waiver for IPC_LOCK, but pod-security knows no waivers.
     workspaces.write(root, {**files, "overlays/lab/kustomization.yaml": LOCK})
     workspaces.write(root, {CLUSTER: workspaces.CLUSTER + "policies: {packs: [baseline]}\n"})
     outcome = gangplan("validate", "-C", root, "--today", "2026-07-01")
@@ -195,8 +195,8 @@ POOLS = {
 
 
 @pytest.mark.parametrize("name", POOLS)
-def test_a_run_is_admitted_where_it_is_planned(name: str, root: Path) -> None:
-    # 40 workers of 8 CPUs are more than the pool has: Kueue goes on to the next flavor, that of GPU nodes.
+def test_a_run_admitted_to_another_pool_than_planned_is_reported(name: str, root: Path) -> None:
+    # 40 workers with 8 CPUs need more than the pool has: Kueue tries the next flavor, that of the GPU nodes.
     labels, expected = POOLS[name]
     spec = workspaces.SPEC.replace("workers: 4\ngpus: 2\n", "workers: 40\n")
     cluster = workspaces.CLUSTER.replace("memory: 240Gi}", f"memory: 240Gi{labels}}}")

@@ -1,4 +1,4 @@
-"""LocalQueues of a team, strict order, and turns by past use."""
+"""LocalQueues of a team, strict order, and order by past usage."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ SHARING = "kueue: {admissionFairSharing: {usageHalfLifeTime: 7d}}\n"
 
 
 def state(root: Path, fields: str, more: str = "") -> None:
-    """Give the team these fields in the cluster file, and the file these lines."""
+    """Give the team these fields in the cluster file, and add these lines to the file."""
     text = workspaces.CLUSTER.replace(TEAM, f"nlp: {{queue: training, {fields}}}")
     assert text != workspaces.CLUSTER
     workspaces.write(root, {CLUSTER: text + more})
 
 
 def objects(root: Path, kind: str) -> list[Any]:
-    """What is rendered of a kind, by name."""
+    """Render, and return the objects of a kind, sorted by name."""
     outcome = gangplan("render", "-C", root)
     assert outcome.code == 0, outcome.err
     bodies = [one for text in rendered(root).values() for one in load_objects(text)]
@@ -34,7 +34,7 @@ def objects(root: Path, kind: str) -> list[Any]:
     return [found[name] for name in sorted(found)]
 
 
-def test_several_queues_in_front_of_one_quota(root: Path) -> None:
+def test_several_local_queues_share_one_quota(root: Path) -> None:
     state(root, f"localQueues: {{night: {{}}, training: {{weight: 3}}}}, {BY_USAGE}", SHARING)
     night, training = objects(root, "LocalQueue")
     assert (night["metadata"]["name"], training["metadata"]["name"]) == ("night", "training")
@@ -45,7 +45,7 @@ def test_several_queues_in_front_of_one_quota(root: Path) -> None:
     assert gangplan("validate", "-C", root).findings == []
 
 
-def test_a_spec_names_one(root: Path) -> None:
+def test_a_spec_can_name_a_queue(root: Path) -> None:
     state(root, "localQueues: {night: {}}")
     labels = []
     for lines in ("", "queue: training\n", "queue: night\n"):
@@ -56,7 +56,7 @@ def test_a_spec_names_one(root: Path) -> None:
     assert labels == ["training", "training", "night"]
 
 
-def test_strict_order(root: Path) -> None:
+def test_strict_order_is_rendered(root: Path) -> None:
     (queue,) = objects(root, "ClusterQueue")
     assert queue["spec"]["queueingStrategy"] == "BestEffortFIFO"
     state(root, "queueingStrategy: StrictFIFO")
@@ -66,7 +66,7 @@ def test_strict_order(root: Path) -> None:
     assert gangplan("validate", "-C", root).findings == []
 
 
-# Line of the spec, fields of the team, lines of the cluster file, the only rule that is broken, and where.
+# Line of the spec, fields of the team, lines of the cluster file, the only broken rule, and its place.
 CASES = {
     "a queue of the team": ("queue: night\n", "localQueues: {night: {}}", "", "", ""),
     "a queue that nobody has": (
@@ -95,7 +95,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_wrong(name: str, root: Path) -> None:
+def test_each_wrong_queue_breaks_one_rule(name: str, root: Path) -> None:
     line, fields, lines, rule, place = CASES[name]
     state(root, fields, lines)
     put(root, line)
@@ -107,7 +107,7 @@ def test_what_is_wrong(name: str, root: Path) -> None:
 @pytest.mark.parametrize(
     "fields", ["queueingStrategy: Strict", "localQueues: [night]", "localQueues: {night: {weight: -1}}"]
 )
-def test_what_no_queue_is(fields: str, root: Path) -> None:
+def test_invalid_queues_are_refused(fields: str, root: Path) -> None:
     state(root, fields)
     outcome = gangplan("validate", "-C", root)
     assert outcome.code == 2
@@ -115,13 +115,13 @@ def test_what_no_queue_is(fields: str, root: Path) -> None:
 
 
 @pytest.mark.parametrize("interval", ["0s", "-1m"])
-def test_use_is_measured_from_time_to_time(interval: str, root: Path) -> None:
+def test_a_sampling_interval_must_be_positive(interval: str, root: Path) -> None:
     times = f"usageHalfLifeTime: 1h, usageSamplingInterval: {interval}"
     state(root, BY_USAGE, f"kueue: {{admissionFairSharing: {{{times}}}}}\n")
     assert gangplan("validate", "-C", root).code == 2
 
 
-def test_another_gang_scheduler_reads_none_of_it(root: Path) -> None:
+def test_queue_fields_without_kueue_are_reported_as_unused(root: Path) -> None:
     state(root, f"localQueues: {{night: {{}}}}, {BY_USAGE}", f"gang: none\nenvironment: dev\n{SHARING}")
     text = (root / CLUSTER).read_text().replace(', kueue: "0.19.2"', "")
     workspaces.write(root, {CLUSTER: text})
@@ -129,7 +129,7 @@ def test_another_gang_scheduler_reads_none_of_it(root: Path) -> None:
     assert [one.place.split(":", 1)[1] for one in found] == ["16:26", "16:52", "19:1"]
 
 
-def test_what_the_manager_is_told(root: Path) -> None:
+def test_the_configuration_of_kueue_has_admission_fair_sharing(root: Path) -> None:
     assert "admissionFairSharing" not in gangplan("cluster", "kueue-config", "-C", root).out
     weights = "resourceWeights: {cpu: 0.5, nvidia.com/gpu: 10}"
     times = "usageHalfLifeTime: 7d, usageSamplingInterval: 90s"
@@ -142,13 +142,13 @@ def test_what_the_manager_is_told(root: Path) -> None:
     }
 
 
-def test_editors_offer_the_queues(root: Path) -> None:
+def test_list_queues_shows_the_local_queues(root: Path) -> None:
     state(root, "localQueues: {night: {}}")
     outcome = gangplan("list", "queues", "-C", root)
     assert [line.split()[0] for line in outcome.out.splitlines() if " nlp " in line] == ["training", "night"]
 
 
-def test_a_new_job_from_flags(root: Path) -> None:
+def test_a_new_job_takes_the_queue_from_its_flag(root: Path) -> None:
     state(root, "localQueues: {night: {}}")
     words = ("--image", "openmpi", "--command", "python train.py", "--queue", "night", "-n")
     outcome = gangplan("new", "job", "late", "-C", root, *words)
@@ -161,7 +161,7 @@ def test_a_new_job_from_flags(root: Path) -> None:
 BUDGET = "admissionChecks: {budget: {controller: budget.example.com/check, pools: [a100]}}\n"
 
 
-def test_a_check_that_gangplan_makes(root: Path) -> None:
+def test_an_admission_check_of_gangplan_is_rendered(root: Path) -> None:
     workspaces.write(root, {CLUSTER: workspaces.CLUSTER + BUDGET})
     (check,) = objects(root, "AdmissionCheck")
     assert check["spec"] == {"controllerName": "budget.example.com/check"}
@@ -171,7 +171,7 @@ def test_a_check_that_gangplan_makes(root: Path) -> None:
     assert gangplan("validate", "-C", root).findings == []
 
 
-def test_a_check_that_somebody_else_makes(root: Path) -> None:
+def test_an_external_admission_check_is_only_referenced(root: Path) -> None:
     lines = "admissionChecks: {budget: {external: true}}\n"
     workspaces.write(root, {CLUSTER: workspaces.CLUSTER + lines})
     assert objects(root, "AdmissionCheck") == []
@@ -180,7 +180,7 @@ def test_a_check_that_somebody_else_makes(root: Path) -> None:
     assert gangplan("validate", "-C", root).findings == []
 
 
-def test_beside_the_check_of_a_pool_that_grows(root: Path) -> None:
+def test_admission_checks_are_added_to_that_of_a_growing_pool(root: Path) -> None:
     grows = "a100: {autoscale: {most: 8, provisioningClass: check-capacity.autoscaling.x-k8s.io}, "
     text = workspaces.CLUSTER.replace("a100: {", grows, 1)
     workspaces.write(root, {CLUSTER: text + BUDGET})
@@ -190,8 +190,8 @@ def test_beside_the_check_of_a_pool_that_grows(root: Path) -> None:
 
 
 @pytest.mark.parametrize("autoscale", ["{most: 8}", "{most: 8, parameters: {}}"])
-def test_a_pool_whose_nodes_come_once_pods_wait(autoscale: str, root: Path) -> None:
-    """As with Karpenter: the quota is that of all nodes that may come, and nobody is asked for them."""
+def test_a_pool_that_grows_for_waiting_pods_needs_no_check(autoscale: str, root: Path) -> None:
+    """As with Karpenter, the quota covers all nodes that may come, and no provisioning request is made."""
     text = workspaces.CLUSTER.replace("a100: {", f"a100: {{autoscale: {autoscale}, ", 1)
     workspaces.write(root, {CLUSTER: text})
     assert objects(root, "AdmissionCheck") + objects(root, "ProvisioningRequestConfig") == []
@@ -219,14 +219,16 @@ def test_a_pool_whose_nodes_come_once_pods_wait(autoscale: str, root: Path) -> N
         ),
     ],
 )
-def test_what_no_autoscaler_answers(autoscale: str, help: str, root: Path) -> None:
+def test_autoscaler_fields_without_a_provisioning_class_are_refused(
+    autoscale: str, help: str, root: Path
+) -> None:
     text = workspaces.CLUSTER.replace("a100: {", f"a100: {{autoscale: {autoscale}, ", 1)
     workspaces.write(root, {CLUSTER: text})
     (found,) = gangplan("validate", "-C", root).findings
     assert (found.rule, found.help) == ("spec-value", help)
 
 
-# What the cluster file says, the only rule that is broken, and where.
+# What the cluster file says, the only broken rule, and its place.
 CHECKS = {
     "of no controller": ("budget: {}", "admission-check-owner", "17:19"),
     "of two owners": (
@@ -244,7 +246,7 @@ CHECKS = {
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_checks(name: str, root: Path) -> None:
+def test_each_wrong_admission_check_breaks_one_rule(name: str, root: Path) -> None:
     lines, rule, place = CHECKS[name]
     workspaces.write(root, {CLUSTER: f"{workspaces.CLUSTER}admissionChecks: {{{lines}}}\n"})
     found = gangplan("validate", "-C", root).findings
@@ -257,7 +259,7 @@ def test_checks(name: str, root: Path) -> None:
 FIRST = "concurrentAdmission: {migration: RetainFirstAdmission}"
 
 
-def test_all_pools_at_once(root: Path) -> None:
+def test_concurrent_admission_is_rendered_with_its_feature_gate(root: Path) -> None:
     state(root, "concurrentAdmission: {migration: TryPreferredFlavors, lastAcceptablePool: a100}")
     (queue,) = objects(root, "ClusterQueue")
     assert queue["spec"]["concurrentAdmissionPolicy"]["migration"] == {
@@ -285,7 +287,7 @@ ONCE = {
 
 
 @pytest.mark.parametrize("name", ONCE)
-def test_what_kueue_refuses(name: str, root: Path) -> None:
+def test_concurrent_admission_that_kueue_refuses_is_an_error(name: str, root: Path) -> None:
     fields, rule = ONCE[name]
     pools = POOLS if POOLS in fields else ""
     state(root, fields.replace(POOLS, ""))
@@ -297,7 +299,7 @@ def test_what_kueue_refuses(name: str, root: Path) -> None:
 
 
 @pytest.mark.parametrize(("trainer", "kueue", "rules"), [("2.1.0", "0.15.2", 1), ("2.2.1", "0.18.2", 0)])
-def test_the_kueue_that_can(trainer: str, kueue: str, rules: int, root: Path) -> None:
+def test_concurrent_admission_needs_a_recent_kueue(trainer: str, kueue: str, rules: int, root: Path) -> None:
     state(root, FIRST)
     text = (root / CLUSTER).read_text().replace("2.3.0", trainer).replace("0.19.2", kueue)
     workspaces.write(root, {CLUSTER: text})
@@ -305,8 +307,8 @@ def test_the_kueue_that_can(trainer: str, kueue: str, rules: int, root: Path) ->
     assert found == ["concurrent-admission-version"] * rules
 
 
-def test_one_pool_for_all_pods(root: Path) -> None:
-    """Each pool is asked for by itself: a run whose launcher belongs elsewhere is never admitted."""
+def test_concurrent_admission_needs_one_pool_for_all_pods(root: Path) -> None:
+    """Each pool is requested separately: a run whose launcher belongs in another pool is never admitted."""
     for fields in ("weight: 1", FIRST):
         state(root, fields)
         text = (root / CLUSTER).read_text().replace("240Gi}", "240Gi, labels: {pool: cpu}}")

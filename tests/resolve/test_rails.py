@@ -1,4 +1,4 @@
-"""RDMA of a pool with several rails: what a worker gets of each, its networks, and what adds up from that."""
+"""RDMA of a pool with several rails: a worker's devices of each, its networks, and the resulting totals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WHOLE = workspaces.SPEC.replace("gpus: 2", "gpus: 8")
 
 
 def rails(count: int = 1, shared: str = "", number: int = 4) -> str:
-    """So many rails, each a resource and a network of its own."""
+    """Return so many rails, each with its own resource and network."""
     entries = [
         f"{{resource: rdma/rail-{at}, count: {count}{shared}, network: fabric/rail-{at}}}"
         for at in range(number)
@@ -26,13 +26,13 @@ def rails(count: int = 1, shared: str = "", number: int = 4) -> str:
 
 
 def workspace(root: Path, rdma: str, asked: str = "required", spec: str = WHOLE) -> Path:
-    """The stock workspace with this RDMA on its pool, and one spec that asks for it."""
+    """Create the stock workspace with this RDMA on its pool, and one spec that requests it."""
     cluster = workspaces.CLUSTER.replace(OURS, f"{OURS}, rdma: {rdma}", 1)
     return write(root, {SPEC: f"{spec}network: {{rdma: {asked}}}\n", CLUSTER: cluster})
 
 
 def worker(root: Path) -> tuple[dict[str, int], list[str]]:
-    """The RDMA devices of a worker, and the networks that it is attached to."""
+    """Return the RDMA devices of a worker, and the networks that it is attached to."""
     for body in plain.load_all(workspaces.render(root, "-o", "-", SPEC).out):
         if body and body["kind"] == "TrainingRuntime":
             pod = body["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
@@ -52,7 +52,7 @@ FOUR = [f"fabric/rail-{at}" for at in range(4)]
     ("asked", "gpus", "count", "devices"),
     [
         ("required", 8, 1, EACH),
-        ("required", 4, 1, EACH),  # which GPUs it gets is not known, so it takes part in every rail
+        ("required", 4, 1, EACH),  # it is unknown which GPUs it gets, so it takes part in every rail
         ("required", 8, 2, dict.fromkeys(EACH, 2)),
         ("required", 4, 2, EACH),
         ("all", 4, 2, dict.fromkeys(EACH, 2)),
@@ -62,18 +62,20 @@ FOUR = [f"fabric/rail-{at}" for at in range(4)]
         ("per-gpu", 8, 2, dict.fromkeys(EACH, 2)),
     ],
 )
-def test_devices_of_each_rail(asked: str, gpus: int, count: int, devices: dict[str, int], root: Path) -> None:
+def test_a_worker_gets_devices_of_each_rail(
+    asked: str, gpus: int, count: int, devices: dict[str, int], root: Path
+) -> None:
     spec = workspaces.SPEC.replace("gpus: 2", f"gpus: {gpus}")
     found, networks = worker(workspace(root, rails(count), asked, spec))
     assert found == devices
-    # One network for each device: SR-IOV gives them to the networks one by one.
+    # One network for each device: SR-IOV assigns devices to networks one by one.
     assert networks == [
         f"fabric/{name.partition('/')[2]}" for name, number in devices.items() for _ in range(number)
     ]
 
 
 @pytest.mark.parametrize("asked", ["required", "all", "auto"])
-def test_of_a_shared_rail_a_worker_takes_one(asked: str, root: Path) -> None:
+def test_a_worker_takes_one_device_of_a_shared_rail(asked: str, root: Path) -> None:
     assert worker(workspace(root, rails(63, ", shared: true"), asked)) == (EACH, FOUR)
 
 
@@ -86,7 +88,7 @@ def test_of_a_shared_rail_a_worker_takes_one(asked: str, root: Path) -> None:
         ("{resource: vpc.amazonaws.com/efa, count: 32}", []),
     ],
 )
-def test_networks_of_one_resource(rdma: str, networks: list[str], root: Path) -> None:
+def test_a_worker_is_attached_once_for_each_device(rdma: str, networks: list[str], root: Path) -> None:
     assert worker(workspace(root, rdma))[1] == networks
 
 
@@ -99,7 +101,9 @@ def test_networks_of_one_resource(rdma: str, networks: list[str], root: Path) ->
         (rails(), "per-gpu", 0, "rdma is per-gpu, but a worker has no GPUs"),
     ],
 )
-def test_more_devices_than_a_node_has(rdma: str, asked: str, gpus: int, words: str, root: Path) -> None:
+def test_more_devices_than_a_node_has_are_refused(
+    rdma: str, asked: str, gpus: int, words: str, root: Path
+) -> None:
     spec = workspaces.SPEC.replace("gpus: 2", f"gpus: {gpus}") + "placement: {nodePool: a100}\n"
     outcome = gangplan("validate", "-C", workspace(root, rdma, asked, spec))
     (one,) = [one for one in outcome.findings if one.severity == "error"]
@@ -108,7 +112,7 @@ def test_more_devices_than_a_node_has(rdma: str, asked: str, gpus: int, words: s
 
 
 def test_one_device_of_a_rail_keeps_a_second_worker_off_the_node(root: Path) -> None:
-    """Eight workers with half of a node each: there are GPUs, but each node has one device of every rail."""
+    """Eight workers need half of a node's GPUs each, but each node has one device of every rail."""
     spec = workspaces.SPEC.replace("workers: 4", "workers: 8").replace("gpus: 2", "gpus: 4")
     outcome = gangplan("validate", "-C", workspace(root, rails(), spec=spec))
     found = [one for one in outcome.findings if one.severity == "error"]
@@ -116,8 +120,8 @@ def test_one_device_of_a_rail_keeps_a_second_worker_off_the_node(root: Path) -> 
     assert gangplan("validate", "-C", workspace(root, rails(2), spec=spec)).errors() == []
 
 
-def test_totals_and_quota_hold_every_resource(root: Path) -> None:
-    """Devices of each rail by the number of workers; queues and namespace caps cover all of them."""
+def test_totals_and_quota_cover_every_resource(root: Path) -> None:
+    """Totals count the devices of each rail by worker; queues and namespace caps cover all of them."""
     workspace(root, rails(8, ", shared: true"))
     (run,) = json.loads(gangplan("plan", "-C", root, "--format", "json").out)["runs"]
     assert {name: run["totals"][name] for name in EACH} == dict.fromkeys(EACH, "4")
@@ -150,7 +154,7 @@ def test_the_warning_names_every_network_and_device(root: Path) -> None:
         assert name in one.message
 
 
-def test_a_patch_that_takes_networks_away(root: Path, builder: str) -> None:
+def test_a_patch_that_removes_networks_is_an_error(root: Path, builder: str) -> None:
     place = "/spec/template/spec/replicatedJobs/0/template/spec/template/metadata/annotations/"
     value = "fabric/rail-0, fabric/rail-3, site/storage"
     patch = f"{{op: replace, path: {place}k8s.v1.cni.cncf.io~1networks, value: '{value}'}}"
@@ -179,7 +183,7 @@ def test_a_patch_that_takes_networks_away(root: Path, builder: str) -> None:
         ("true", "spec-type", "rdma"),
     ],
 )
-def test_mistakes_in_a_pool(rdma: str, rule: str, words: str, root: Path) -> None:
+def test_mistakes_in_the_rdma_of_a_pool_are_refused(rdma: str, rule: str, words: str, root: Path) -> None:
     outcome = gangplan("validate", "-C", workspace(root, rdma))
     (one,) = [one for one in outcome.findings if one.severity == "error"]
     assert one.rule == rule, outcome.err

@@ -1,4 +1,4 @@
-"""Every name that a file uses: the nearest one is told, and whose it is when not one's own."""
+"""Every name that a file uses: findings suggest the nearest one, and name another team that declares it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TYPOS = {
 
 
 @pytest.mark.parametrize("name", TYPOS)
-def test_the_nearest_name_is_told(name: str, root: Path) -> None:
+def test_the_nearest_name_is_suggested(name: str, root: Path) -> None:
     file, change, rule, near = TYPOS[name]
     text = (root / file).read_text()
     if isinstance(change, tuple):
@@ -65,14 +65,14 @@ def test_the_nearest_name_is_told(name: str, root: Path) -> None:
         ("secrets: {env: {T: labelbox/token}}\n", "secret-unknown"),
     ],
 )
-def test_what_belongs_to_another_team(line: str, rule: str, root: Path) -> None:
+def test_a_name_of_another_team_is_reported_with_its_team(line: str, rule: str, root: Path) -> None:
     workspaces.write(root, {"specs/vision/team.yaml": VISION, SPEC: workspaces.SPEC + line})
     (told,) = gangplan("validate", "-C", root).findings
     assert told.rule == rule
     assert "Team vision declares it" in told.help
 
 
-def test_ones_own_name_is_no_other_teams(root: Path) -> None:
+def test_a_name_that_another_team_has_too_is_accepted(root: Path) -> None:
     """Another team may have a claim of the same name."""
     workspaces.write(root, {"specs/vision/team.yaml": VISION.replace("frames", "filings")})
     workspaces.write(root, {SPEC: workspaces.SPEC + "data: {filings: /data}\n"})

@@ -1,4 +1,4 @@
-"""Roles beside the workers: pods of another shape, which know each other."""
+"""Roles in addition to the workers: pods of another shape, which know each other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALL = "roles: {ps: {workers: 2, cpu: 2}, chief: {gpus: 2}, evaluator: {command: 
 
 @pytest.fixture
 def lab(root: Path) -> Path:
-    """The small workspace with one image more, and a pool without GPUs that is told from the others."""
+    """Create the small workspace with one more image, and a pool without GPUs that has its own label."""
     cluster = workspaces.CLUSTER.replace(
         "cpu: 60, memory: 240Gi}", "cpu: 60, memory: 240Gi, labels: {pool: cpu}}"
     )
@@ -40,7 +40,7 @@ def told(root: Path, lines: str, framework: str = "tensorflow") -> list[Any]:
 
 
 def jobs(root: Path) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """The run's name, the JobSet's spec, and its replicated jobs by name."""
+    """Render, and return the run's name, the JobSet's spec, and its replicated jobs by name."""
     assert gangplan("render", "-C", root).code == 0
     (text,) = (text for path, text in rendered(root).items() if "/runs/" in path)
     (runtime,) = (body for body in load_objects(text) if body["kind"] == "TrainingRuntime")
@@ -52,7 +52,7 @@ def env_of(pod: dict[str, Any]) -> dict[str, Any]:
     return {one["name"]: one.get("value") for one in pod["containers"][0]["env"]}
 
 
-def test_a_role_has_pods_of_its_own_shape(lab: Path) -> None:
+def test_a_role_has_pods_of_its_own_shape_and_pool(lab: Path) -> None:
     assert told(lab, PS) == []
     _, spec, found = jobs(lab)
     assert list(found) == ["node", "ps"]
@@ -62,7 +62,7 @@ def test_a_role_has_pods_of_its_own_shape(lab: Path) -> None:
     (box,) = job["template"]["spec"]["containers"]
     assert (box["image"], box["args"]) == (REFERENCE, ["python", "serve.py"])
     assert box["resources"]["requests"] == {"cpu": "2", "memory": "4Gi"}
-    # Without GPUs it leaves those of the workers' pool alone.
+    # A role without GPUs stays off the pool of the workers.
     assert job["template"]["spec"]["nodeSelector"] == {"kubernetes.io/os": "linux", "pool": "cpu"}
 
 
@@ -82,7 +82,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("case", COMMANDS)
-def test_commands_of_roles_are_judged_like_those_of_workers(case: str, lab: Path) -> None:
+def test_commands_of_roles_are_checked_like_those_of_workers(case: str, lab: Path) -> None:
     command, rule, words = COMMANDS[case]
     found = told(lab, f"roles: {{ps: {{command: {command}}}}}\n".replace("-np, 4", "-np, '4'"))
     assert [(one.rule, words in one.message, one.place.split(":")[1]) for one in found] == (
@@ -90,7 +90,7 @@ def test_commands_of_roles_are_judged_like_those_of_workers(case: str, lab: Path
     )
 
 
-def test_tensorflow_is_told_of_all_but_its_evaluator(lab: Path) -> None:
+def test_tf_config_lists_all_roles_but_the_evaluator(lab: Path) -> None:
     assert told(lab, ALL) == []
     run, spec, found = jobs(lab)
     assert spec["successPolicy"]["targetReplicatedJobs"] == ["chief"]
@@ -109,7 +109,7 @@ def test_tensorflow_is_told_of_all_but_its_evaluator(lab: Path) -> None:
     assert chief["containers"][0]["args"] == ["python", "train.py"]
 
 
-def test_plain_programs_are_told_of_hosts(lab: Path) -> None:
+def test_plain_programs_get_the_hosts_of_each_role(lab: Path) -> None:
     lines = "roles: {data-loader: {workers: 2, command: [python, load.py], env: {LEVEL: 7}}}\n"
     assert told(lab, lines, "plain") == []
     run, _, found = jobs(lab)
@@ -121,7 +121,7 @@ def test_plain_programs_are_told_of_hosts(lab: Path) -> None:
     assert env["LEVEL"] == "7"
 
 
-def test_mounts_are_the_job_s_and_scratch_is_the_workers(lab: Path) -> None:
+def test_roles_have_the_mounts_of_the_job_but_no_scratch(lab: Path) -> None:
     more = "data: {filings: /data}\nscratch: {size: 1Gi, medium: memory}\nsetup: [{command: [a]}]\n"
     assert told(lab, PS + more) == []
     found = {name: job["template"]["spec"]["template"]["spec"] for name, job in jobs(lab)[2].items()}
@@ -133,7 +133,7 @@ def test_mounts_are_the_job_s_and_scratch_is_the_workers(lab: Path) -> None:
     assert "initContainers" not in found["ps"]
 
 
-def test_quota_and_plan_count_them(lab: Path) -> None:
+def test_quota_and_plan_count_the_roles(lab: Path) -> None:
     put(lab, PS)
     (run,) = json.loads(gangplan("plan", "-C", lab, "--format", "json").out)["runs"]
     assert run["totals"] == {"cpu": "20", "memory": "72Gi", "nvidia.com/gpu": "4"}
@@ -156,7 +156,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_wrong(name: str, lab: Path) -> None:
+def test_each_wrong_role_breaks_one_rule(name: str, lab: Path) -> None:
     lines, framework, rule, words = CASES[name]
     found = told(lab, lines, framework)
     assert [one.rule for one in found] == ([rule] if rule else [])
@@ -177,6 +177,6 @@ def test_why_leads_to_the_role(lab: Path) -> None:
         assert field in out, words
 
 
-def test_without_roles_nothing_changes(lab: Path) -> None:
+def test_without_roles_no_role_variable_is_set(lab: Path) -> None:
     put(lab, "", "plain")
     assert "ROLE" not in env_of(pods(lab)["node"])

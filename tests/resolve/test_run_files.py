@@ -1,4 +1,4 @@
-"""Files beside a spec: they come with the run, belong to its identity, and end with it."""
+"""Files next to a spec: they come with the run, belong to its identity, and end with it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ YAML = "a: 1\r\nb: ö # no line break at the end"
 
 @pytest.fixture
 def work(root: Path) -> Path:
-    """The small workspace with two files beside its spec."""
+    """Create the small workspace with two files next to its spec."""
     write(root, "ds.json", SETTINGS.encode())
     write(root, "files/run.yaml", YAML.encode())
     return root
@@ -40,7 +40,7 @@ def told(root: Path, lines: str) -> list[Any]:
 
 
 def objects(root: Path) -> dict[str, Any]:
-    """Kind -> object of the rendered run."""
+    """Render, and return the objects of the run by kind."""
     outcome = gangplan("render", "-C", root)
     assert outcome.code == 0, outcome.err
     (text,) = (text for path, text in rendered(root).items() if "/runs/" in path)
@@ -52,7 +52,7 @@ def names(root: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("image", ["openmpi", "pytorch"])
-def test_every_pod_has_the_bytes(image: str, work: Path) -> None:
+def test_every_pod_has_the_files_byte_by_byte(image: str, work: Path) -> None:
     put(work, LINES, image)
     found = objects(work)
     made, run = found["ConfigMap"], found["TrainJob"]["metadata"]["name"]
@@ -74,7 +74,7 @@ def test_every_pod_has_the_bytes(image: str, work: Path) -> None:
 @pytest.mark.parametrize(
     "data", [b"\xff\xfe\x00", b"a\0b", b"\xef\xbb\xbfa: 1\n", b"\x1b[1m", b"\xed\xa0\x80"]
 )
-def test_what_is_no_text_keeps_its_bytes(data: bytes, work: Path) -> None:
+def test_binary_files_keep_their_bytes(data: bytes, work: Path) -> None:
     write(work, "model.bin", data)
     put(work, "files: {./model.bin: /etc/model.bin}\n")
     made = objects(work)["ConfigMap"]
@@ -85,13 +85,13 @@ def test_what_is_no_text_keeps_its_bytes(data: bytes, work: Path) -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"\n", b"a\tb\r\n", " ä\u2003\n\n".encode(), b"- 1\n- '#\n", b"x" * 5000]
 )
-def test_text_keeps_its_bytes(data: bytes, work: Path) -> None:
+def test_text_files_keep_their_bytes(data: bytes, work: Path) -> None:
     write(work, "a.txt", data)
     put(work, "files: {./a.txt: /etc/a.txt}\n")
     assert objects(work)["ConfigMap"]["data"]["a.txt"].encode() == data
 
 
-def test_names_that_are_alike(work: Path) -> None:
+def test_equal_file_names_get_different_keys(work: Path) -> None:
     write(work, "b/ds.json", b"{}")
     write(work, "files/ä b.json", b"[]")
     put(work, 'files: {./ds.json: /etc/a, ./b/ds.json: /etc/b, "./files/ä b.json": /etc/c}\n')
@@ -100,7 +100,7 @@ def test_names_that_are_alike(work: Path) -> None:
 
 
 def test_other_bytes_are_another_run(work: Path) -> None:
-    """Also for what is kept between commands, which knows a spec by its bytes."""
+    """This includes answers kept between commands, which identify a spec by its bytes."""
     put(work, LINES)
     assert gangplan("render", "-C", work).code == 0
     (before,) = names(work)
@@ -114,7 +114,7 @@ def test_other_bytes_are_another_run(work: Path) -> None:
     assert after != before
 
 
-def test_a_file_that_goes_is_told(work: Path) -> None:
+def test_a_removed_file_is_reported(work: Path) -> None:
     put(work, LINES)
     assert gangplan("render", "-C", work).code == 0
     (work / FOLDER / "ds.json").unlink()
@@ -150,7 +150,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_wrong(name: str, work: Path) -> None:
+def test_each_wrong_entry_breaks_one_rule(name: str, work: Path) -> None:
     entry, rule, words = CASES[name]
     write(work, ".env-file", b"A=1\n")
     found = told(work, f"files: {{{entry}}}\n")
@@ -161,7 +161,7 @@ def test_what_is_wrong(name: str, work: Path) -> None:
         assert found[0].help
 
 
-def test_the_size_is_that_of_a_config_map(work: Path) -> None:
+def test_the_size_of_a_config_map_is_the_limit(work: Path) -> None:
     write(work, "a.bin", b"a" * (1 << 20))
     assert told(work, "files: {./a.bin: /etc/a}\n") == []
     (found,) = told(work, "files: {./a.bin: /etc/a, ./ds.json: /etc/b}\n")
@@ -179,21 +179,21 @@ def test_a_link_is_refused(work: Path) -> None:
     assert (found.rule, found.place) == ("file-unreadable", f"{FOLDER}/ds.json")
 
 
-def test_secrets_in_files_are_found(work: Path) -> None:
+def test_secrets_in_files_are_reported(work: Path) -> None:
     write(work, "ds.json", b'{"token": "hf_' + b"aZ3kQ9xW7mB2nC5vR8tY1uE4iO6pL0sDfg" + b'"}\n')
     (found,) = told(work, LINES)
     assert found.rule.startswith("secret-")
     assert found.place.startswith(f"{FOLDER}/ds.json:1:")
 
 
-def test_a_spec_among_files_is_told(work: Path) -> None:
+def test_a_spec_among_the_files_is_reported(work: Path) -> None:
     workspaces.write(work, {f"{FOLDER}/files/other.yaml": workspaces.SPEC})
     (found,) = told(work, LINES)
     assert (found.rule, found.place) == ("spec-file-name", f"{FOLDER}/files/other.yaml")
 
 
 def test_a_stopped_run_keeps_its_files(work: Path) -> None:
-    """Its record has the ConfigMap as it was; a later change of the file touches it no more."""
+    """Its record has the ConfigMap as it was, and a later change of the file does not affect it."""
     put(work, LINES)
     before = objects(work)
     put(work, LINES + "state: stopped\n")
@@ -207,7 +207,7 @@ def test_a_stopped_run_keeps_its_files(work: Path) -> None:
 
 
 @pytest.mark.parametrize("then", [LINES, "", "files: {./files/run.yaml: /etc/run.yaml}\n"])
-def test_the_record_of_an_earlier_run_has_the_files_of_that_time(then: str, work: Path) -> None:
+def test_the_record_of_an_earlier_run_has_its_own_files(then: str, work: Path) -> None:
     put(work, LINES)
     before = objects(work)
     old = before["TrainJob"]["metadata"]["name"]
@@ -221,7 +221,7 @@ def test_the_record_of_an_earlier_run_has_the_files_of_that_time(then: str, work
     assert record["TrainJob"]["spec"]["suspend"] is True
 
 
-def test_the_record_of_a_run_without_files_has_none(work: Path) -> None:
+def test_the_record_of_a_run_without_files_has_no_config_map(work: Path) -> None:
     put(work, "")
     old = objects(work)["TrainJob"]["metadata"]["name"]
     put(work, f"{LINES}retired: [{old}]\n")
@@ -242,13 +242,13 @@ def test_why_leads_to_the_file(work: Path) -> None:
         assert place in out
 
 
-def test_list_counts_no_files(work: Path) -> None:
+def test_list_specs_ignores_files(work: Path) -> None:
     put(work, LINES)
     assert "run.yaml" not in gangplan("list", "specs", "-C", work).out
 
 
-def test_a_review_sees_another_run(work: Path) -> None:
-    """By the bytes of the file alone: the spec is as it was."""
+def test_a_review_shows_a_run_replaced_by_a_changed_file(work: Path) -> None:
+    """Only the bytes of the file change; the spec stays as it was."""
     put(work, LINES)
     assert gangplan("render", "-C", work).code == 0
     git = ["git", "-C", str(work), "-c", "user.name=t", "-c", "user.email=t@example.com"]

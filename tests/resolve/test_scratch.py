@@ -22,7 +22,7 @@ IN_MEMORY = "scratch: {size: 8Gi, medium: memory, path: /fast}\n"
 
 
 def pool(root: Path, facts: str, more: str = "") -> None:
-    """What the pool of the small workspace says, and more lines of its cluster."""
+    """Set what the pool of the small workspace has, and add lines to its cluster."""
     text = workspaces.CLUSTER.replace(OURS, facts, 1).replace("topology:", f"{more}topology:", 1)
     workspaces.write(root, {CLUSTER: text})
 
@@ -33,7 +33,7 @@ def told(root: Path, lines: str, image: str = "openmpi") -> list[Any]:
 
 
 def seen(pod: dict[str, Any]) -> tuple[Any, Any, Any, Any]:
-    """The volume, where it is mounted, SCRATCH_DIR and the ephemeral storage of a pod."""
+    """Return the scratch volume of a pod, its mount path, SCRATCH_DIR and the ephemeral storage."""
     (box,) = pod["containers"]
     volume = next((one for one in pod["volumes"] if one["name"] == "scratch"), None)
     path = next((one["mountPath"] for one in box["volumeMounts"] if one["name"] == "scratch"), None)
@@ -49,18 +49,18 @@ def test_disk_is_requested_where_the_pool_counts_it(root: Path) -> None:
     found = pods(root)
     volume = {"name": "scratch", "emptyDir": {"sizeLimit": "200Gi"}}
     assert seen(found["node"]) == (volume, "/scratch", "/scratch", "250Gi")
-    # A launcher without ranks needs none; Open MPI carries the variable from its environment.
+    # A launcher without ranks needs no scratch; Open MPI passes the variable on from its environment.
     assert seen(found["launcher"]) == (None, None, "/scratch", None)
     assert gangplan("validate", "-C", root).findings == []
 
 
-def test_disk_of_a_pool_that_does_not_count_it(root: Path) -> None:
+def test_disk_that_the_pool_does_not_count_is_a_warning(root: Path) -> None:
     (found,) = told(root, ON_DISK)
     assert (found.rule, found.severity, found.place) == ("scratch-not-counted", "warning", f"{SPEC}:9:10")
     assert seen(pods(root)["node"])[3] is None
 
 
-def test_memory_is_a_part_of_the_pod_s(root: Path) -> None:
+def test_scratch_in_memory_is_part_of_the_pods_memory(root: Path) -> None:
     assert told(root, IN_MEMORY) == []
     found = pods(root)["node"]
     volume = {"name": "scratch", "emptyDir": {"medium": "Memory", "sizeLimit": "8Gi"}}
@@ -68,7 +68,7 @@ def test_memory_is_a_part_of_the_pod_s(root: Path) -> None:
     assert found["containers"][0]["resources"]["limits"]["memory"] == "32Gi"
 
 
-def test_local_is_a_volume_of_the_pool_s_class(root: Path) -> None:
+def test_local_scratch_is_a_volume_of_the_pools_class(root: Path) -> None:
     pool(root, LOCAL)
     assert told(root, ON_NVME) == []
     claim = {
@@ -81,12 +81,12 @@ def test_local_is_a_volume_of_the_pool_s_class(root: Path) -> None:
 
 
 @pytest.mark.parametrize("image", ["pytorch", "openmpi"])
-def test_whoever_runs_ranks_has_it(image: str, root: Path) -> None:
+def test_every_pod_that_runs_ranks_has_scratch(image: str, root: Path) -> None:
     put(root, IN_MEMORY + ("launcher: {runsRanks: true}\n" if image == "openmpi" else ""), image)
     assert {seen(pod)[1:3] for pod in pods(root).values()} == {("/fast", "/fast")}
 
 
-# What is asked for, what the pool says, and the only rule that is broken.
+# What the spec requests, what the pool has, and the only broken rule.
 CASES = {
     "a node has it": (ON_DISK, DISK, ""),
     "all of a node": ("scratch: 1600Gi\n", DISK, ""),
@@ -112,7 +112,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_fits_and_what_does_not(name: str, root: Path) -> None:
+def test_scratch_that_does_not_fit_is_refused(name: str, root: Path) -> None:
     lines, facts, rule = CASES[name]
     pool(root, facts)
     put(root, lines)
@@ -124,7 +124,7 @@ def test_what_fits_and_what_does_not(name: str, root: Path) -> None:
     assert all(one.place.startswith(SPEC) and one.help for one in found)
 
 
-def test_one_too_many_is_blamed_on_what_it_is(root: Path) -> None:
+def test_one_worker_too_many_is_explained_by_local_disks(root: Path) -> None:
     pool(root, LOCAL)
     (found,) = [
         one
@@ -139,7 +139,7 @@ def test_one_too_many_is_blamed_on_what_it_is(root: Path) -> None:
     assert "at most 4 workers" in found.help
 
 
-def test_claims_of_a_namespace_are_counted(root: Path) -> None:
+def test_claims_of_scratch_are_counted_in_the_namespace(root: Path) -> None:
     pool(root, LOCAL, "limits: {objects: {claims: 3}}\n")
     (found,) = told(root, ON_NVME)
     assert (found.rule, found.place) == ("scratch-claims", f"{SPEC}:9:10")
@@ -148,7 +148,7 @@ def test_claims_of_a_namespace_are_counted(root: Path) -> None:
 
 
 @pytest.mark.parametrize("encrypted", [True, False])
-def test_a_regime_that_asks_for_encryption(encrypted: bool, root: Path) -> None:
+def test_a_regime_with_encryption_needs_an_encrypted_class(encrypted: bool, root: Path) -> None:
     facts = f"accessModes: [ReadWriteOnce], encrypted: {str(encrypted).lower()}"
     classes = f"storageClasses: {{topolvm-nvme: {{{facts}}}}}\n"
     pool(root, LOCAL, f"policies: {{packs: [hipaa]}}\n{classes}")
@@ -156,7 +156,7 @@ def test_a_regime_that_asks_for_encryption(encrypted: bool, root: Path) -> None:
     assert ("scratch-not-encrypted" in found) == (not encrypted)
 
 
-def test_the_plan_and_quotas_count_it(root: Path) -> None:
+def test_the_plan_and_quotas_count_scratch(root: Path) -> None:
     pool(root, DISK)
     put(root, ON_DISK)
     (run,) = json.loads(gangplan("plan", "-C", root, "--format", "json").out)["runs"]
@@ -173,8 +173,8 @@ def test_the_plan_and_quotas_count_it(root: Path) -> None:
     assert "at most 3 workers" in outcome.err
 
 
-def test_a_pool_with_room_is_chosen(root: Path) -> None:
-    """Of two pools, the first that takes all workers with their scratch."""
+def test_the_first_pool_with_room_for_scratch_is_chosen(root: Path) -> None:
+    """Two pools exist, and only one takes all workers with their scratch."""
     other = (
         "  big: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}, labels: {pool: big}"
     )
@@ -205,7 +205,7 @@ def test_why_leads_to_the_field(lines: str, word: str, field: str, root: Path) -
 
 
 @pytest.mark.parametrize("value", ["200Gi", "{size: 2Ti, medium: local}"])
-def test_a_new_job_from_flags(value: str, root: Path) -> None:
+def test_a_new_job_takes_scratch_from_its_flag(value: str, root: Path) -> None:
     pool(root, f"{DISK}, localDisk: {{storageClass: topolvm-nvme, size: 7Ti}}")
     words = ("--image", "openmpi", "--command", "python train.py", "--gpus", "1", "--scratch", value, "-n")
     outcome = gangplan("new", "job", "room", "-C", root, *words)
@@ -232,7 +232,7 @@ def test_another_size_is_another_run(root: Path) -> None:
         ("[2Ti]", "scratch"),
     ],
 )
-def test_what_no_scratch_is(value: str, words: str, root: Path) -> None:
+def test_invalid_scratch_is_refused(value: str, words: str, root: Path) -> None:
     put(root, f"scratch: {value}\n")
     outcome = gangplan("validate", "-C", root)
     (found,) = outcome.findings

@@ -1,4 +1,4 @@
-"""A worker that could not train: ranks, memory and CPU for its GPUs."""
+"""Workers that could not train: ranks, memory and CPU that do not fit their GPUs."""
 
 from __future__ import annotations
 
@@ -39,14 +39,16 @@ CASES: list[tuple[str, str, str, str]] = [
 
 
 def written(image: str, fields: str) -> str:
-    """The small workspace's spec with some fields replaced."""
+    """Return the spec of the small workspace with some fields replaced."""
     names = {line.partition(":")[0] for line in fields.splitlines()}
     kept = [line for line in workspaces.SPEC.splitlines() if line.partition(":")[0] not in names]
     return "\n".join([*kept, fields, ""]).replace("image: openmpi", f"image: {image}")
 
 
 @pytest.mark.parametrize(("image", "fields", "rule", "help"), CASES)
-def test_case(image: str, fields: str, rule: str, help: str, root: Path) -> None:
+def test_amounts_that_do_not_fit_the_gpus_are_reported(
+    image: str, fields: str, rule: str, help: str, root: Path
+) -> None:
     files = {"specs/nlp/filings.yaml": written(image, fields), "overlays/lab/cluster.yaml": CLUSTER}
     outcome = gangplan("validate", "-C", workspaces.write(root, files))
     found = [one for one in outcome.findings if one.rule in OURS]
@@ -54,7 +56,7 @@ def test_case(image: str, fields: str, rule: str, help: str, root: Path) -> None
     assert all(help in one.help for one in found)
 
 
-def test_amounts_that_nobody_wrote_are_not_told(root: Path) -> None:
+def test_default_amounts_are_not_reported(root: Path) -> None:
     spec = workspaces.SPEC.replace("cpu: 8\n", "").replace("gpus: 2", "gpus: 8")
     outcome = gangplan("validate", "-C", workspaces.write(root, {"specs/nlp/filings.yaml": spec}))
     assert "cpu-tiny" not in outcome.err
@@ -62,7 +64,7 @@ def test_amounts_that_nobody_wrote_are_not_told(root: Path) -> None:
 
 @pytest.mark.parametrize("image", ["openmpi", "pytorch"])
 def test_workers_without_gpus_see_none_of_their_node(image: str, root: Path) -> None:
-    """Images of CUDA say NVIDIA_VISIBLE_DEVICES=all."""
+    """CUDA images set NVIDIA_VISIBLE_DEVICES=all."""
     fields = "gpus: 0\nslots: 1\nplacement: {nodePool: a100}"
     workspaces.write(root, {"specs/nlp/filings.yaml": written(image, fields)})
     workspaces.render(root)
@@ -74,8 +76,8 @@ def test_workers_without_gpus_see_none_of_their_node(image: str, root: Path) -> 
     assert text.count(b"name: NVIDIA_VISIBLE_DEVICES") == 0
 
 
-def test_workers_with_nvidia_devices_of_another_kind_see_them(root: Path) -> None:
-    """The container's own value would win over that of the device plugin."""
+def test_workers_with_other_nvidia_devices_see_them(root: Path) -> None:
+    """The container's own value would override that of the device plugin."""
     pool = "labels: {pool: a100}, devices: {nvidia.com/gpu.shared: 4}}"
     cluster = workspaces.CLUSTER.replace("labels: {pool: a100}}", pool)
     fields = "gpus: 0\nslots: 1\nplacement: {nodePool: a100}\ndevices: {nvidia.com/gpu.shared: 1}"
@@ -94,7 +96,7 @@ STATED = "gpu: {model: slice, shared: true, count: 32}"
     ("pool", "image", "fields", "is_told"),
     [
         (SHARED, "pytorch", "gpus: 4", True),
-        (STATED, "pytorch", "gpus: 1", True),  # two workers of one node
+        (STATED, "pytorch", "gpus: 1", True),  # two workers on one node
         (STATED, "horovod", "gpus: 2", True),
         (STATED, "pytorch", "gpus: 1\nworkers: 1", False),
         (STATED, "openmpi", "gpus: 2", False),
@@ -102,7 +104,9 @@ STATED = "gpu: {model: slice, shared: true, count: 32}"
         (STATED, "pytorch", 'gpus: 4\nenv: {NCCL_MULTI_RANK_GPU_ENABLE: "1"}', False),
     ],
 )
-def test_gpus_that_are_shared(pool: str, image: str, fields: str, is_told: bool, root: Path) -> None:
+def test_ranks_on_shared_gpus_are_reported(
+    pool: str, image: str, fields: str, is_told: bool, root: Path
+) -> None:
     more = f"  slices: {{count: 4, cpu: 124, memory: 1900Gi, {pool}, labels: {{pool: slices}}}}\n"
     cluster = workspaces.CLUSTER.replace("topology:\n", f"{more}topology:\n")
     text = written(image, fields + "\ngpu: {model: slice}")

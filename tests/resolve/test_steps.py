@@ -1,4 +1,4 @@
-"""Steps before the workers: something fetched once, or a command, each in a pod of its own."""
+"""Steps before the workers: something fetched once, or a command, each in its own pod."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TOKENIZE = "{name: tokenize, command: [python, tokenize.py], image: exporter, cp
 
 @pytest.fixture
 def lab(root: Path) -> Path:
-    """The small workspace with a claim that all workers write to, and an image that can fetch."""
+    """Create the small workspace with a claim that all workers write to, and an image that can fetch."""
     write(root, {"images/catalog.yaml": CATALOG + EXPORTER, "overlays/lab/cluster.yaml": CLUSTER})
     return root
 
@@ -46,7 +46,7 @@ def told(root: Path, *steps: str, **more: str) -> list[tuple[str, str]]:
 
 
 def built(root: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The JobSet's spec, and all objects of the run."""
+    """Render, and return the JobSet's spec and all objects of the run."""
     outcome = gangplan("render", "-C", root)
     assert outcome.code == 0, outcome.err
     (text,) = (text for path, text in rendered(root).items() if "/runs/" in path)
@@ -73,7 +73,7 @@ def test_steps_are_complete_before_anything_else_starts(lab: Path, image: str) -
     assert waits["node"] == [("tokenize", "Complete")]
     if image == "openmpi":
         assert waits["launcher"] == [("node", "Ready")]
-    # 30 minutes until all pods are ready, five of them for the workers, five for the other step.
+    # 30 minutes until all pods are ready: five of them for the workers, five for the other step.
     deadlines = [jobs[name]["template"]["spec"]["activeDeadlineSeconds"] for name in ("step-1", "tokenize")]
     assert deadlines == [1200, 300]
     assert spec["successPolicy"]["targetReplicatedJobs"] == ["launcher" if image == "openmpi" else "node"]
@@ -90,10 +90,10 @@ def test_steps_are_complete_before_anything_else_starts(lab: Path, image: str) -
         ("[ssh, db, python, mesh.py]", ["command-hosts"]),
         ("[docker, run, mesh]", ["command-prefix"]),
         ("['python mesh.py']", ["command-one-word"]),
-        ("[mpirun, -np, '4', mesh]", []),  # in its own pod
+        ("[mpirun, -np, '4', mesh]", []),  # it stays in its own pod
     ],
 )
-def test_commands_of_steps_are_judged(lab: Path, command: str, rules: list[str]) -> None:
+def test_commands_of_steps_are_checked(lab: Path, command: str, rules: list[str]) -> None:
     assert [rule for rule, _ in told(lab, f"{{command: {command}}}")] == rules
 
 
@@ -198,7 +198,7 @@ NEAR = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_cannot_work_is_refused_in_words(lab: Path, case: str) -> None:
+def test_impossible_steps_are_refused_with_a_reason(lab: Path, case: str) -> None:
     rule, words, step, more, change = CASES[case]
     if change:
         assert change[0] in CLUSTER
@@ -208,7 +208,7 @@ def test_what_cannot_work_is_refused_in_words(lab: Path, case: str) -> None:
 
 
 @pytest.mark.parametrize("case", NEAR)
-def test_what_is_just_possible_is_not(lab: Path, case: str) -> None:
+def test_steps_at_the_limit_are_accepted(lab: Path, case: str) -> None:
     assert told(lab, NEAR[case]) == []
 
 
@@ -223,7 +223,7 @@ def test_what_is_just_possible_is_not(lab: Path, case: str) -> None:
         ("{fetch: 's3://bucket/path', to: /data}", "fetch"),
     ],
 )
-def test_a_step_says_one_thing(lab: Path, step: str, words: str) -> None:
+def test_a_step_either_fetches_or_runs_a_command(lab: Path, step: str, words: str) -> None:
     put(lab, step)
     outcome = gangplan("validate", "-C", lab)
     assert outcome.code == 2
@@ -268,7 +268,7 @@ def fetch(lab: Path, step: str, folder: Path, shelf: Path) -> subprocess.Complet
     )
 
 
-def test_what_is_there_is_not_fetched_again(lab: Path, tmp_path: Path) -> None:
+def test_fetched_data_is_not_fetched_again(lab: Path, tmp_path: Path) -> None:
     folder, shelf = tmp_path / "claim/llama", tmp_path / "shelf"
     for _ in range(2):
         done = fetch(lab, HUB, folder, shelf)
@@ -281,7 +281,7 @@ def test_what_is_there_is_not_fetched_again(lab: Path, tmp_path: Path) -> None:
     assert "holds hf://example/llama-1b@8f5d2b1" in other.stderr
 
 
-def test_a_fetch_that_was_broken_off_goes_on_and_files_of_others_stay(lab: Path, tmp_path: Path) -> None:
+def test_an_interrupted_fetch_continues_and_keeps_other_files(lab: Path, tmp_path: Path) -> None:
     folder, shelf = tmp_path / "claim/scans", tmp_path / "shelf"
     folder.mkdir(parents=True)
     (folder / "mine.txt").write_text("mine")

@@ -1,4 +1,4 @@
-"""Queues of sweeps beside those of teams: no guarantee grows or shrinks, no team gets more than before."""
+"""Queues of sweeps next to those of teams: guarantees stay the same, and no team gets more than before."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TEAMS = {
 
 
 def site_of(root: Path, team: str, more: str, has_sweep: bool) -> Site:
-    """The site of two teams, the first one with or without a sweep."""
+    """Return the site of two teams, the first with or without a sweep."""
     others = ", quota: {a100: {gpus: 8}, cpu: {cpu: 60}}" + (", cohort: top" if more else "")
     entries = f"nlp: {{queue: training{', ' if team else ''}{team}}}\n  vision: {{queue: training{others}}}"
     cluster = more + CLUSTER.replace("nlp: {queue: training}", entries)
@@ -41,7 +41,7 @@ def site_of(root: Path, team: str, more: str, has_sweep: bool) -> Site:
 
 
 def nominal(one: SiteQueue | SiteCohort) -> dict[tuple[str, str], int]:
-    """What is always there of each flavor and resource, pods aside."""
+    """Return the nominal quota of each flavor and resource, without pods."""
     return {
         (quota.flavor, amount.resource): amount.nominal.nano
         for quota in one.quotas
@@ -51,21 +51,21 @@ def nominal(one: SiteQueue | SiteCohort) -> dict[tuple[str, str], int]:
 
 
 @pytest.mark.parametrize("name", TEAMS)
-def test_team_and_sweeps_have_what_the_team_alone_had(name: str, tmp_path: Path) -> None:
+def test_a_team_with_a_sweep_has_the_quota_of_the_team_alone(name: str, tmp_path: Path) -> None:
     team, more = TEAMS[name]
     plain = site_of(tmp_path / "plain", team, more, has_sweep=False)
     swept = site_of(tmp_path / "swept", team, more, has_sweep=True)
     assert not plain.sweeps
     (sweep,) = swept.sweeps
-    # Guarantees are what they were: the sweep and the team's cohort have none.
+    # Guarantees stay the same: the sweep and the team's cohort have none.
     assert nominal(sweep) == {}
     assert {one.name: nominal(one) for one in swept.queues} == {
         one.name: nominal(one) for one in plain.queues
     }
     assert not any(nominal(one) for one in swept.cohorts if one.name == "nlp.team")
-    # Each team can get what it could.
+    # Each team can get as much as before.
     assert most_by_queue(swept) == most_by_queue(plain)
-    # And the sweep, all by itself, no more than its team: neither do both together, for its cohort is above.
+    # The sweep alone gets no more than its team, and neither do both together, as their cohort limits them.
     members = [_member(one, one.cohort) for one in (*swept.queues, *swept.sweeps)]
     tree = QuotaTree(members, [_member(one, one.parent) for one in swept.cohorts])
     for key in nominal(next(one for one in swept.queues if one.team == "nlp")):
@@ -75,7 +75,7 @@ def test_team_and_sweeps_have_what_the_team_alone_had(name: str, tmp_path: Path)
             assert tree.potential[above][tree.index[key]] == tree.most("nlp", key)
 
 
-def test_what_trials_use_is_the_teams(tmp_path: Path) -> None:
+def test_usage_of_trials_counts_for_their_team(tmp_path: Path) -> None:
     """`cluster quota --usage` adds the queues of sweeps to that of their team."""
     render(workspace(tmp_path))
     used = [

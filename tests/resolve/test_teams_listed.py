@@ -1,4 +1,4 @@
-"""Teams that a cluster does not list: what its owner adds is said first, and of a new team once."""
+"""Teams that a cluster does not list: the missing entry is reported first, once for a new team."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_a_team_needs_is_said(name: str, tmp_path: Path) -> None:
+def test_the_missing_entry_of_a_team_is_reported(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     files = {"images/catalog.yaml": CATALOG, ML: TEAM, JOB: SPEC, **OTHERS, **case.files}
     root = write(tmp_path / "w", {file: text for file, text in files.items() if text})
@@ -98,8 +98,8 @@ def test_what_a_team_needs_is_said(name: str, tmp_path: Path) -> None:
         assert (outcome.code == Exit.INPUT) == bool(case.found) or name == "the team without a spec"
 
 
-def test_a_cluster_that_cannot_be_read_may_list_it(tmp_path: Path) -> None:
-    """Then its own error is all that is said."""
+def test_only_the_error_of_an_unreadable_cluster_is_reported(tmp_path: Path) -> None:
+    """The cluster may list the team, so only its own error is reported."""
     files = {
         "images/catalog.yaml": CATALOG,
         ML: TEAM,
@@ -112,7 +112,7 @@ def test_a_cluster_that_cannot_be_read_may_list_it(tmp_path: Path) -> None:
     assert {one.place.split(":")[0] for one in outcome.findings if one.severity == "error"} == {FAR}
 
 
-def test_what_the_help_says_helps(tmp_path: Path) -> None:
+def test_following_the_help_fixes_the_error(tmp_path: Path) -> None:
     files = {"images/catalog.yaml": CATALOG, ML: TEAM, JOB: SPEC, **OTHERS, LAB: CLUSTER}
     root = write(tmp_path / "w", files)
     (found,) = [one for one in gangplan("validate", "-C", root).findings if one.severity == "error"]

@@ -11,7 +11,7 @@ from tests import workspaces
 from tests.workspaces import gangplan
 
 TEAM, SPEC = "specs/nlp/team.yaml", "specs/nlp/filings.yaml"
-# Two clusters that differ in nothing but their names.
+# Two clusters that differ only in their names.
 FAR = {"overlays/far/cluster.yaml": workspaces.CLUSTER}
 BOTH = workspaces.SPEC + "clusters: [lab, far]\n"
 CLAIM = "filings: {accessModes: [ReadWriteMany]"
@@ -19,7 +19,7 @@ LIDAR = "lidar: {"
 
 
 def check(root: Path, lines: str, *edits: tuple[str, str], spec: str = BOTH) -> list[tuple[str, str, str]]:
-    """Place, rule and message of what is found, with lines of the spec and edits of the team's file."""
+    """Return place, rule and message of findings, with lines added to the spec and edits of the team file."""
     team = workspaces.TEAM + "configMaps: [tuning]\n"
     for old, new in edits:
         assert old in team
@@ -67,7 +67,7 @@ LINES = workspaces.SPEC.count("\n") + 2
         ),
     ],
 )
-def test_what_is_elsewhere(
+def test_something_that_is_on_another_cluster_is_reported(
     lines: str, edits: list[tuple[str, str]], what: str, column: int, tmp_path: Path
 ) -> None:
     told = [one for one in check(tmp_path / "a", lines, *edits) if one[1] == "not-there"]
@@ -79,7 +79,7 @@ def test_what_is_elsewhere(
     assert [one for one in check(tmp_path / "c", lines, *everywhere) if one[1] == "not-there"] == []
 
 
-def test_a_bucket_by_its_claim(tmp_path: Path) -> None:
+def test_a_bucket_is_where_its_claim_is(tmp_path: Path) -> None:
     claim = "lidar-files: {accessModes: [ReadOnlyMany]"
     found = check(tmp_path, "data: {radar: /radar}\n", (claim, claim + ", clusters: [far]"))
     assert [message for _, rule, message in found if rule == "not-there"] == [
@@ -100,7 +100,9 @@ def test_a_bucket_by_its_claim(tmp_path: Path) -> None:
         ((CLAIM, CLAIM + ", clusters: [lib]"), "cluster-unknown", "Did you mean 'lab'?"),
     ],
 )
-def test_names_of_the_teams_file(edit: tuple[str, str], rule: str, help: str, tmp_path: Path) -> None:
+def test_unknown_names_in_the_teams_file_are_reported(
+    edit: tuple[str, str], rule: str, help: str, tmp_path: Path
+) -> None:
     workspaces.write(workspaces.stock(tmp_path), {**FAR, TEAM: workspaces.TEAM.replace(*edit, 1), SPEC: BOTH})
     (found,) = [
         one
@@ -111,7 +113,7 @@ def test_names_of_the_teams_file(edit: tuple[str, str], rule: str, help: str, tm
     assert found.place.startswith(f"{TEAM}:")
 
 
-def test_a_claim_is_made_where_it_is(tmp_path: Path) -> None:
+def test_a_claim_is_rendered_only_on_its_clusters(tmp_path: Path) -> None:
     made = "filings: {accessModes: [ReadWriteMany], size: 2Ti, storageClass: files, clusters: [far]}"
     team = workspaces.TEAM.replace(CLAIM + "}", made)
     kind = "storageClasses: {files: {accessModes: [ReadWriteMany]}}\n"
@@ -119,7 +121,7 @@ def test_a_claim_is_made_where_it_is(tmp_path: Path) -> None:
     files = {"overlays/far/cluster.yaml": cluster + kind, TEAM: team, SPEC: BOTH}
     workspaces.write(workspaces.stock(tmp_path), files)
     outcome = gangplan("render", "-C", tmp_path)
-    assert outcome.code == 0, outcome.err  # lab, which has no such class, need not have it
+    assert outcome.code == 0, outcome.err  # lab has no such class, and does not need it
     claims = {
         path.relative_to(tmp_path / "rendered").parts[0]
         for path in (tmp_path / "rendered").rglob("*.yaml")
@@ -138,7 +140,7 @@ def test_a_claim_is_made_where_it_is(tmp_path: Path) -> None:
         ("", False),
     ],
 )
-def test_a_production_cluster_has_policies(line: str, is_told: bool, tmp_path: Path) -> None:
+def test_a_production_cluster_without_policies_is_a_warning(line: str, is_told: bool, tmp_path: Path) -> None:
     cluster = workspaces.CLUSTER.replace("region:", f"{line}region:", 1)
     root = workspaces.write(workspaces.stock(tmp_path), {"overlays/lab/cluster.yaml": cluster})
     found = [one for one in gangplan("validate", "-C", root).findings if one.rule == "policies-none"]
@@ -147,8 +149,8 @@ def test_a_production_cluster_has_policies(line: str, is_told: bool, tmp_path: P
     )
 
 
-def test_a_secret_is_for_the_clusters_where_it_is(tmp_path: Path) -> None:
-    """Neither the service account nor the store of another cluster speaks of it."""
+def test_a_secret_is_rendered_only_on_its_clusters(tmp_path: Path) -> None:
+    """Neither the service account nor the store of another cluster names it."""
     store = 'secretStore: {name: vault, path: "training/{team}/{secret}"}\n'
     team = workspaces.TEAM.replace("secrets:", "pullSecrets: [pull]\nonlyOn: {pull: [far]}\nsecrets:")
     files = dict.fromkeys(("overlays/lab/cluster.yaml", *FAR), workspaces.CLUSTER + store)

@@ -18,19 +18,19 @@ MPICH = "mpich"
 
 @pytest.fixture
 def team(root: Path) -> Path:
-    """The small workspace, whose team has ConfigMaps."""
+    """Create the small workspace, whose team has ConfigMaps."""
     workspaces.write(root, {"specs/nlp/team.yaml": TEAM})
     return root
 
 
 def env(root: Path, role: str) -> dict[str, Any]:
-    """Name -> where the value of a variable comes from, or the value."""
+    """Return the values of a role's variables by name, or where they come from."""
     found = pods(root)[role]["containers"][0]["env"]
     return {one["name"]: one.get("valueFrom", one.get("value")) for one in found}
 
 
 def script(root: Path, role: str) -> str:
-    """The shell script that a role's container starts with."""
+    """Return the shell script that a role's container starts with."""
     return str(pods(root)[role]["containers"][0]["command"][2])
 
 
@@ -60,7 +60,7 @@ SOURCES = {
 @pytest.mark.parametrize(
     ("image", "role"), [("openmpi", "launcher"), ("openmpi", "node"), ("pytorch", "node")]
 )
-def test_where_a_value_comes_from(written: str, image: str, role: str, team: Path) -> None:
+def test_a_value_comes_from_its_source(written: str, image: str, role: str, team: Path) -> None:
     put(team, f"env: {{VALUE: {written}}}\n", image)
     assert env(team, role)["VALUE"] == SOURCES[written]
     assert gangplan("validate", "-C", team).findings == []
@@ -79,7 +79,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("written", WRONG)
-def test_what_no_value_is(written: str, team: Path) -> None:
+def test_an_invalid_source_is_refused(written: str, team: Path) -> None:
     put(team, f"env: {{VALUE: {written}}}\n")
     outcome = gangplan("validate", "-C", team)
     (found,) = outcome.findings
@@ -88,20 +88,22 @@ def test_what_no_value_is(written: str, team: Path) -> None:
     assert found.help
 
 
-def test_a_config_map_that_the_team_does_not_declare(team: Path) -> None:
+def test_an_undeclared_config_map_is_refused(team: Path) -> None:
     (found,) = told(team, "env: {ALGO: {configMap: tunning/algo}}\n")
     assert (found.rule, found.place) == ("config-map-unknown", f"{SPEC}:9:25")
     assert "tuning" in found.help
 
 
-def test_workers_give_their_own_values_to_the_sessions_of_ranks(root: Path) -> None:
+def test_workers_pass_their_own_values_to_the_sessions_of_ranks(root: Path) -> None:
     put(root, NODE + "placement: {spread: pack}\n")
     (worker,) = pods(root)["node"]["containers"]
     assert "/dev/shm/gangplan-session" in script(root, "node")
     assert worker["args"][4:] == ["-o", "ForceCommand=exec /bin/sh /dev/shm/gangplan-session"]
     (launcher,) = pods(root)["launcher"]["containers"]
     assert "NODE" not in launcher["args"]
-    assert "unset" not in script(root, "launcher")  # Open MPI carries only what it is told to
+    assert "unset" not in script(
+        root, "launcher"
+    )  # Open MPI passes on only the variables that it is asked to
 
 
 @pytest.mark.parametrize(
@@ -112,8 +114,8 @@ def test_workers_give_their_own_values_to_the_sessions_of_ranks(root: Path) -> N
         ("deepspeed", "[deepspeed, train.py]"),
     ],
 )
-def test_launchers_that_hand_on_everything_forget_them(image: str, command: str, root: Path) -> None:
-    """They would give every rank the launcher's node."""
+def test_launchers_that_pass_on_everything_unset_pod_values(image: str, command: str, root: Path) -> None:
+    """They would give the launcher's node to every rank."""
     put(root, "env: {NODE: {field: spec.nodeName}, SEED: 7}\n", image)
     text = (root / SPEC).read_text().replace("[python, train.py]", command)
     workspaces.write(root, {SPEC: text})
@@ -122,7 +124,7 @@ def test_launchers_that_hand_on_everything_forget_them(image: str, command: str,
     assert "for name in NODE" not in found
 
 
-def test_torch_needs_nothing_of_the_kind(root: Path) -> None:
+def test_torch_needs_no_session_script(root: Path) -> None:
     put(root, NODE, "pytorch")
     assert "gangplan-session" not in script(root, "node")
 
@@ -153,7 +155,7 @@ ALLOWED = {
 
 
 @pytest.mark.parametrize("name", [*REFUSED, *ALLOWED])
-def test_whose_value_ranks_would_have(name: str, root: Path) -> None:
+def test_values_that_ranks_would_take_from_the_launcher_are_refused(name: str, root: Path) -> None:
     image, command, lines, *words = REFUSED.get(name) or ALLOWED[name]
     put(root, NODE + lines, image)
     text = (root / SPEC).read_text().replace("[python, train.py]", command or "[python, train.py]")
@@ -176,7 +178,7 @@ def rendered_runs(root: Path) -> list[str]:
     return [path for path in rendered(root) if "/runs/" in path]
 
 
-def test_a_new_job_from_flags(team: Path) -> None:
+def test_a_new_job_takes_variables_from_its_flags(team: Path) -> None:
     words = ("--image", "openmpi", "--command", "python train.py", "--env", "SEED=7")
     outcome = gangplan(
         "new", "job", "seeds", "-C", team, *words, "--env", "NODE={field: spec.nodeName}", "-n"

@@ -1,4 +1,4 @@
-"""Volumes that each pod gets for itself: of CSI drivers inside pods, and of storage classes."""
+"""Volumes of each single pod: of CSI drivers inside pods, and of storage classes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DNS = "certs: {path: /tls, attributes: {csi.cert-manager.io/dns-names: trainer.e
 
 
 def offer(root: Path, text: str = OFFERED, *changes: tuple[str, str]) -> None:
-    """A cluster with these volumes."""
+    """Write a cluster with these volumes."""
     whole = workspaces.CLUSTER.replace("topology:", f"{text}topology:", 1)
     for old, new in changes:
         assert old in whole, old
@@ -45,13 +45,13 @@ def told(root: Path, volumes: str, image: str = "openmpi", more: str = "") -> li
 
 
 def seen(pod: dict[str, Any], name: str) -> tuple[Any, Any]:
-    """The volume and its mount in a pod."""
+    """Return the volume and its mount in a pod."""
     volume = next((one for one in pod["volumes"] if one["name"] == name), None)
     mount = next((one for one in pod["containers"][0]["volumeMounts"] if one["name"] == name), None)
     return volume, mount
 
 
-def test_an_inline_volume_is_what_the_platform_says(root: Path) -> None:
+def test_an_inline_volume_is_as_the_platform_states_it(root: Path) -> None:
     offer(root)
     assert told(root, "vault: /mnt/secrets") == []
     found = pods(root)
@@ -68,7 +68,7 @@ def test_an_inline_volume_is_what_the_platform_says(root: Path) -> None:
     assert seen(found["launcher"], "volume-vault") == (None, None)
 
 
-def test_a_spec_states_what_it_is_let(root: Path) -> None:
+def test_a_spec_may_set_only_settable_attributes(root: Path) -> None:
     offer(root)
     assert told(root, DNS) == []
     volume, mount = seen(pods(root)["node"], "volume-certs")
@@ -84,13 +84,13 @@ def test_a_spec_states_what_it_is_let(root: Path) -> None:
     assert mount == {"name": "volume-certs", "mountPath": "/tls"}
 
 
-def test_a_driver_without_attributes(root: Path) -> None:
+def test_a_driver_may_have_no_attributes(root: Path) -> None:
     offer(root)
     assert told(root, "plain: /plain") == []
     assert seen(pods(root)["node"], "volume-plain")[0]["csi"] == {"driver": "plain.example.com"}
 
 
-def test_a_volume_of_a_storage_class(root: Path) -> None:
+def test_a_volume_of_a_storage_class_gets_a_claim_for_each_pod(root: Path) -> None:
     offer(root)
     assert told(root, "work: {path: /work, size: 500Gi}") == []
     claim = {
@@ -103,14 +103,14 @@ def test_a_volume_of_a_storage_class(root: Path) -> None:
 
 
 @pytest.mark.parametrize("image", ["pytorch", "openmpi"])
-def test_whoever_runs_ranks_has_it(image: str, root: Path) -> None:
+def test_every_pod_that_runs_ranks_has_the_volume(image: str, root: Path) -> None:
     offer(root)
     more = "launcher: {runsRanks: true}\n" if image == "openmpi" else ""
     assert told(root, "work: /work", image, more) == []
     assert all(seen(pod, "volume-work")[0] for pod in pods(root).values())
 
 
-# What a spec asks for, changes of the cluster, and the only rule that is broken.
+# What a spec requests, changes of the cluster, and the only broken rule.
 LOCKED = ('kubernetes: "1.34.4"', 'kubernetes: "1.34.4", openshift: "4.21.0"')
 RAISED = "podSecurity: {level: baseline, reason: A driver needs it., until: '2030-01-31'}"
 TWO = "work: /x, once: {path: /y, size: 1Gi}"
@@ -119,12 +119,12 @@ CV = ("  nlp: {queue", "  cv: {queue: cv}\n  nlp: {queue")
 
 
 def claims(most: int) -> tuple[str, str]:
-    """How many claims a namespace may hold."""
+    """Return the change that sets how many claims a namespace may have."""
     return "region:", f"limits: {{objects: {{claims: {most}}}}}\nregion:"
 
 
 def storage(cap: str) -> tuple[str, str]:
-    """What claims of a class may request."""
+    """Return the change that sets what claims of a class may request."""
     return "{queue: training}", f"{{queue: training, hardQuota: {{storage: {{{cap}}}}}}}"
 
 
@@ -155,7 +155,7 @@ CASES: dict[str, tuple[str, tuple[tuple[str, str], ...], str]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_can_be_had_and_what_not(name: str, root: Path) -> None:
+def test_volumes_that_a_run_cannot_have_are_refused(name: str, root: Path) -> None:
     asked, changes, rule = CASES[name]
     offer(root, OFFERED, *changes)
     found = told(root, asked)
@@ -171,7 +171,7 @@ def test_a_weaker_level_admits_more(level: str, is_admitted: bool, root: Path) -
 
 
 @pytest.mark.parametrize("encrypted", [True, False])
-def test_a_regime_that_asks_for_encryption(encrypted: bool, root: Path) -> None:
+def test_a_regime_with_encryption_needs_an_encrypted_class(encrypted: bool, root: Path) -> None:
     offer(
         root,
         OFFERED.replace("encrypted: true", f"encrypted: {str(encrypted).lower()}"),
@@ -181,7 +181,7 @@ def test_a_regime_that_asks_for_encryption(encrypted: bool, root: Path) -> None:
     assert ("volume-unusable" in found) == (not encrypted)
 
 
-# A volume of a cluster file, and words of what is wrong with it.
+# A volume of a cluster file, and words of the message.
 WRONG = {
     "{readOnly: true}": "states neither driver nor storageClass",
     "{driver: a.example.com, storageClass: fast}": "states both driver and storageClass",
@@ -198,7 +198,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("volume", WRONG)
-def test_volumes_of_a_cluster_file_that_are_wrong(volume: str, root: Path) -> None:
+def test_wrong_volumes_of_a_cluster_file_are_refused(volume: str, root: Path) -> None:
     offer(root, "storageClasses: {fast: {accessModes: [ReadWriteOnce]}}\nvolumes: {odd: " + volume + "}\n")
     (found,) = gangplan("validate", "-C", root).findings
     assert (found.rule, found.place.partition(":")[0]) == ("cluster-volume-wrong", CLUSTER)
@@ -213,7 +213,7 @@ def test_local_disks_of_a_pool_need_no_entry(root: Path) -> None:
     assert [one.rule for one in told(root, "fast: {path: /fast, size: 1100Gi}")] == ["no-node-fits"]
 
 
-def test_the_quota_of_the_namespace_says_it(root: Path) -> None:
+def test_the_resource_quota_has_the_storage_of_classes(root: Path) -> None:
     offer(root, OFFERED, ("{queue: training}", "{queue: training, hardQuota: {storage: {fast: 10Ti}}}"))
     assert told(root, "work: /work") == []
     assert pods(root)
@@ -250,7 +250,7 @@ def test_why_leads_to_the_field(asked: str, word: str, field: str, root: Path) -
 
 
 @pytest.mark.parametrize("value", ["vault=/mnt/secrets", "work={path: /work, size: 500Gi}"])
-def test_a_new_job_from_flags(value: str, root: Path) -> None:
+def test_a_new_job_takes_volumes_from_its_flags(value: str, root: Path) -> None:
     offer(root)
     words = ("--image", "openmpi", "--command", "python train.py", "--gpus", "1", "--volumes", value, "-n")
     outcome = gangplan("new", "job", "room", "-C", root, *words)
@@ -258,14 +258,14 @@ def test_a_new_job_from_flags(value: str, root: Path) -> None:
     assert "volumes:" in outcome.out
 
 
-def test_the_plan_shows_them(root: Path) -> None:
+def test_the_plan_shows_the_volumes(root: Path) -> None:
     offer(root)
     put(root, "volumes: {vault: /mnt/secrets, work: /work}\n")
     words = "  volumes   vault: secrets-store.csi.k8s.io at /mnt/secrets; work: 100 GiB of fast at /work\n"
     assert words in gangplan("plan", "-C", root).out
 
 
-def test_an_editor_offers_the_team_s(root: Path) -> None:
+def test_the_schema_of_a_team_has_only_its_volumes(root: Path) -> None:
     offer(root, OFFERED, *OTHERS, CV)
     printed = gangplan("schema", "print", "spec", "-C", root, "--team", "nlp").out
     assert "secrets-store.csi.k8s.io" in printed

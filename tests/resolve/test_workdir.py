@@ -24,13 +24,13 @@ BAD = {
 
 
 def put(root: Path, lines: str, image: str = "openmpi") -> None:
-    """The spec of the small workspace with some lines more."""
+    """Write the spec of the small workspace with more lines."""
     text = workspaces.SPEC.replace("image: openmpi", f"image: {image}") + lines
     workspaces.write(root, {SPEC: text})
 
 
 def pods(root: Path) -> dict[str, Any]:
-    """Role -> the pod's spec of the rendered run."""
+    """Render, and return the pod specs of the run by role."""
     outcome = gangplan("render", "-C", root)
     assert outcome.code == 0, outcome.err
     (text,) = (text for path, text in rendered(root).items() if "/runs/" in path)
@@ -42,27 +42,27 @@ def pods(root: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("image", ["openmpi", "pytorch"])
-def test_every_pod_starts_there(image: str, root: Path) -> None:
-    """Workers of MPI, too: mpirun starts ranks in its own folder, which has to be there."""
+def test_every_pod_starts_in_the_folder(image: str, root: Path) -> None:
+    """This includes workers of MPI: mpirun starts ranks in its own folder, which must exist there."""
     put(root, "workdir: /workspace\n", image)
     found = pods(root)
     assert found
     assert {pod["containers"][0]["workingDir"] for pod in found.values()} == {"/workspace"}
 
 
-def test_without_it_pods_say_nothing(root: Path) -> None:
+def test_without_workdir_pods_set_no_folder(root: Path) -> None:
     put(root, "")
     assert all("workingDir" not in pod["containers"][0] for pod in pods(root).values())
 
 
 @pytest.mark.parametrize("path", GOOD)
-def test_folders_that_pass(path: str, root: Path) -> None:
+def test_usable_folders_are_accepted(path: str, root: Path) -> None:
     put(root, f"workdir: {path}\n")
     assert gangplan("validate", "-C", root).findings == []
 
 
 @pytest.mark.parametrize("path", BAD)
-def test_folders_in_which_nothing_can_work(path: str, root: Path) -> None:
+def test_folders_in_which_no_program_can_work_are_refused(path: str, root: Path) -> None:
     put(root, f"workdir: {path}\n")
     (found,) = gangplan("validate", "-C", root).findings
     assert (found.rule, found.place, found.severity) == ("workdir-unusable", f"{SPEC}:9:10", "error")
@@ -70,19 +70,19 @@ def test_folders_in_which_nothing_can_work(path: str, root: Path) -> None:
 
 
 @pytest.mark.parametrize(("path", "help"), [("app", "Write '/app'."), ("/a/../b", "Write '/b'.")])
-def test_it_is_a_plain_path(path: str, help: str, root: Path) -> None:
+def test_the_folder_must_be_a_plain_absolute_path(path: str, help: str, root: Path) -> None:
     put(root, f"workdir: {path}\n")
     outcome = gangplan("validate", "-C", root)
     assert (outcome.code, outcome.findings[0].help) == (2, help)
 
 
-def test_other_tools_words_lead_to_it(root: Path) -> None:
+def test_words_of_other_tools_lead_to_workdir(root: Path) -> None:
     put(root, "workingDir: /workspace\n")
     (found,) = gangplan("validate", "-C", root).findings
     assert "workdir" in found.help
 
 
-def test_the_plan_says_it(root: Path) -> None:
+def test_the_plan_shows_the_folder(root: Path) -> None:
     put(root, "workdir: /workspace\n")
     assert "  folder    /workspace\n" in gangplan("plan", "-C", root).out
 

@@ -1,4 +1,4 @@
-"""Disks of one zone and pools of another."""
+"""Disks in one zone and pools in another."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IN_A = CLASSES % ", zone: eu-1a"
 
 
 def told(root: Path, zone: str, classes: str = IN_A, claim: str = "size: 1Gi", cpu: str = "") -> list[str]:
-    """The findings of a run that mounts a claim, its workers in a pool of a zone, its launcher in `cpu`'s."""
+    """Return the findings of a run that mounts a claim; its workers are in a zone, its launcher in `cpu`."""
     label = ", topology.kubernetes.io/zone: %s"
     cluster = workspaces.CLUSTER + classes
     if zone:
@@ -47,7 +47,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_zones(name: str, root: Path) -> None:
+def test_claims_in_another_zone_are_refused(name: str, root: Path) -> None:
     given, expected = CASES[name]
     assert told(root, **given) == expected  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""The two tables (valid.yaml, broken.yaml) as test cases: objects, and the cluster versions they are for."""
+"""The tables valid.yaml and broken.yaml as test cases: objects, and the cluster versions for each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gangplan.validate.apiserver.schema import SchemaVersions
 from tests import plain
 
 HERE = Path(__file__).parent
-# The pairs that clusters really have; the other Kubernetes minors are in EVERY_KUBERNETES.
+# The combinations that clusters really have; the other Kubernetes minor versions are in EVERY_KUBERNETES.
 CLUSTERS = [
     SchemaVersions("1.30", "2.1", "0.15", "0.10"),
     SchemaVersions("1.34", "2.2", "0.17", "0.11"),
@@ -32,7 +32,7 @@ class Good:
     only: dict[str, list[str]]
 
     def clusters(self, only: dict[str, list[str]] | None = None) -> Iterator[SchemaVersions]:
-        """The clusters that the object is good for."""
+        """Yield the clusters for which the object is valid."""
         limits = {**self.only, **(only or {})}
         for cluster in CLUSTERS:
             for kueue in limits.get("kueue", [cluster.kueue]):
@@ -43,20 +43,20 @@ class Good:
 
 @cache
 def valid() -> dict[str, Good]:
-    """valid.yaml by name."""
+    """Return valid.yaml by name."""
     documents = plain.load_all((HERE / "valid.yaml").read_text(encoding="utf-8"))
     return {one["name"]: Good(one["name"], one["object"], one.get("versions", {})) for one in documents}
 
 
 @cache
 def broken() -> list[dict[str, Any]]:
-    """broken.yaml."""
+    """Return broken.yaml."""
     cases: list[dict[str, Any]] = plain.load((HERE / "broken.yaml").read_text(encoding="utf-8"))
     return cases
 
 
 def broken_object(case: dict[str, Any]) -> dict[str, Any]:
-    """The good object with the case's one change."""
+    """Return the valid object with the case's one change."""
     body = deepcopy(valid()[case["object"]].body)
     *way, last = case["at"]
     node: Any = body
@@ -70,7 +70,7 @@ def broken_object(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def nodes(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """The path of every field and list entry of an object."""
+    """Yield the path of every field and list entry of an object."""
     entries = (
         value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     )

@@ -1,7 +1,7 @@
-"""Real CustomResourceDefinitions, read in place: a walk of an object, and a comparison with our schemas.
+"""Real CustomResourceDefinitions, read in place: a check of objects, and a comparison with our schemas.
 
 The CRDs are upstream's files and stay outside this repository: `GANGPLAN_CRDS` names their folder, else
-`../shared/upstream/crds` beside the checkout. Tests that need them are skipped, by name, without it.
+`../shared/upstream/crds` next to the checkout. Tests that need them are skipped, by name, without it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ TYPES: dict[str, Any] = {
 
 @cache
 def crds(component: str, minor: str) -> dict[tuple[str, str], Schema]:
-    """(apiVersion, kind) -> schema, of one component at a minor; empty when that version is not at hand."""
+    """Return the schemas of a component at a minor version, by (apiVersion, kind); empty without its CRDs."""
     out: dict[tuple[str, str], Schema] = {}
     for folder in sorted(FOLDER.glob(f"{component}-v{minor}.*")):
         for file in sorted(folder.glob("*.yaml")):
@@ -59,7 +59,7 @@ def crds(component: str, minor: str) -> dict[tuple[str, str], Schema]:
 
 @cache
 def at_hand(component: str, minor: str) -> tuple[str, ...]:
-    """The minors whose CRDs stand for one: itself, else its nearest neighbours below and above."""
+    """Return the minor versions whose CRDs represent one: itself, else its neighbours below and above."""
     if crds(component, minor):
         return (minor,)
     number = _number(minor)
@@ -74,7 +74,7 @@ def _number(minor: str) -> tuple[int, ...]:
 
 
 def crd_for(body: dict[str, Any], minors: dict[str, str]) -> Schema | None:
-    """An object's schema, `minors` naming the version of each component; None for built-in kinds."""
+    """Return an object's schema, None for built-in kinds; `minors` names the version of each component."""
     component = GROUPS.get(body["apiVersion"].rpartition("/")[0])
     if component is None:
         return None
@@ -82,7 +82,7 @@ def crd_for(body: dict[str, Any], minors: dict[str, str]) -> Schema | None:
 
 
 def violations(body: Any, schema: Schema, path: str = "") -> list[str]:
-    """What the API server's structural check finds in an object (its CEL rules are not evaluated)."""
+    """Return what the API server's structural check finds in an object (its CEL rules are not evaluated)."""
     return list(_walk(body, schema, path))
 
 
@@ -119,7 +119,7 @@ def _walk_object(value: dict[str, Any], schema: Schema, path: str) -> Iterator[s
     for name, item in value.items():
         below = f"{path}.{name}" if path else name
         if not path and name in ("apiVersion", "kind", "metadata"):
-            continue  # the API server's own, whatever the CRD says
+            continue  # the API server checks these, whatever the CRD says
         if name in properties:
             yield from _walk(item, properties[name], below)
         elif isinstance(more, dict):
@@ -153,16 +153,19 @@ def _between(size: int, schema: Schema, noun: str, word: str) -> Iterator[str]:
         yield f"has {size} {word}"
 
 
-# The comparison: what a CRD demands that our schema does not.
+# The comparison: the demands of a CRD that our schema lacks.
 
 
 def looser(ours: Schema, crd: Schema) -> list[str]:
-    """Every demand of a CRD, by path, that our schema of the same kind lacks. CEL rules do not count."""
+    """Return every demand of a CRD, by path, that our schema of the same kind lacks.
+
+    CEL rules do not count.
+    """
     return sorted(_looser(ours, crd, ours["$defs"], ""))
 
 
 def _merged(schema: Schema, definitions: dict[str, Schema]) -> Schema:
-    """The schema with what it refers to; what stands beside a reference narrows it."""
+    """Return the schema with what it refers to; keywords next to a reference narrow it."""
     if "$ref" not in schema:
         return schema
     target = _merged(definitions[schema["$ref"].removeprefix("#/$defs/")], definitions)
@@ -232,7 +235,7 @@ def _weaker(mine: Schema, crd: Schema) -> Iterator[str]:
 
 
 def forgotten(ours: Schema, crd: Schema) -> list[str]:
-    """Every field of a CRD that our schema would call unknown."""
+    """Return every field of a CRD that is unknown to our schema."""
     return sorted(_forgotten(ours, crd, ours["$defs"], ""))
 
 

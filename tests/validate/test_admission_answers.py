@@ -1,4 +1,4 @@
-"""gangplan says of runs what a real Kueue and a real scheduler did with them: answers kept from the lab."""
+"""Verdicts on runs, compared with what a real Kueue and scheduler did: answers kept from the lab."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ NEW = profiles.find("new")
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda path: path.name.removesuffix(".json.gz"))
-def test_kept_answers(file: Path) -> None:
-    """Each question of the file is answered as the control plane answered it, or the cause is known."""
+def test_kept_answers_agree_or_have_a_known_cause(file: Path) -> None:
+    """gangplan's answer to each question is the control plane's, or the cause of the difference is known."""
     result = report.compared(recording.read(file))
 
     assert not result.open, "\n".join(report.lines(result, file.name))
@@ -40,8 +40,8 @@ def _admitted() -> Answer:
     return next(one for file in FILES for one in recording.read(file) if one.seen.fits and one.seen.pods > 1)
 
 
-def test_what_differs_is_noticed() -> None:
-    """Each part of an answer is compared: changed, it is a difference of its own kind."""
+def test_each_kind_of_difference_is_detected() -> None:
+    """Each part of an answer is compared: a change of it is a difference of its own kind."""
     answer = _admitted()
     said, seen = say(answer.world, answer.bodies), answer.seen
     assert not differences(said, seen)
@@ -60,7 +60,7 @@ def test_what_differs_is_noticed() -> None:
     }
 
 
-def test_reasons_and_words_are_compared() -> None:
+def test_reasons_and_messages_are_compared() -> None:
     answer = next(
         one for file in FILES for one in recording.read(file) if one.seen.reason == "ExceedsMaxQuota"
     )
@@ -70,8 +70,8 @@ def test_reasons_and_words_are_compared() -> None:
     assert [kind for kind, _ in differences(said, replace(seen, message="something else"))] == ["words"]
 
 
-def test_older_versions_may_tell_fewer_of_the_lacking_resources() -> None:
-    """Some of each flavor, nothing else: another amount, another flavor and a repeated word differ."""
+def test_older_versions_may_report_fewer_lacking_resources() -> None:
+    """They may omit some of each flavor only: another amount, another flavor and a repeated word differ."""
     start = "couldn't assign flavors to pod set node: "
     most = ", previously considered podsets requests (0) + current podset request (9) > maximum capacity (4)"
     cpu, gpu = (f"insufficient quota for {name} in flavor a{most}" for name in ("cpu", GPU))
@@ -88,7 +88,7 @@ def test_older_versions_may_tell_fewer_of_the_lacking_resources() -> None:
     assert not compare.is_less(f"{start}{cpu}", f"{start}{gpu}")
 
 
-def test_a_refusal_of_what_runs_is_a_difference() -> None:
+def test_a_refusal_of_a_running_run_is_a_difference() -> None:
     answer = _admitted()
     said = say(answer.world, answer.bodies)
     assert [kind for kind, _ in differences(replace(said, refusal="no"), answer.seen)] == ["gate"]
@@ -96,7 +96,7 @@ def test_a_refusal_of_what_runs_is_a_difference() -> None:
 
 
 def test_answers_of_several_seeds_share_a_file(tmp_path: Path) -> None:
-    """Worlds of two seeds have the same names, and are not mixed up."""
+    """Worlds of two seeds have the same names, and must not be mixed up."""
     kept = list(itertools.islice(recording.read(FILES[0]), 40))
     later = [replace(one, name=f"again/{one.name.partition('/')[2]}") for one in kept]
     mixed = [one for pair in zip(kept, reversed(later), strict=True) for one in pair]
@@ -112,8 +112,8 @@ def _drawn(seed: str) -> Scene:
     return scene
 
 
-def test_scenes_come_from_their_seed_and_keep_to_themselves() -> None:
-    """The same seed gives the same world; nothing that is not in a namespace could meet another world's."""
+def test_scenes_are_reproducible_and_isolated() -> None:
+    """The same seed gives the same world, and no object outside of a namespace could affect another world."""
     shapes = runs.rendered(NEW)
     for number in range(30):
         one, other = _drawn(f"s/{number}"), _drawn(f"s/{number}")
@@ -125,7 +125,7 @@ def test_scenes_come_from_their_seed_and_keep_to_themselves() -> None:
             assert metadata.get("namespace", metadata["name"]).startswith("w1-")
 
 
-def test_whole_workspaces_keep_to_themselves_too() -> None:
+def test_whole_workspaces_are_isolated_too() -> None:
     scene, questions = sites.draw("w2", Random("site"), NEW, 4)
     assert questions
     for body in scene.standing:
@@ -135,13 +135,16 @@ def test_whole_workspaces_keep_to_themselves_too() -> None:
     assert all(one.name.startswith("w2-") for one in questions)
 
 
-def test_every_mistake_can_be_made() -> None:
+def test_every_mistake_is_drawn() -> None:
     made = {_drawn(f"m/{number}").mistake for number in range(400)}
     assert made == {"", *mistakes.MISTAKES}
 
 
-def test_overhead_above_a_limit_range_is_missed_by_one_of_kueues_two_judges() -> None:
-    """Seed 90817263: the Pod maximum is 32 cores, the pods want 32 and an overhead of a quarter."""
+def test_overhead_above_a_limit_range_has_a_known_cause() -> None:
+    """In seed 90817263, the pod maximum is 32 cores, and the pods want 32 and an overhead of a quarter.
+
+    Only one of Kueue's two checks counts the overhead.
+    """
     random = Random("90817263/0")
     scene = scenes.draw("w90817263-0", random)
     mistakes.make(scene)

@@ -1,4 +1,4 @@
-"""LimitRange and ResourceQuota as the API server judges them: pass, fail, near miss."""
+"""LimitRange and ResourceQuota as the API server checks them: valid, invalid, and near misses."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ GOOD: dict[str, Any] = {
         ),
     ],
 )
-def test_limit_range(change: dict[str, Any], said: str) -> None:
+def test_limit_ranges_follow_the_server(change: dict[str, Any], said: str) -> None:
     body = {"spec": {"limits": [{**GOOD, **change}]}}
     messages = [problem.message for problem in limit_range(body)]
     assert (said in messages) if said else not messages
 
 
-def test_one_entry_per_type() -> None:
+def test_a_limit_range_has_one_entry_per_type() -> None:
     assert [problem.path for problem in limit_range({"spec": {"limits": [GOOD, GOOD]}})] == [
         ("spec", "limits", 1, "type")
     ]
@@ -65,5 +65,5 @@ def test_one_entry_per_type() -> None:
         ("requests.hugepages-1Gi", "4Gi", True),
     ],
 )
-def test_resource_quota(resource: str, amount: str, is_good: bool) -> None:
+def test_resource_quotas_follow_the_server(resource: str, amount: str, is_good: bool) -> None:
     assert (not list(resource_quota({"spec": {"hard": {resource: amount}}}))) is is_good

@@ -1,4 +1,4 @@
-"""The rules beside the schemas: what fields and objects say together. One case of rules.yaml for each."""
+"""Rules in addition to the schemas: fields and objects must fit together. One case of rules.yaml for each."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ CASES: list[dict[str, Any]] = plain.load((HERE / "rules.yaml").read_text(encodin
 
 @cache
 def objects() -> list[dict[str, Any]]:
-    """run.yaml."""
+    """Return run.yaml."""
     bodies: list[dict[str, Any]] = plain.load((HERE / "run.yaml").read_text(encoding="utf-8"))
     return bodies
 
 
 def changed(case: dict[str, Any]) -> tuple[list[dict[str, Any]], int, tuple[str | int, ...]]:
-    """The objects with the case's one change, which of them, and where."""
-    # Entries that the file writes once are two here: a change of one is not a change of both.
+    """Return the objects with the case's one change, the index of the changed one, and the path."""
+    # Entries that the file writes once are two here, so that changing one does not change both.
     bodies = [plain.load(yaml.dump(body, Dumper=NoAliases)) for body in objects()]
     index = next(at for at, body in enumerate(bodies) if body["kind"] == case["object"])
     first, *rest = case["at"]
@@ -50,25 +50,25 @@ def changed(case: dict[str, Any]) -> tuple[list[dict[str, Any]], int, tuple[str 
 
 
 class NoAliases(yaml.SafeDumper):
-    """Writes everything out."""
+    """A dumper that writes everything out."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Never refer back."""
+        """Never write an alias."""
         return True
 
 
 def clusters(case: dict[str, Any]) -> list[SchemaVersions]:
-    """The versions that a case is for."""
+    """Return the versions that a case is for."""
     return [at for at in CLUSTERS if at.trainer in case.get("versions", [at.trainer])]
 
 
 @pytest.mark.parametrize("at", CLUSTERS, ids=lambda at: f"trainer-{at.trainer}")
-def test_good_run_passes(at: SchemaVersions) -> None:
+def test_a_valid_run_passes(at: SchemaVersions) -> None:
     assert judge(objects(), at) == [[], [], []]
 
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "CronJob", "Job", "PrometheusRule"])
-def test_whatever_stands_in_a_namespace_names_it(kind: str) -> None:
+def test_namespaced_objects_must_name_their_namespace(kind: str) -> None:
     body = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}}
     (problem,) = problems(body, (), CLUSTERS[0])
     assert problem.path == ("metadata", "namespace")
@@ -77,7 +77,7 @@ def test_whatever_stands_in_a_namespace_names_it(kind: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"].replace(" ", "-"))
-def test_what_does_not_fit_together_is_told(case: dict[str, Any]) -> None:
+def test_objects_that_do_not_fit_together_are_reported(case: dict[str, Any]) -> None:
     bodies, index, path = changed(case)
     for at in clusters(case):
         found = judge(bodies, at)[index]
@@ -87,12 +87,12 @@ def test_what_does_not_fit_together_is_told(case: dict[str, Any]) -> None:
         assert {one.rule for one in found} == {OBJECT_INVALID}, found
         said = [one for one in found if case["says"] in f"{one.message} {one.help}"]
         assert said, found
-        # The problem stands where the change is, or right above or below it.
+        # The problem is at the change, or directly above or below it.
         shorter = min(len(path), *(len(one.path) for one in said))
         assert any(one.path[: shorter - 1] == path[: shorter - 1] for one in said), said
 
 
-def test_what_breaks_its_schema_is_told_once() -> None:
+def test_a_schema_error_is_reported_once() -> None:
     bodies = deepcopy(objects())
     bodies[1]["spec"]["mlPolicy"]["numNodes"] = "four"
     found = judge(bodies, CLUSTERS[-1])
@@ -100,7 +100,7 @@ def test_what_breaks_its_schema_is_told_once() -> None:
     assert found[1][0].rule == "schema"
 
 
-def test_annotations_have_a_limit_in_bytes() -> None:
+def test_the_size_of_annotations_is_limited_in_bytes() -> None:
     bodies = deepcopy(objects())
     bodies[2]["metadata"]["annotations"] = {"example.com/note": "ü" * 131_073}
     found = judge(bodies, CLUSTERS[-1])[2]
@@ -119,7 +119,7 @@ def test_annotations_have_a_limit_in_bytes() -> None:
         ("enforce-version", "restricted", "is not a version"),
     ],
 )
-def test_pod_security_is_read_as_the_server_reads_it(label: str, value: str, says: str) -> None:
+def test_pod_security_labels_are_read_as_the_server_reads_them(label: str, value: str, says: str) -> None:
     labels = {f"pod-security.kubernetes.io/{label}": value}
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "nlp", "labels": labels}}
     found = judge([body], CLUSTERS[-1])[0]
@@ -138,8 +138,8 @@ def test_pod_security_is_read_as_the_server_reads_it(label: str, value: str, say
         ("Job", "A", False),
     ],
 )
-def test_names_of_what_makes_pods(kind: str, name: str, is_right: bool) -> None:
-    """No schema has them; a lab's API server refused a/b, and gangplan took it."""
+def test_names_of_jobs_and_cron_jobs_follow_the_server(kind: str, name: str, is_right: bool) -> None:
+    """No schema has these rules: a lab's API server refused a/b, and gangplan accepted it."""
     body = {
         "apiVersion": "batch/v1",
         "kind": kind,

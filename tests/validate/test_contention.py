@@ -1,4 +1,4 @@
-"""Runs that stand in each other's way: near misses beside every finding."""
+"""Runs that block or preempt each other: every finding with its near misses."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ CHECKPOINT = "claims:\n  checkpoints: {accessModes: [ReadWriteMany]}\n"
 
 
 def judged(root: Path) -> tuple[Outcome, list[Shown]]:
-    """The outcome of `validate`, and its findings of these rules."""
+    """Return the outcome of `validate`, and its findings of these rules."""
     outcome = gangplan("validate", "-C", root)
     return outcome, [one for one in outcome.findings if one.rule in RULES]
 
 
 def research(root: Path, spec: str, cluster: str = base.CLUSTER, team: str = "") -> list[Shown]:
-    """What is said of a spec of team research, whose queue owns 8 GPUs of h100 and may borrow."""
+    """Return the findings about a spec of team research, whose queue owns 8 GPUs of h100 and may borrow."""
     base.workspace(root)
     workspaces.write(root, {"overlays/lab/cluster.yaml": cluster})
     path = root / "specs/research/team.yaml"
@@ -43,7 +43,7 @@ def research(root: Path, spec: str, cluster: str = base.CLUSTER, team: str = "")
 BORROWS = "workers: 4\ngpus: 4\ngpu: {model: h100-80gb}\n"
 
 
-def test_a_run_that_borrows_and_cannot_resume_is_told(tmp_path: Path) -> None:
+def test_a_run_that_borrows_and_cannot_resume_is_reported(tmp_path: Path) -> None:
     (one,) = research(tmp_path, BORROWS)
     assert (one.severity, one.rule) == ("warning", "preemptible-without-checkpoint")
     assert one.place == "specs/research/train.yaml:5:10"
@@ -59,16 +59,18 @@ def test_a_run_that_borrows_and_cannot_resume_is_told(tmp_path: Path) -> None:
     ],
     ids=["within its quota", "with a checkpoint", "nobody takes anything back"],
 )
-def test_others_are_not(tmp_path: Path, spec: str, old: str, new: str, team: str) -> None:
+def test_runs_that_cannot_lose_work_are_not_reported(
+    tmp_path: Path, spec: str, old: str, new: str, team: str
+) -> None:
     assert research(tmp_path, spec, base.CLUSTER.replace(old, new) if old else base.CLUSTER, team) == []
 
 
-def test_a_checkpoint_that_is_not_loaded_is_none(tmp_path: Path) -> None:
+def test_a_checkpoint_that_is_not_loaded_does_not_count(tmp_path: Path) -> None:
     spec = BORROWS + "checkpoint: {to: checkpoints, resume: false}\n"
     assert len(research(tmp_path, spec, team=CHECKPOINT)) == 1
 
 
-def test_the_lowest_priority_is_told_where_the_spec_chose_it(tmp_path: Path) -> None:
+def test_the_lowest_priority_is_reported_where_the_spec_sets_it(tmp_path: Path) -> None:
     small = "workers: 2\ngpus: 4\ngpu: {model: h100-80gb}\n"
     (one,) = research(tmp_path / "low", small + "priority: low\n")
     assert (one.severity, one.place) == ("note", "specs/research/train.yaml:8:11")
@@ -78,7 +80,7 @@ def test_the_lowest_priority_is_told_where_the_spec_chose_it(tmp_path: Path) -> 
 
 
 def two_runs(root: Path, gang: str, workers: tuple[int, int]) -> list[Shown]:
-    """Two runs of eight GPUs per worker on eight such nodes."""
+    """Return the findings about two runs of eight GPUs per worker on eight such nodes."""
     cluster = (
         workspaces.CLUSTER.split("nodePools:")[0]
         + "nodePools:\n  a100: {count: 8, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}}\n"
@@ -99,7 +101,7 @@ def two_runs(root: Path, gang: str, workers: tuple[int, int]) -> list[Shown]:
     return found
 
 
-def test_forty_and_forty_gpus_of_sixty_four(tmp_path: Path) -> None:
+def test_two_runs_that_can_block_each_other_are_reported(tmp_path: Path) -> None:
     (one,) = two_runs(tmp_path, "none", (5, 5))
     assert (one.severity, one.rule) == ("warning", "runs-block-runs")
     assert one.place == "specs/nlp/two.yaml:5:10"
@@ -112,23 +114,25 @@ def test_forty_and_forty_gpus_of_sixty_four(tmp_path: Path) -> None:
     [("none", (5, 4)), ("none", (4, 4)), ("kueue", (5, 5)), ("coscheduling", (5, 5))],
     ids=["one of them ends", "both fit", "kueue starts them whole", "so does a gang scheduler"],
 )
-def test_near_misses(tmp_path: Path, gang: str, workers: tuple[int, int]) -> None:
+def test_runs_that_cannot_block_each_other_are_not_reported(
+    tmp_path: Path, gang: str, workers: tuple[int, int]
+) -> None:
     assert two_runs(tmp_path, gang, workers) == []
 
 
 def node_group(count: int, gpus: int) -> NodeGroup:
-    """Nodes with nothing but GPUs."""
+    """Return nodes that have only GPUs."""
     return NodeGroup("pool", count, {}, (), {"gpu": Fraction(gpus)})
 
 
 def demand(count: int, gpus: int) -> RunDemand:
-    """A run that nothing starts as a whole."""
+    """Return a run that is not started as a whole."""
     return RunDemand(count, {"gpu": Fraction(gpus)}, ("pool",), is_gang=False)
 
 
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 9))
 def test_two_equal_shapes_block_exactly_when_both_can_lack_one(nodes: int, one: int, two: int) -> None:
-    """With one pod per node: both runs fit alone, and all but one pod of each fill the nodes."""
+    """With one pod per node, both runs fit alone, and all but one pod of each fill the nodes."""
     found = deadlocks([node_group(nodes, 1)], {"one": demand(one, 1), "two": demand(two, 1)})
     fits_alone = one <= nodes and two <= nodes
     assert bool(found) == (fits_alone and min(one, two) > 1 and one - 1 + two - 1 >= nodes)
@@ -139,8 +143,8 @@ def test_two_equal_shapes_block_exactly_when_both_can_lack_one(nodes: int, one: 
     st.integers(1, 4),
     st.lists(st.tuples(st.integers(2, 6), st.integers(1, 4)), min_size=2, max_size=4),
 )
-def test_what_is_told_can_happen(nodes: int, gpus: int, sizes: list[tuple[int, int]]) -> None:
-    """Every hold-up is a placement that fits the nodes, in which all lack a pod and none has room for one."""
+def test_every_reported_deadlock_can_happen(nodes: int, gpus: int, sizes: list[tuple[int, int]]) -> None:
+    """Every deadlock is a placement on the nodes where all runs lack a pod and no node has room for one."""
     runs = {f"run{number}": demand(count, size) for number, (count, size) in enumerate(sizes)}
     for one in deadlocks([node_group(nodes, gpus)], runs):
         chosen = [(have, need, int(runs[name].each["gpu"])) for name, (have, need) in one.placed.items()]
@@ -149,7 +153,7 @@ def test_what_is_told_can_happen(nodes: int, gpus: int, sizes: list[tuple[int, i
 
 
 def _can_be_stuck(nodes: int, gpus: int, pods: list[tuple[int, int]]) -> bool:
-    """By trying every placement: all pods are on nodes, and no node has room for one more of any run."""
+    """Try every placement: all pods are on nodes, and no node has room for one more of any run."""
     least = min(size for _, size in pods)
     sizes = [size for have, size in pods for _ in range(have)]
     seen: set[tuple[int, tuple[int, ...]]] = set()
@@ -170,7 +174,7 @@ def _can_be_stuck(nodes: int, gpus: int, pods: list[tuple[int, int]]) -> bool:
 
 
 def queued(priority: int, gpus: int, **change: bool) -> RunDemand:
-    """A run in a queue that gives ten GPUs at most."""
+    """Return a run in a queue that gives ten GPUs at most."""
     key = ("pool", "gpu")
     return RunDemand(
         1,
@@ -187,7 +191,7 @@ def queued(priority: int, gpus: int, **change: bool) -> RunDemand:
     )
 
 
-def test_a_committed_run_of_higher_priority_ousts() -> None:
+def test_a_committed_run_of_higher_priority_preempts() -> None:
     (one,) = preempted({"low": queued(1, 6), "high": queued(2, 6)})
     assert (one.run, one.by, one.wanted, one.most) == ("low", "high", 12, 10)
     assert not list(preempted({"low": queued(1, 4), "high": queued(2, 6)}))  # both fit
@@ -197,7 +201,7 @@ def test_a_committed_run_of_higher_priority_ousts() -> None:
 
 
 def test_a_queue_may_count_pods() -> None:
-    """Kueue gives `pods` a flavor like any resource, though no container asks for them."""
+    """Kueue assigns a flavor to `pods` like to any resource, though no container requests them."""
     base = table()["base"]
     (queue,) = (
         body

@@ -1,4 +1,4 @@
-"""Our schemas beside the real CRDs: never looser, and no field forgotten."""
+"""Our schemas compared with the real CRDs: they are never looser, and no field is forgotten."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ pytestmark = crd.needs_crds
 
 AT_HAND = {"trainer": ["2.1", "2.2", "2.3"], "jobset": ["0.10", "0.12"], "kueue": ["0.15", "0.17", "0.19"]}
 VERSIONS = [(component, minor) for component, minors in AT_HAND.items() for minor in minors]
-# A Workload is Kueue's own object; nobody writes one.
+# A Workload is Kueue's own object, which is not written by hand.
 NOT_OURS = {"Workload"}
 
 
 def at(component: str, minor: str) -> SchemaVersions:
-    """A cluster with one component."""
+    """Return a cluster with one component."""
     return SchemaVersions("1.34", **{component: minor})
 
 
 def pairs(component: str, minor: str) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """(name, our schema, CRD) for every kind of a component."""
+    """Return name, our schema and CRD for every kind of a component."""
     out = []
     for (api_version, kind), theirs in crd.crds(component, minor).items():
         if kind not in NOT_OURS:
@@ -41,7 +41,7 @@ def pairs(component: str, minor: str) -> list[tuple[str, dict[str, Any], dict[st
 
 
 @pytest.mark.parametrize(("component", "minor"), VERSIONS)
-def test_never_looser_than_the_crd(component: str, minor: str) -> None:
+def test_schemas_are_never_looser_than_the_crd(component: str, minor: str) -> None:
     gaps = {name: crd.looser(ours, theirs) for name, ours, theirs in pairs(component, minor)}
     assert {name: found for name, found in gaps.items() if found} == {}
 
@@ -49,18 +49,18 @@ def test_never_looser_than_the_crd(component: str, minor: str) -> None:
 @pytest.mark.parametrize(("component", "minor"), VERSIONS)
 def test_no_field_of_the_crd_is_forgotten(component: str, minor: str) -> None:
     gaps = {name: crd.forgotten(ours, theirs) for name, ours, theirs in pairs(component, minor)}
-    # A claim made by a JobSet has no status before it exists.
+    # A claim that a JobSet creates has no status before it exists.
     assert {
         name: [one for one in found if ".templates[].status" not in one] for name, found in gaps.items()
     } == {name: [] for name in gaps}
 
 
 def minors_of(versions: SchemaVersions) -> dict[str, str]:
-    """Component -> minor, as crd.crd_for wants it."""
+    """Return minor versions by component, as crd.crd_for takes them."""
     return {name: minor for name in AT_HAND if (minor := versions.minor(name)) is not None}
 
 
-def test_good_objects_satisfy_the_crds() -> None:
+def test_valid_objects_satisfy_the_crds() -> None:
     seen: Counter[str] = Counter()
     for good in valid().values():
         for versions in good.clusters():
@@ -76,7 +76,7 @@ def test_good_objects_satisfy_the_crds() -> None:
 
 @settings(max_examples=400, deadline=None)
 @given(case=st.composite(mutations)())
-def test_what_the_crd_refuses_we_refuse(case: tuple[dict[str, Any], SchemaVersions]) -> None:
+def test_objects_that_the_crd_refuses_are_refused(case: tuple[dict[str, Any], SchemaVersions]) -> None:
     body, versions = case
     minors = minors_of(versions)
     component = crd.GROUPS.get(str(body.get("apiVersion")).partition("/")[0])
@@ -89,7 +89,7 @@ def test_what_the_crd_refuses_we_refuse(case: tuple[dict[str, Any], SchemaVersio
         assert problems(body, versions), refused
 
 
-def test_the_walk_sees_what_it_should() -> None:
+def test_the_check_of_crds_finds_each_violation() -> None:
     schema = crd.crds("trainer", "2.3")["trainer.kubeflow.org/v1alpha1", "TrainJob"]
     body = deepcopy(valid()["train-job-deadline"].body)
     body["spec"] |= {"activeDeadlineSeconds": 0, "suspend": "yes", "nodes": 4}

@@ -1,4 +1,4 @@
-"""What servers take and then drop: told once an object is good otherwise."""
+"""Fields that servers accept and then drop: reported for objects that are valid otherwise."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def quota(**more: Any) -> dict[str, Any]:
     return {**head, "spec": {"hard": {"pods": "5"}}, **more}
 
 
-def test_an_owner_is_taken_and_the_object_collected() -> None:
+def test_an_owner_reference_is_accepted_but_reported() -> None:
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "made-up"}
     body = quota(metadata={"name": "q", "namespace": "nlp", "ownerReferences": [owner]})
     assert judge([body], VERSIONS) == [[]]
@@ -30,7 +30,7 @@ def test_an_owner_is_taken_and_the_object_collected() -> None:
     assert judge_built([body], VERSIONS) == [[]]
 
 
-def test_a_status_is_a_note() -> None:
+def test_a_status_is_reported_as_a_note() -> None:
     body = quota(status={"used": {"pods": "3"}})
     assert judge([body], VERSIONS) == [[]]
     ((found,),) = judge_built([body], VERSIONS)
@@ -46,7 +46,7 @@ def test_a_status_is_a_note() -> None:
         ("kueue.x-k8s.io/v1beta2", "ResourceFlavor", {"nodeLabels": {"a": "b"}}),
     ],
 )
-def test_kinds_without_a_status(api_version: str, kind: str, spec: dict[str, Any]) -> None:
+def test_a_status_is_unknown_for_kinds_without_one(api_version: str, kind: str, spec: dict[str, Any]) -> None:
     body = {
         "apiVersion": api_version,
         "kind": kind,

@@ -1,4 +1,4 @@
-"""What `--base` says of policies: which the API server enforces from now on, and which judge otherwise."""
+"""Findings of `--base` about policies: what the API server enforces from now on, and changed expressions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Object = dict[str, Any]
 
 
 def state(**actions: str) -> dict[tuple[str, str, str], Object]:
-    """Policies with parameters, bound so that a breach leads to an action."""
+    """Return policies with parameters, bound so that a breach leads to an action."""
     found: dict[tuple[str, str, str], Object] = {}
     for name, action in actions.items():
         full = f"gangplan-{name}"
@@ -28,7 +28,7 @@ def state(**actions: str) -> dict[tuple[str, str, str], Object]:
 
 
 def said(old: Any, new: Any) -> list[tuple[str, str]]:
-    """Severity and message of each finding."""
+    """Return severity and message of each finding."""
     return [(one.severity.word, one.message) for _, one in changes_of_policies(old, new)]
 
 
@@ -43,12 +43,12 @@ def said(old: Any, new: Any) -> list[tuple[str, str]]:
         ("Warn", "Audit", "note", "only audits what breaks policy a, which it only warned of until now"),
     ],
 )
-def test_each_move(was: str, now: str, level: str, words: str) -> None:
+def test_each_change_of_an_action_is_reported(was: str, now: str, level: str, words: str) -> None:
     assert said(state(a=was), state(a=now)) == [(level, f"the API server {words}")]
     assert said(state(a=now), state(a=now)) == []
 
 
-def test_policies_that_come_and_go() -> None:
+def test_added_and_removed_policies_are_reported() -> None:
     both = state(a="Deny", b="Audit")
     came = said(state(a="Deny"), both)
     assert came == [
@@ -60,7 +60,7 @@ def test_policies_that_come_and_go() -> None:
     ]
 
 
-def test_many_are_counted() -> None:
+def test_changes_of_many_policies_are_counted() -> None:
     names = "abcdefg"
     (found,) = said(state(**dict.fromkeys(names, "Audit")), state(**dict.fromkeys(names, "Deny")))
     assert "what breaks a, b, c, d and 3 more policies, which" in found[1]
@@ -68,7 +68,7 @@ def test_many_are_counted() -> None:
     assert "what breaks policies a and b, which" in found[1]
 
 
-def test_the_last_policy_with_parameters() -> None:
+def test_removing_the_last_policy_with_parameters_needs_a_restart() -> None:
     found = said(state(a="Deny"), {})
     assert [level for level, _ in found] == ["warning", "warning"]
     assert "until it is restarted" in found[1][1]
@@ -83,7 +83,7 @@ def test_the_strongest_of_several_bindings_counts() -> None:
     assert said(old, new) == []
 
 
-def test_parameters_and_expressions() -> None:
+def test_changed_parameters_and_expressions_are_notes() -> None:
     old, new = state(a="Deny"), state(a="Deny")
     new["ConfigMap", "gangplan-policies", "gangplan-a"]["data"] = {"most": "5", "list": "y" * 40}
     new[POLICY, "", "gangplan-a"]["spec"]["validations"] = [{"expression": "false"}]
@@ -94,6 +94,6 @@ def test_parameters_and_expressions() -> None:
     assert Severity.NOTE < Severity.WARNING
 
 
-def test_maps_that_are_no_parameters_are_not_looked_at() -> None:
+def test_config_maps_that_are_no_parameters_are_ignored() -> None:
     key = "ConfigMap", "monitoring", "dashboard"
     assert said({key: {"data": {"a": "b"}}}, {key: {"data": {"a": "c"}}}) == []

@@ -1,4 +1,4 @@
-"""The pods of a run are laid out once: Kueue's, the network's and the plan's proofs count the same."""
+"""The pods of a run are expanded once: the proofs of Kueue, the network and the plan count the same."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ WORLD = World("lab", SchemaVersions("1.34", "2.3", "0.19", "0.12"), (), ())
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_everybody_counts_the_same(name: str) -> None:
-    """The network's proof counted one launcher where Trainer makes four, and three workers for one."""
+def test_all_proofs_count_the_same_pods(name: str) -> None:
+    """The network's proof once counted one launcher where Trainer creates four, and three workers for one."""
     runtime, job, pods = layout(name)
     bodies = [runtime, job]
     assert {one.name: one.count for one in expand(WORLD, bodies)} == pods
@@ -27,7 +27,7 @@ def test_everybody_counts_the_same(name: str) -> None:
     assert {role.name: sum(part.count for part in role.parts) for role in roles} == pods
 
 
-def test_a_patch_of_the_run_is_in_the_template() -> None:
+def test_a_patch_of_the_run_is_applied_to_the_template() -> None:
     runtime, job, _ = layout("patched")
     workers = next(one for one in expand(WORLD, [runtime, job]) if one.name == "node")
     assert workers.labels["cost"] == "x"
@@ -35,14 +35,14 @@ def test_a_patch_of_the_run_is_in_the_template() -> None:
     assert "nodeSelector" not in workers.entry["template"]["spec"]["template"]["spec"]
 
 
-def test_a_runtime_that_is_not_there() -> None:
+def test_a_missing_runtime_is_an_error() -> None:
     _, job, _ = layout("plain")
     with pytest.raises(MissingRuntimeError, match="runtime 'plain' not found"):
         expand(WORLD, [job])
     assert expand(WORLD, []) == []
 
 
-def test_who_waits_for_whom() -> None:
+def test_stages_and_phases_follow_the_dependencies() -> None:
     runtime, job, _ = layout("plain")
     assert [(one.name, one.stage, one.phase) for one in expand(WORLD, [runtime, job])] == [
         ("node", 0, 0),

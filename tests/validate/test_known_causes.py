@@ -1,4 +1,4 @@
-"""Causes of disagreements with the control plane that a campaign found: each covers its case alone."""
+"""Known causes of disagreements with the control plane, found by a campaign: each covers only its case."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOO_MUCH = "value: value is 2147483648; the most is 1000000000 [schema]"
         ("PriorityClass", "value", TOO_MUCH, "priority-cut-to-32-bits"),
     ],
 )
-def test_seed_721(kind: str, place: str, message: str, name: str) -> None:
+def test_causes_of_seed_721_cover_only_their_case(kind: str, place: str, message: str, name: str) -> None:
     found = known(kind, [place], GANGPLAN, message)
     assert found is not None
     assert found.name == name
@@ -77,7 +77,9 @@ def test_a_priority_that_fits_32_bits_is_not_excused() -> None:
         ),
     ],
 )
-def test_seed_20261122(kind: str, place: str, message: str, name: str) -> None:
+def test_causes_of_seed_20261122_cover_only_their_case(
+    kind: str, place: str, message: str, name: str
+) -> None:
     found = known(kind, [place], GANGPLAN, message)
     assert found is not None
     assert found.name == name

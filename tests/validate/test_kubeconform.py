@@ -1,4 +1,4 @@
-"""The real kubeconform, with the same schemas, says what the embedded engine says."""
+"""The real kubeconform, with the same schemas, agrees with the embedded engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.real_tool("kubeconform")
 
 @pytest.mark.parametrize("is_narrowed", [False, True], ids=["whole", "narrowed"])
 @pytest.mark.parametrize("at", CLUSTERS, ids=str)
-def test_kubeconform_agrees(
+def test_kubeconform_agrees_with_the_embedded_engine(
     at: SchemaVersions, is_narrowed: bool, tmp_path: Path, real_kubeconform: Kubeconform
 ) -> None:
     bodies = [good.body for good in valid().values() if at in good.clusters()]
@@ -26,7 +26,7 @@ def test_kubeconform_agrees(
         for case in broken()
         if case.get("engine") != "ours"
         and at in valid()[case["object"]].clusters(case.get("versions"))
-        # kubeconform itself, not its schema, asks for a name; it then judges nothing else.
+        # kubeconform itself, not its schema, requires a name, and then checks nothing else.
         and case["case"] != "generated name"
     ]
     manifests = "---\n".join(yaml.safe_dump(body) for body in bodies).encode()
@@ -40,7 +40,7 @@ def test_kubeconform_agrees(
     assert {verdict.status for verdict in verdicts} == {"valid", "invalid"}
 
 
-def test_materialise_leaves_what_is_right(tmp_path: Path) -> None:
+def test_materialise_rewrites_only_changed_schemas(tmp_path: Path) -> None:
     folder = materialise(CLUSTERS[-1], tmp_path)
     files = {file.name: file.stat().st_mtime_ns for file in folder.iterdir()}
     assert {"trainjob-trainer-v1alpha1.json", "pod-v1.json", "localqueue-kueue-v1beta2.json"} <= set(files)

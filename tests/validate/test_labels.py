@@ -1,4 +1,4 @@
-"""Requirements of labels: the same answer wherever they are asked."""
+"""Label requirements: all implementations give the same answer."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def affinity(*expressions: dict[str, Any]) -> dict[str, Any]:
         ("6Gi", False),
     ],
 )
-def test_whole_numbers_as_go_reads_them(value: str, is_more: bool) -> None:
+def test_whole_numbers_are_read_as_in_go(value: str, is_more: bool) -> None:
     asked, labels = one("Gt", "5"), {"k": value}
     assert node_matches(affinity(asked), labels) is is_more
     assert fits_flavor(affinity(asked), labels, {"k"}) is is_more
@@ -68,7 +68,7 @@ def test_whole_numbers_as_go_reads_them(value: str, is_more: bool) -> None:
         (one("Lt", "2", key="absent"), False),
     ],
 )
-def test_one_requirement(asked: dict[str, Any], is_taken: bool) -> None:
+def test_each_requirement_has_the_same_answer_everywhere(asked: dict[str, Any], is_taken: bool) -> None:
     selector, labels = {"matchExpressions": [asked]}, {"k": "1"}
     answers = [judge(selector, labels) for judge in (takes, selects, pods_match, policy_selects)]
     answers += [node_matches(affinity(asked), labels), fits_flavor(affinity(asked), labels, {"k", "absent"})]
@@ -76,7 +76,7 @@ def test_one_requirement(asked: dict[str, Any], is_taken: bool) -> None:
     assert not takes({**selector, "matchLabels": {"k": "2"}}, labels)
 
 
-def test_no_selector_and_an_empty_one() -> None:
+def test_no_selector_differs_from_an_empty_one() -> None:
     assert (selects(None, {}), pods_match(None, {}), policy_selects(None, None)) == (False, False, True)
     assert selects({}, {})
     assert pods_match({}, {})
@@ -94,6 +94,8 @@ def test_no_selector_and_an_empty_one() -> None:
         ),
     ],
 )
-def test_terms(term: dict[str, Any], named: bool, unnamed: bool, aside: bool) -> None:
-    """`matchFields` of a node that has the name, of one that has none yet, and where they are not asked."""
+def test_node_selector_terms_match_fields(
+    term: dict[str, Any], named: bool, unnamed: bool, aside: bool
+) -> None:
+    """The node has the name, or has no name yet, or `matchFields` is ignored."""
     assert [any_term([term], {}, name) for name in ("n1", None, "")] == [named, unnamed, aside]

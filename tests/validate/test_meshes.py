@@ -1,4 +1,4 @@
-"""Meshes and other injectors that a patch of the overlay lets in, on namespaces and on pods."""
+"""Meshes and other injectors that an overlay patch enables, on namespaces and on pods."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def on_namespace(part: str, key: str, value: str) -> str:
 
 
 def on_pods(part: str, marks: dict[str, str]) -> str:
-    """A patch of launcher and workers."""
+    """Return a patch of launcher and workers."""
     lines = ""
     for at in (0, 1):
         path = POD.format(at=at)
@@ -35,7 +35,7 @@ def on_pods(part: str, marks: dict[str, str]) -> str:
 
 
 def told(root: Path, *patches: str) -> list[tuple[str, str]]:
-    """Place and message of each mesh that takes pods in; nothing else may be wrong."""
+    """Return place and message of each mesh that takes pods in; no other error is allowed."""
     workspaces.write(workspaces.stock(root), {OVERLAY: HEAD + "".join(patches)})
     outcome = gangplan("validate", "-C", root)
     errors = [one for one in outcome.findings if one.severity == "error"]
@@ -51,24 +51,24 @@ AMBIENT = on_namespace("labels", "istio.io/dataplane-mode", "ambient")
     ("patch", "name"),
     [
         (LINKERD, "Linkerd"),
-        (on_namespace("annotations", "linkerd.io/inject", "ingress"), ""),  # of pods alone
+        (on_namespace("annotations", "linkerd.io/inject", "ingress"), ""),  # it counts only on pods
         (on_namespace("annotations", "linkerd.io/inject", "disabled"), ""),
         (AMBIENT, "Istio's ambient mode"),
         (on_namespace("labels", "istio.io/dataplane-mode", "none"), ""),
         (on_namespace("labels", "kuma.io/sidecar-injection", "enabled"), "Kuma"),
         (on_namespace("annotations", "kuma.io/sidecar-injection", '"true"'), "Kuma"),
-        # gangplan's pods stay out of Istio's sidecars by their own label.
+        # gangplan's pods have their own label that keeps Istio's sidecars out.
         (on_namespace("labels", "istio-injection", "enabled"), ""),
         (on_namespace("labels", "istio.io/rev", "stable"), ""),
         (on_namespace("labels", "example.com/inject", "enabled"), ""),
     ],
 )
-def test_namespaces(patch: str, name: str, tmp_path: Path) -> None:
+def test_a_mesh_on_a_namespace_is_reported(patch: str, name: str, tmp_path: Path) -> None:
     found = told(tmp_path, patch)
     if not name:
         assert found == []
         return
-    ((place, message),) = found  # the one team, told once however many runs
+    ((place, message),) = found  # one team, reported once for all its runs
     assert place == f"{OVERLAY}:6:{patch.splitlines()[2].index('value: ') + 8}"
     assert message.startswith(f"Namespace/nlp: {name} takes these pods in (")
     assert "on namespace 'nlp'" in message
@@ -95,7 +95,7 @@ def test_namespaces(patch: str, name: str, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_pods(part: str, marks: dict[str, str], name: str, tmp_path: Path) -> None:
+def test_a_mesh_on_pods_is_reported(part: str, marks: dict[str, str], name: str, tmp_path: Path) -> None:
     found = told(tmp_path, on_pods(part, marks))
     assert bool(found) == bool(name)
     assert all(f": {name} takes these pods in (" in message for _, message in found)
@@ -109,7 +109,7 @@ def test_pods(part: str, marks: dict[str, str], name: str, tmp_path: Path) -> No
         (AMBIENT, "labels", "istio.io/dataplane-mode", "none"),
     ],
 )
-def test_what_the_help_says_keeps_pods_out(
+def test_following_the_help_keeps_pods_out_of_the_mesh(
     patch: str, part: str, key: str, value: str, tmp_path: Path
 ) -> None:
     workspaces.write(workspaces.stock(tmp_path / "joined"), {OVERLAY: HEAD + patch})
@@ -120,8 +120,8 @@ def test_what_the_help_says_keeps_pods_out(
     assert told(tmp_path / "out", patch, on_pods(part, {key: value})) == []
 
 
-def test_each_is_told_and_one_excuses_no_other(tmp_path: Path) -> None:
-    """Two marks on the namespace, and an agent that is harmless: it says nothing of a mesh."""
+def test_each_mesh_is_reported_despite_a_harmless_agent(tmp_path: Path) -> None:
+    """The namespace has two marks, and a harmless agent has nothing to do with a mesh."""
     kuma = on_namespace("labels", "kuma.io/sidecar-injection", "enabled")
     agent = {
         "vault.hashicorp.com/agent-inject": '"true"',
@@ -135,7 +135,7 @@ def test_each_is_told_and_one_excuses_no_other(tmp_path: Path) -> None:
     assert [int(place.split(":")[1]) for place, _ in found] == [6, 9]
 
 
-def test_without_the_own_label_istio_takes_the_pods(tmp_path: Path) -> None:
+def test_without_gangplans_label_istio_takes_the_pods_in(tmp_path: Path) -> None:
     label = POD.format(at=1) + "/labels/sidecar.istio.io~1inject"
     without = f"- target: {{kind: TrainingRuntime}}\n  patch: |-\n    - {{op: remove, path: {label}}}\n"
     ((_, message),) = told(tmp_path, on_namespace("labels", "istio-injection", "enabled"), without)

@@ -24,8 +24,8 @@ def refused(pod: dict[str, Any], level: str, minor: int, server: int = 37) -> se
 @pytest.mark.e2e
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("level", ["baseline", "restricted"])
-def test_every_fixture_of_the_module(level: str, version: str) -> None:
-    """Refused by the very check that a fixture is named after, or let pass."""
+def test_every_fixture_of_the_module_has_its_verdict(level: str, version: str) -> None:
+    """A fixture is refused by the check that it is named after, or it passes."""
     server = int(version.split(".")[1])
     folder = go_module(MODULE, version) / "test" / "testdata" / level
     files = sorted(folder.glob("v1.*/*/*.yaml"))
@@ -48,7 +48,7 @@ CASES = plain.load((Path(__file__).parent / "pod_security.yaml").read_text(encod
 
 
 def _pod(case: dict[str, Any]) -> dict[str, Any]:
-    """A pod that restricted takes, with what the case changes of it."""
+    """Return a pod that `restricted` admits, with the case's changes."""
     strict = {
         "allowPrivilegeEscalation": False,
         "capabilities": {"drop": ["ALL"]},
@@ -68,15 +68,15 @@ def _pod(case: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["name"]))
-def test_each_check_by_its_case(case: dict[str, Any]) -> None:
-    """`baseline` and `restricted` say, for minors of a level, which check refuses; [] is none."""
+def test_each_check_refuses_its_case(case: dict[str, Any]) -> None:
+    """`baseline` and `restricted` list the refusing checks by minor version of a level; [] means none."""
     assert refused(_pod({}), "restricted", 37) == set()
     for level in ("baseline", "restricted"):
         for minor, names in case[level].items():
             assert refused(_pod(case), level, minor) == set(names), (level, minor)
 
 
-def test_every_check_has_a_case_that_it_refuses_and_a_near_miss() -> None:
+def test_every_check_has_a_refused_case_and_a_near_miss() -> None:
     said = {
         name
         for case in CASES
@@ -105,12 +105,14 @@ def test_every_check_has_a_case_that_it_refuses_and_a_near_miss() -> None:
         ({"enforce": "strict"}, 33, ("restricted", 33)),
     ],
 )
-def test_labels_of_a_namespace(labels: dict[str, str], server: int, expected: tuple[str, int]) -> None:
+def test_labels_of_a_namespace_set_level_and_version(
+    labels: dict[str, str], server: int, expected: tuple[str, int]
+) -> None:
     full = {f"pod-security.kubernetes.io/{name}": value for name, value in labels.items()}
     assert enforced(full, server) == expected
 
 
-def test_a_server_decides_about_volumes_of_images_whatever_the_level() -> None:
+def test_the_server_version_decides_about_image_volumes_at_any_level() -> None:
     pod = _pod({"pod": {"volumes": [{"name": "model", "image": {"reference": "example.com/model:1"}}]}})
     assert refused(pod, "restricted", 30, server=32) == {"restrictedVolumes"}
     assert refused(pod, "restricted", 30, server=33) == set()

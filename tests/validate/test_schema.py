@@ -1,4 +1,4 @@
-"""The schema gate: good objects pass, broken ones are told apart, both engines agree."""
+"""The schema gate: valid objects pass, invalid ones are reported, and both engines agree."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("good", "at"), GOOD)
-def test_good_object_passes(good: Any, at: SchemaVersions) -> None:
+def test_a_valid_object_passes(good: Any, at: SchemaVersions) -> None:
     assert problems(good.body, at) == []
     assert problems_reference(good.body, at) == []
 
 
 @pytest.mark.parametrize("minor", EVERY_KUBERNETES)
-def test_good_object_passes_on_every_kubernetes(minor: str) -> None:
+def test_a_valid_object_passes_on_every_kubernetes(minor: str) -> None:
     for good in valid().values():
         for at in good.clusters():
             assert problems(good.body, SchemaVersions(minor, at.trainer, at.kueue, at.jobset)) == []
 
 
 @pytest.mark.parametrize(("case", "at"), BROKEN)
-def test_broken_object_is_told(case: dict[str, Any], at: SchemaVersions) -> None:
+def test_a_broken_object_is_reported_once(case: dict[str, Any], at: SchemaVersions) -> None:
     body = broken_object(case)
     found = problems(body, at)
     assert [one.rule for one in found] == ["schema"] * len(found)
@@ -51,7 +51,7 @@ def test_broken_object_is_told(case: dict[str, Any], at: SchemaVersions) -> None
     assert problems_reference(body, at), "the reference engine accepts it"
 
 
-def test_every_problem_at_once_in_order_of_the_path() -> None:
+def test_all_problems_are_reported_in_order_of_their_paths() -> None:
     body = deepcopy(valid()["train-job"].body)
     body["spec"]["trainer"] |= {"numNodes": "four", "numNode": 1, "imag": "x"}
     body["spec"]["managedBy"] = 5
@@ -86,7 +86,7 @@ def test_every_problem_at_once_in_order_of_the_path() -> None:
         (valid()["train-job"].body, SchemaVersions("1.34", "3.0"), "no schema for trainer 3.0"),
     ],
 )
-def test_what_has_no_schema_is_not_called_good(body: dict[str, Any], at: SchemaVersions, says: str) -> None:
+def test_objects_without_a_schema_are_not_valid(body: dict[str, Any], at: SchemaVersions, says: str) -> None:
     (found,) = problems(body, at)
     assert found.rule == "schema-missing"
     assert says in f"{found.message} {found.help}"
@@ -96,11 +96,11 @@ def test_what_has_no_schema_is_not_called_good(body: dict[str, Any], at: SchemaV
 @pytest.mark.parametrize(
     "body", [{}, {"kind": "Pod"}, {"apiVersion": 1, "kind": "Pod"}, {"apiVersion": "v1", "kind": []}]
 )
-def test_object_without_identity(body: dict[str, Any]) -> None:
+def test_an_object_without_identity_is_invalid(body: dict[str, Any]) -> None:
     assert problems(body, CLUSTERS[0])
 
 
-def test_values_that_json_does_not_have() -> None:
+def test_keys_that_json_cannot_represent_are_reported() -> None:
     body = deepcopy(valid()["namespace"].body)
     body["metadata"]["labels"][7] = "seven"
     (found,) = problems(body, CLUSTERS[0])
@@ -108,17 +108,17 @@ def test_values_that_json_does_not_have() -> None:
 
 
 def every_version() -> list[SchemaVersions]:
-    """Each minor of each component at least once."""
+    """Return versions that have each minor version of each component at least once."""
     out = [SchemaVersions(minor) for minor in EVERY_KUBERNETES]
     out += [SchemaVersions("1.34", kueue=minor) for minor in EVERY_KUEUE]
     return [*out, *CLUSTERS]
 
 
-def test_schemas_are_sound_and_self_contained() -> None:
+def test_schemas_are_valid_and_self_contained() -> None:
     schemas = [schema_for(at, *gvk) for at in every_version() for gvk in kinds(at)]
     parts = {json.dumps(part) for schema in schemas for part in schema["$defs"].values()}
     parts |= {json.dumps({**schema, "$defs": {}}) for schema in schemas}
-    for part in parts:  # most are those of other kinds and versions
+    for part in parts:  # most parts are shared by other kinds and versions
         jsonschema.Draft202012Validator.check_schema(json.loads(part))
     for text in {json.dumps(schema) for schema in schemas}:
         names = set(json.loads(text)["$defs"])
@@ -126,15 +126,15 @@ def test_schemas_are_sound_and_self_contained() -> None:
         assert text.count('"$ref"') == text.count('"#/$defs/')
 
 
-def test_every_kind_has_a_good_object() -> None:
+def test_every_kind_has_a_valid_object() -> None:
     covered = {(good.body["apiVersion"], good.body["kind"]) for good in valid().values()}
     kinds_covered = {kind for _, kind in covered}
     missing = {kind for at in CLUSTERS for _, kind in kinds(at)} - kinds_covered
-    # Their twins are covered, field for field.
+    # Kinds with the same fields are covered.
     assert missing <= {"ClusterRole", "Job"}
 
 
-# Hypothesis: a good object with one field deleted, renamed or given another type.
+# Hypothesis: a valid object with one field deleted, renamed or given another type.
 
 ODD_VALUES: list[Any] = [
     None,
@@ -157,7 +157,7 @@ ODD_VALUES: list[Any] = [
 
 
 def mutations(draw: st.DrawFn) -> tuple[dict[str, Any], SchemaVersions]:
-    """A good object after one to three random changes, and a cluster."""
+    """Draw a valid object after one to three random changes, and a cluster."""
     good = draw(st.sampled_from(list(valid().values())))
     body = deepcopy(good.body)
     for _ in range(draw(st.integers(1, 3))):

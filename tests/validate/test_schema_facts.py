@@ -1,4 +1,4 @@
-"""What kubeconform need not see: objects whose every answer to their schemas it has found good before."""
+"""Objects that kubeconform need not check: it has already accepted all that they answer to their schemas."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Body = dict[str, Any]
 
 @cache
 def objects() -> dict[tuple[SchemaVersions, str], list[Body]]:
-    """The sample's objects by versions and kind."""
+    """Return the sample's objects by versions and kind."""
     found: dict[tuple[SchemaVersions, str], list[Body]] = {}
     clusters = load_workspace(SAMPLE).clusters
     for file in sorted((SAMPLE / "rendered").rglob("*.yaml")):
@@ -47,7 +47,7 @@ def objects() -> dict[tuple[SchemaVersions, str], list[Body]]:
 
 @cache
 def validator(versions: SchemaVersions, kind: str) -> Any:
-    """Another judge of the schema."""
+    """Return an independent validator of the schema."""
     body = objects()[versions, kind][0]
     return jsonschema_rs.Draft202012Validator(schema_for(versions, body["apiVersion"], kind))
 
@@ -76,13 +76,13 @@ VALUES: list[Any] = [
 
 
 def places(value: Any) -> list[tuple[Any, Any]]:
-    """Every mapping or list with each of its keys."""
+    """Return every mapping or list with each of its keys."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [one for key, item in inner for one in ((value, key), *places(item))]
 
 
 def mutated(body: Body, other: Body, chance: random.Random) -> Body:
-    """An object with some parts changed, taken away, added, or taken from another object."""
+    """Return an object with some parts changed, removed, added, or taken from another object."""
     changed, donor = copy.deepcopy(body), places(other)
     for _ in range(chance.randint(1, 3)):
         holder, key = chance.choice(places(changed))
@@ -104,10 +104,10 @@ def mutated(body: Body, other: Body, chance: random.Random) -> Body:
     return changed
 
 
-@settings(deadline=None)  # compiling a schema takes its time
+@settings(deadline=None)  # compiling a schema takes time
 @given(st.randoms(use_true_random=False), st.data())
-def test_what_shows_nothing_new_is_good(chance: random.Random, data: st.DataObject) -> None:
-    """The law. Bodies that were seen are good; of those changed from them, what is not new is good too."""
+def test_objects_without_new_facts_are_valid(chance: random.Random, data: st.DataObject) -> None:
+    """The law: bodies that were shown are valid; changed ones that are not new are valid, too."""
     versions, kind = data.draw(st.sampled_from(sorted(objects(), key=repr)))
     bodies, judge = objects()[versions, kind], validator(versions, kind)
     seen = [body for body in chance.sample(bodies, min(3, len(bodies))) if judge.is_valid(body)]
@@ -120,8 +120,8 @@ def test_what_shows_nothing_new_is_good(chance: random.Random, data: st.DataObje
             assert not facts.are_new([changed], versions), "shown now"
 
 
-def test_everything_asked_is_understood() -> None:
-    """No schema of what is rendered has a keyword that would make each of its values count as new."""
+def test_every_keyword_of_the_schemas_is_supported() -> None:
+    """No schema of rendered objects has a keyword that would make each of its values count as new."""
     for (versions, kind), bodies in objects().items():
         facts = Facts()
         facts.are_new(bodies, versions)
@@ -132,7 +132,7 @@ def test_everything_asked_is_understood() -> None:
 
 
 def renamed(body: Body) -> Body:
-    """The same under another name, with other words in it."""
+    """Return the same object with another name and other words."""
     changed = copy.deepcopy(body)
     changed["metadata"]["name"] = f"x-{changed['metadata']['name']}"[:50].rstrip("-")
     for field in ("labels", "annotations"):
@@ -141,7 +141,7 @@ def renamed(body: Body) -> Body:
     return changed
 
 
-def test_an_odd_character_is_shown_once() -> None:
+def test_a_non_ascii_character_is_new_only_once() -> None:
     (versions, _), bodies = next(item for item in objects().items() if item[0][1] == "TrainJob")
     facts, (body, other) = Facts(), (copy.deepcopy(bodies[0]), copy.deepcopy(bodies[0]))
     facts.are_new([body], versions)
@@ -151,7 +151,7 @@ def test_an_odd_character_is_shown_once() -> None:
     assert not facts.are_new([other], versions)
 
 
-def test_a_kind_without_schema_is_always_new() -> None:
+def test_a_kind_without_a_schema_is_always_new() -> None:
     facts, versions = Facts(), SchemaVersions("1.34")
     body = {"apiVersion": "example.com/v1", "kind": "Gateway", "metadata": {"name": "a"}}
     assert facts.are_new([body], versions)
@@ -162,19 +162,19 @@ def test_a_kind_without_schema_is_always_new() -> None:
 
 
 def spec(number: int) -> str:
-    """A spec unlike the others only in its words."""
+    """Return a spec that differs from others only in its words."""
     return workspaces.SPEC + f"description: trial {number}\nenv: {{SEED: '{number}'}}\n"
 
 
 def telling(root: Path) -> tuple[set[str], int]:
-    """The chosen files of a workspace, and the number of all."""
+    """Return the chosen files of a workspace, and the number of all files."""
     with rendered_aside(Request(root, engine="serial", with_facts=True)) as (result, _):
         assert not result.has_errors, result.findings
         return result.telling, len(result.changes)
 
 
-def test_more_runs_of_the_same_shape_are_not_shown(tmp_path: Path) -> None:
-    """However many specs there are, the second judge sees the same files."""
+def test_more_runs_of_the_same_shape_are_not_chosen(tmp_path: Path) -> None:
+    """The second validator sees the same files, however many specs there are."""
     counts = []
     for specs in (3, 30):
         files = {f"specs/nlp/more-{number}.yaml": spec(number) for number in range(specs)}
@@ -186,7 +186,7 @@ def test_more_runs_of_the_same_shape_are_not_shown(tmp_path: Path) -> None:
 
 
 def _broken(tree: Path) -> Iterator[Path]:
-    """Runs broken after they were rendered, as no gate would let them pass."""
+    """Break runs after rendering, in a way that no gate would let pass, and yield their files."""
     for run in sorted((tree / "lab/runs/nlp").iterdir()):
         text = run.read_text()
         (deadline,) = [line for line in text.splitlines() if line.startswith("  activeDeadlineSeconds: ")]
@@ -199,8 +199,8 @@ def _refused(root: Path, with_facts: bool) -> list[Finding]:
         return result.findings
 
 
-def test_the_gate_finds_the_same_whatever_was_shown(tmp_path: Path) -> None:
-    """Patches break some of the runs, behind good ones and between them, each in the same field."""
+def test_the_gate_has_the_same_findings_with_and_without_facts(tmp_path: Path) -> None:
+    """Patches break some of the runs, after and between valid ones, each in the same field."""
     files = {f"specs/nlp/more-{number}.yaml": spec(number) for number in range(9)}
     root = write(workspaces.stock(tmp_path / "root"), files)
     assert not _refused(root, True)
@@ -216,7 +216,7 @@ def test_the_gate_finds_the_same_whatever_was_shown(tmp_path: Path) -> None:
     assert sum(finding.is_error for finding in found) >= 3
 
 
-def test_objects_that_show_nothing_new_are_not_judged_again(
+def test_objects_without_new_facts_are_not_validated_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judged: list[bool] = []
@@ -239,8 +239,8 @@ def test_objects_that_show_nothing_new_are_not_judged_again(
 
 
 @pytest.mark.real_tool("kubeconform")
-def test_what_is_wrong_in_many_runs_is_told_of_each(tmp_path: Path, real_kubeconform: Kubeconform) -> None:
-    """The findings are those of a judge that sees every file."""
+def test_an_error_in_many_runs_is_reported_for_each(tmp_path: Path, real_kubeconform: Kubeconform) -> None:
+    """The findings equal those of a validator that sees every file."""
     files = {f"specs/nlp/more-{number}.yaml": spec(number) for number in range(4)}
     root = write(workspaces.stock(tmp_path / "root"), files)
     with rendered_aside(Request(root, engine="serial", with_facts=True)) as (result, tree):
@@ -252,7 +252,7 @@ def test_what_is_wrong_in_many_runs_is_told_of_each(tmp_path: Path, real_kubecon
     assert {finding.where.file for finding in found} > set(files)
 
 
-def test_a_wrong_value_is_new_wherever_it_stands() -> None:
+def test_a_wrong_value_is_new_at_every_path() -> None:
     (versions, kind), bodies = next(item for item in objects().items() if item[0][1] == "TrainingRuntime")
     facts = Facts()
     facts.are_new(bodies, versions)
@@ -266,8 +266,8 @@ def test_a_wrong_value_is_new_wherever_it_stands() -> None:
         assert not validator(versions, kind).is_valid(changed), path
 
 
-def test_a_condition_that_does_not_hold_is_new() -> None:
-    """A range of ports begins with a number: each field alone was seen with this value."""
+def test_a_broken_condition_is_new() -> None:
+    """A range of ports begins with a number: each field alone was shown with this value."""
     (versions, _), bodies = next(item for item in objects().items() if item[0][1] == "NetworkPolicy")
     ranged, named, wrong = ({"port": 1, "endPort": 9}, {"port": "dns"}, {"port": "dns", "endPort": 9})
     facts = Facts()

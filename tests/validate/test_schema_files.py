@@ -1,4 +1,4 @@
-"""The committed schema files: small, canonical, and what the generator makes of the pinned packages."""
+"""The committed schema files: small, canonical, and as the generator builds them from the pinned packages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gangplan.model.support import minor_key
 from gangplan.validate.apiserver.schema import SCHEMA_FILES
 
 FILES = ["addons.json", "jobset.json", "kubernetes.json", "kueue.json", "mpi.json", "trainer.json"]
-# Development only: a folder with the wheels that schemas/build.py names (it downloads what is missing).
+# Development only: a folder with the wheels that schemas/build.py names (it downloads missing ones).
 PACKAGES = os.environ.get("GANGPLAN_SCHEMA_PACKAGES")
 
 
@@ -23,7 +23,7 @@ def test_the_files_are_few_and_small() -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_no_definition_is_written_twice_in_a_row(name: str) -> None:
+def test_no_definition_is_repeated_in_successive_versions(name: str) -> None:
     content = json.loads((SCHEMA_FILES / name).read_bytes())
     assert content["versions"] == sorted(content["versions"], key=minor_key)
     for definition, variants in content["definitions"].items():

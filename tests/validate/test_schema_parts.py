@@ -1,4 +1,4 @@
-"""A schema for some texts alone says of them what the whole schema says."""
+"""A schema narrowed to the words of some texts gives the same errors for them as the whole schema."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ SCHEMA = {
 
 
 def told(schema: dict[str, Any], body: Any) -> list[tuple[list[Any], str]]:
-    """What a schema says of an object: places and words."""
+    """Return the errors of an object by a schema: paths and messages."""
     errors = jsonschema_rs.Draft202012Validator(schema).iter_errors(body)
     return sorted(((list(one.instance_path), one.message) for one in errors), key=repr)
 
 
 def objects(at: SchemaVersions) -> list[dict[str, Any]]:
-    """Objects of all kinds, good ones and broken ones."""
+    """Return valid and broken objects of all kinds."""
     good = [one.body for one in valid().values() if at in one.clusters()]
     cases = [one for one in broken() if at in valid()[one["object"]].clusters(one.get("versions"))]
     return [*good, *map(broken_object, cases)]
 
 
 @pytest.mark.parametrize("at", CLUSTERS, ids=str)
-def test_a_narrowed_schema_says_the_same(at: SchemaVersions) -> None:
+def test_a_narrowed_schema_gives_the_same_errors(at: SchemaVersions) -> None:
     count = 0
     for body in objects(at):
         schema = schema_for(at, body.get("apiVersion", ""), body.get("kind", ""))
@@ -54,7 +54,7 @@ def test_a_narrowed_schema_says_the_same(at: SchemaVersions) -> None:
     assert count > 50
 
 
-def test_fields_and_definitions_that_no_word_names_go() -> None:
+def test_fields_and_definitions_that_no_word_names_are_removed() -> None:
     assert narrowed(SCHEMA, {"kind"}) == {
         "type": "object",
         "additionalProperties": False,

@@ -1,6 +1,6 @@
-"""kubeconform beside the embedded engine: it has nothing to say of what passes there.
+"""kubeconform next to the embedded engine: it has no finding where that has none.
 
-Commands in other tests do without it (tests/conftest.py). What they make is shown to it here at once.
+Commands in other tests run without it (tests/conftest.py). It checks all that they render here at once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _take(found: Files, root: Path, tree: Path, name: str) -> None:
 
 
 def _examples_of_rules(folder: Path) -> Iterator[tuple[Path, Path, str]]:
-    """The `after` side of every page, rendered."""
+    """Render and yield the `after` side of every page."""
     for rule, example in RULES.items():
         root = folder / rule
         put(root, example, "after")
@@ -47,7 +47,7 @@ def _examples_of_rules(folder: Path) -> Iterator[tuple[Path, Path, str]]:
             yield root, tree, rule
 
 
-def test_it_agrees_with_everything_that_passes(
+def test_kubeconform_accepts_everything_that_passes(
     tmp_path: Path, builder: str, real_kubeconform: Kubeconform
 ) -> None:
     found: Files = {}
@@ -67,13 +67,13 @@ def test_it_agrees_with_everything_that_passes(
     assert count > 1000
 
 
-def test_validate_says_who_judged(root: Path, real_kubeconform: Kubeconform) -> None:
+def test_validate_names_its_validators(root: Path, real_kubeconform: Kubeconform) -> None:
     outcome = gangplan("validate", "-C", root)
     assert outcome.code == Exit.CLEAN, outcome.err
     assert f"(embedded validator and {real_kubeconform.label})" in outcome.out + outcome.err
 
 
-def test_what_it_finds_is_told_at_the_spec(root: Path, real_kubeconform: Kubeconform) -> None:
+def test_a_finding_of_kubeconform_is_reported_at_the_spec(root: Path, real_kubeconform: Kubeconform) -> None:
     render(root)
     (run,) = (root / "rendered/lab/runs/nlp").iterdir()
     text = run.read_text()

@@ -1,4 +1,4 @@
-"""What `rendered/` holds just so is neither written again nor read twice; all else is told as before."""
+"""Files of `rendered/` that are up to date are not written again or read twice; findings stay the same."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.workspaces import gangplan, render, rendered
 
 
 def staged(root: Path) -> tuple[set[str], set[str]]:
-    """The files that a look puts aside, and those that it found standing."""
+    """Return the files that are staged, and those that are up to date."""
     with rendered_aside(Request(root.resolve(), engine="serial"), is_whole=False) as (result, tree):
         files = {path.relative_to(tree).as_posix() for path in tree.rglob("*") if path.is_file()}
         return files, standing_of(result)
 
 
-def test_only_what_differs_is_staged(root: Path) -> None:
+def test_only_different_files_are_staged(root: Path) -> None:
     everything, standing = staged(root)
     assert everything
     assert not standing
@@ -33,7 +33,7 @@ def test_only_what_differs_is_staged(root: Path) -> None:
     assert staged(root) == ({changed}, everything - {changed})
 
 
-def test_a_link_to_the_same_text_does_not_stand(root: Path, tmp_path: Path) -> None:
+def test_a_link_to_the_same_text_is_not_up_to_date(root: Path, tmp_path: Path) -> None:
     render(root)
     (run,) = (root / "rendered/lab/runs/nlp").iterdir()
     shutil.move(run, tmp_path / "elsewhere.yaml")
@@ -46,7 +46,7 @@ def test_a_link_to_the_same_text_does_not_stand(root: Path, tmp_path: Path) -> N
     ]
 
 
-def test_validate_opens_no_standing_text_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_validate_reads_no_up_to_date_file_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     render(root)
     files = len(rendered(root))
     opened: list[Path] = []
@@ -58,7 +58,7 @@ def test_validate_opens_no_standing_text_again(root: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.real_tool("kubeconform")
-def test_the_second_opinion_finds_what_stands(root: Path, real_kubeconform: Kubeconform) -> None:
+def test_kubeconform_checks_up_to_date_files(root: Path, real_kubeconform: Kubeconform) -> None:
     render(root)
     (run,) = (root / "rendered/lab/runs/nlp").iterdir()
     run.write_text(run.read_text().replace("Seconds: 86400\n", "Seconds: soon\n"))
@@ -66,7 +66,7 @@ def test_the_second_opinion_finds_what_stands(root: Path, real_kubeconform: Kube
         path.relative_to(root / "rendered").as_posix() for path in (root / "rendered").rglob("*.yaml")
     }
     with rendered_aside(Request(root.resolve(), engine="serial"), is_whole=False) as (result, tree):
-        shutil.rmtree(tree)  # inside a temporary folder
+        shutil.rmtree(tree)  # it is inside a temporary folder
         tree.mkdir()
         label, (finding,) = second_opinion(result.workspace, tree, None, None, standing)
         assert (label, finding.rule) == (real_kubeconform.label, "kubeconform")

@@ -1,4 +1,4 @@
-"""The stories that a campaign tells: worth telling, the same every time, kept, and told again offline."""
+"""The stories of a campaign: varied, reproducible, kept, and replayed offline."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _plot(profile: str, number: int) -> plots.Plot:
 
 
 def _foretold(plot: plots.Plot) -> Told:
-    """The story as if Kueue told it like the simulation."""
+    """Return the story as if Kueue acted like the simulation."""
     steps, told = list(plot.steps), list(plot.told)
     return Told("s", plot.fair, steps, told, told, len(plot.scene.flavors))
 
@@ -45,7 +45,7 @@ def test_half_of_the_stories_have_flavors_preemptions_and_returns(profile: str) 
         assert len({len(one.steps) for one in told}) > 3
 
 
-def test_queues_of_stories_differ_in_all_that_decides() -> None:
+def test_queues_of_stories_differ_in_all_settings_that_decide() -> None:
     specs = [queue["spec"] for number in range(COUNT) for queue in _plot("new", number).scene.queues]
     assert {one["queueingStrategy"] for one in specs} == {"BestEffortFIFO", "StrictFIFO"}
     assert len({json.dumps(one["preemption"], sort_keys=True) for one in specs}) > 12
@@ -60,8 +60,8 @@ def test_queues_of_stories_differ_in_all_that_decides() -> None:
 
 
 @pytest.mark.parametrize("profile", NAMES)
-def test_the_first_story_is_the_known_bug(profile: str) -> None:
-    """A guest gives way and comes back to the first flavor, when a run of the owner ends."""
+def test_the_first_story_is_a_known_bug(profile: str) -> None:
+    """A guest is preempted and returns to the first flavor when a run of the owner ends."""
     plot = _plot(profile, 0)
     assert [str(state) for state in plot.told] == [
         "in: s0-r0",
@@ -83,8 +83,8 @@ def test_the_same_seed_gives_the_same_story() -> None:
             assert metadata.get("namespace", metadata["name"]).startswith(f"s{number}-")
 
 
-def test_a_kept_story_is_told_again_offline(tmp_path: Path) -> None:
-    """What later code tells differently is open; a campaign goes on behind what is kept."""
+def test_a_kept_story_is_replayed_offline(tmp_path: Path) -> None:
+    """A story that later code simulates differently is open; a campaign continues after the kept ones."""
     file, plot = tmp_path / "stories.jsonl", _plot("new", 0)
     told, versions = _foretold(plot), versions_of(profiles.find("new"))
     file.write_text(story_records.line("new", 1, 0, plot, versions, told) + "\n")
@@ -100,14 +100,14 @@ def test_a_kept_story_is_told_again_offline(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda path: path.name.removesuffix(".jsonl.gz"))
-def test_kept_stories(file: Path) -> None:
-    """The simulation tells every kept story as that Kueue did, or they differ by chance."""
+def test_kept_stories_agree_with_kueue(file: Path) -> None:
+    """The simulation of every kept story equals what Kueue did, or they differ by chance."""
     told = list(story_records.retold(file))
     assert not [one.name for one in told if one.is_open]
     assert sum(one.is_rich for one in told) >= len(told) / 2, shares(told)
 
 
-def test_who_comes_back() -> None:
+def test_a_return_needs_a_preempted_run_that_is_admitted_again() -> None:
     def states(*seen: tuple[str, str]) -> list[State]:
         return [State(frozenset(admitted), frozenset(gone)) for admitted, gone in seen]
 
@@ -117,7 +117,7 @@ def test_who_comes_back() -> None:
 
 
 def _told(*seen: tuple[str, str]) -> Told:
-    """A story of which Kueue tells other things from its third step on: admitted, and preempted."""
+    """Return a story where Kueue may differ from the simulation: admitted and preempted runs of each step."""
     steps = [Step(name) for name in ("a", "b", "c")]
     mine = [("a", ""), ("ab", ""), ("ac", "b")]
     sides = [
@@ -126,7 +126,7 @@ def _told(*seen: tuple[str, str]) -> Told:
     return Told("s", False, steps, *sides)
 
 
-def test_only_runs_of_one_moment_are_chance() -> None:
+def test_only_runs_of_one_moment_may_differ_by_chance() -> None:
     assert not _told(("a", ""), ("ab", ""), ("bc", "a")).is_chance  # a came earlier
     together = _told(("", ""), ("ab", ""), ("bc", "a"))
     together.simulated[0] = together.seen[0]
@@ -135,4 +135,4 @@ def test_only_runs_of_one_moment_are_chance() -> None:
     late = _told(("", ""), ("ab", ""), ("ab", ""))
     late.simulated[0] = late.seen[0]
     assert not late.is_chance
-    assert not _told(("a", ""), ("ab", ""), ("ac", "b")).is_chance  # nothing differs
+    assert not _told(("a", ""), ("ab", ""), ("ac", "b")).is_chance  # they do not differ

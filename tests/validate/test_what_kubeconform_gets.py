@@ -1,4 +1,4 @@
-"""What the second judge of the schemas is given."""
+"""What kubeconform is given."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CRD = {
 
 
 class Judge:
-    """Finds nothing wrong."""
+    """A validator that finds nothing wrong."""
 
     label = "a judge"
 
@@ -32,7 +32,9 @@ class Judge:
         return []
 
 
-def test_the_versions_of_the_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kubeconform_gets_the_versions_and_crds_of_the_gate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     given: list[SchemaVersions] = []
     monkeypatch.setattr("gangplan.pipeline.second_opinion.pick", lambda *_: Judge())
     monkeypatch.setattr(
