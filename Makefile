@@ -1,4 +1,4 @@
-# gangplan. `make` lists what can be made.
+# gangplan. `make` lists the targets.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,7 +10,7 @@ COUNT ?= 2000
 WHAT ?= all
 WORKERS ?= 0
 
-# Without bytecode every start of Python takes about three times as long.
+# Without bytecode, every start of Python takes about three times as long.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -21,7 +21,7 @@ STATIC := is-formatted is-linted is-typed is-layered is-documented is-rendered
 help: ## List the targets
 	@awk -F ':.*## ' '/^##@/ {printf "%s%s\n", gap, substr($$0, 5); gap = "\n"} /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# What it takes to run gangplan from this checkout; all that tests need is in $(READY).
+# What running gangplan from this checkout needs; $(READY) has what tests need.
 $(RUNS): constraints-run.txt pyproject.toml
 	@if test $(READY) -nt constraints.txt; then touch $@; else $(MAKE) --no-print-directory installed; fi
 
@@ -56,7 +56,7 @@ PLAIN := -m "not e2e and not reality"
 test: $(READY) ## Run the tests (minutes), those that fail among others once more alone
 	@$(BIN)/python .ci/tests.py $(PLAIN)
 
-# One part of `make check`: a command, and what to say when it fails. With --keep-going each says it.
+# One part of `make check`: a command, and the message if it fails. With --keep-going, all are printed.
 part = $(1) || { echo "make check: $(2)" >&2; exit 1; }
 
 check: $(READY) ## Everything that CI checks
@@ -112,7 +112,7 @@ bench-page: $(READY) ## Write docs/performance.md from benchmarks/results.json; 
 	@$(BIN)/python -m benchmarks --page
 
 ##@ With real programs
-# Their packages ask for versions that gangplan's do not, so each has an environment of its own.
+# Their packages need other versions than gangplan's, so each has an environment of its own.
 engines: ## Install Kubeflow Pipelines, Airflow and Groovy, which read what is written for them (700 MB)
 	@for engine in kfp airflow; do \
 	  test -x .engines/$$engine/bin/python || "$(PYTHON)" -m venv .engines/$$engine; \
@@ -129,7 +129,7 @@ lab-up: $(READY) ## Start a lab for yourself (PROFILE=new|middle|old|broken)
 lab-down: $(READY) ## End it
 	@$(BIN)/python -m tests.lab down --profile $(PROFILE)
 
-# WORKERS=2: one process has the control plane, mostly waiting, and the other what needs none.
+# WORKERS=2: one process runs the tests with the control plane, mostly waiting; the other one all others.
 e2e: $(READY) ## Apply, admit, run and sync the sample workspace for real (profile new); MPIs on up to 40 hosts
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadscope -m e2e --durations=20
 

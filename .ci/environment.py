@@ -1,8 +1,8 @@
-"""Make `.venv` from the pinned packages: `run` for running gangplan (make demo), `all` for tests as well.
+"""Make `.venv` from the pinned packages: `run` for running gangplan (make demo), `all` for tests, too.
 
-Wheels are kept in the cache for these pins and this Python, and installed without a network. So only the
-first set-up of a machine asks a package index, and a request that it refuses costs a wait, not a failure.
-The last line of a failure starts with `set-up:` and blames the pins, the index or the machine.
+Wheels are cached by pins and Python, and installed without a network. So only the first set-up of a machine
+needs a package index, and a refused request costs a wait, not a failure.
+The last line of a failure starts with `set-up:` and names its cause: the pins, the index or the machine.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 PINS = {"run": ("constraints-run.txt",), "all": ("constraints.txt", "constraints-alone.txt")}
-#: Packages of this file are installed without what they depend on, which the file says.
+#: Packages in this file are installed without their dependencies, for the reason that the file gives.
 ALONE = "constraints-alone.txt"
 OLDEST = (3, 11)
 
-#: Seconds before each try: an index that is restarted or limits requests answers again within minutes.
+#: Seconds before each try: an index that restarts or limits requests answers again within minutes.
 WAITS_S = (0, 5, 20, 60, 120)
-#: Seconds for one pip: 70 MB on a line of 1 Mbit/s. An index that never answers ends after the first.
+#: Seconds for one call of pip: 70 MB at 1 Mbit/s. If it takes longer, there is no second try.
 FETCH_S = 600
-#: Seconds until pip gives a silent index up: with RETRIES and WAITS_S, all tries end before the gate's limit.
+#: Seconds that pip waits for a silent index: with RETRIES and WAITS_S, all tries end before the gate's limit.
 ANSWER_S = 30
-#: How often pip itself asks again within seconds.
+#: How often pip itself tries again within seconds.
 RETRIES = 3
-#: Sets of wheels that are kept for each name in PINS: this branch and another.
+#: Cached sets of wheels for each name in PINS: for this branch and another one.
 KEPT = 2
 
-#: What pip says where trying again cannot help: the pins are wrong, or the disk is full.
+#: Errors of pip for which a retry cannot help: the pins are wrong, or the disk is full.
 _FINAL = re.compile(
     r"Invalid requirement|DO NOT MATCH THE HASHES|pinned with =="
     r"|Hashes are required|from versions: [^n]|Errno 28"
@@ -45,11 +45,11 @@ _HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}$")
 
 
 class SetupError(Exception):
-    """Why there is no environment; the message is the last line that people see."""
+    """The environment cannot be made; the message is the last line that people see."""
 
 
 def problems(name: str, text: str) -> list[str]:
-    """What in a file of pins is no package with one version and its hashes, each as `file:line: what`."""
+    """Return what in a pins file is not a package with one version and hashes, as `file:line: what`."""
     found, open_pin = [], ""
     for number, raw in enumerate([*text.splitlines(), "end==0"], 1):
         line = raw.strip().removesuffix("\\").strip()
@@ -68,7 +68,7 @@ def problems(name: str, text: str) -> list[str]:
 
 
 def wheels(pins: str, root: Path) -> Path:
-    """The folder of the wheels of a set of pins for this Python; in `.venv` where there can be no cache."""
+    """Return the folder of wheels for a set of pins and this Python, in `.venv` if there can be no cache."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gangplan/wheels"
     try:
         base.mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ def fetch(python: Path, pins: str, root: Path, folder: Path) -> None:
         try:
             part.rename(folder)
         except OSError:
-            if not folder.is_dir():  # else another make was faster
+            if not folder.is_dir():  # otherwise another make was faster
                 raise
     finally:
         shutil.rmtree(part, ignore_errors=True)
@@ -101,13 +101,13 @@ def fetch(python: Path, pins: str, root: Path, folder: Path) -> None:
 
 
 def _others(folder: Path, pins: str) -> list[Path]:
-    """The other kept sets of the same name, the newest first."""
+    """Return the other cached sets of the same name, the newest first."""
     found = [path for path in folder.parent.glob(f"{pins}-*") if path != folder]
     return sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
 
 
 def _try(python: Path, words: Sequence[str], root: Path) -> None:
-    """Run pip until it succeeds or trying again cannot help."""
+    """Run pip until it succeeds or a retry cannot help. Raises SetupError."""
     said = ""
     for number, wait in enumerate(WAITS_S, 1):
         if wait:
@@ -131,14 +131,14 @@ def _try(python: Path, words: Sequence[str], root: Path) -> None:
 
 
 def _reason(said: str) -> str:
-    """The line of pip's output that says most."""
+    """Return the most informative line of pip's output."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     return (errors or lines or ["it said nothing"])[0][:300]
 
 
 def _pip(python: Path, words: Sequence[str], root: Path, limit_s: float) -> tuple[int, str]:
-    """Run pip; its exit code and what it said, which is also shown."""
+    """Run pip, show its output, and return its exit code and output."""
     command = [str(python), "-m", "pip", "--disable-pip-version-check", "--quiet", *words]
     done = subprocess.run(
         command,
@@ -154,7 +154,7 @@ def _pip(python: Path, words: Sequence[str], root: Path, limit_s: float) -> tupl
 
 
 def virtual(root: Path) -> Path:
-    """The Python of `.venv`, which is made anew where it was left half made. Raises SetupError."""
+    """Return the Python of `.venv`, which is made if it is missing or incomplete. Raises SetupError."""
     python = root / ".venv/bin/python"
     if python.exists():
         probe = subprocess.run([str(python), "-m", "pip", "--version"], capture_output=True, check=False)
@@ -174,7 +174,7 @@ def virtual(root: Path) -> Path:
 
 
 def install(python: Path, pins: str, root: Path, folder: Path) -> None:
-    """Install kept wheels, whose hashes pip verifies, and gangplan itself; no network. Raises SetupError."""
+    """Install cached wheels, verified by hash, and gangplan itself, without network. Raises SetupError."""
     offline = ["install", "--no-index", "--find-links", str(folder)]
     for name in PINS[pins]:
         deps = ["--no-deps"] if name == ALONE else []
@@ -193,7 +193,7 @@ def make(pins: str, root: Path) -> None:
     ]
     if wrong:
         raise SetupError("\n".join(["the pins are not whole", *wrong]))
-    import tomllib  # Python 3.11 and later, which main() has looked at
+    import tomllib  # Python 3.11 and later, which main() has checked
 
     try:
         tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
@@ -215,7 +215,7 @@ def make(pins: str, root: Path) -> None:
 
 
 def main(pins: str) -> int:
-    """Make the environment of the checkout that this file is in; an exit code."""
+    """Make the environment of the checkout that contains this file; return an exit code."""
     if sys.version_info < OLDEST:
         print("set-up: gangplan needs Python 3.11 or later; set PYTHON=python3.12", file=sys.stderr)
         return 3

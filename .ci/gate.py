@@ -1,7 +1,7 @@
-"""Run the stages of CI in a steady environment, and always say in one last line how it ended, and why.
+"""Run the stages of CI in a fixed environment, and always end with one line that gives the result and reason.
 
-A stage is a row of a table: a command, its limit, and how the lines begin that say why it failed. Only room
-and set-up end a run, because nothing works without them; the others all run, and all that failed are named.
+A stage is a row of a table: a command, its time limit, and patterns of the lines that say why it failed. Only
+a lack of disk space or a failed set-up ends a run early; all other stages run, and all failures are listed.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from pathlib import Path
 from types import FrameType
 
 ROOT = Path(__file__).resolve().parent.parent
-#: MiB that a run needs: packages, wheels, tools and what tests write, with as much again.
+#: MiB that a run needs: twice the size of packages, wheels, tools and what tests write.
 ROOM_MIB = int(os.environ.get("GANGPLAN_CI_ROOM_MIB", "2000"))
-#: Longest reason in the last line, in characters.
+#: The longest reason in the last line, in characters.
 _SHOWN = 400
 
 
@@ -35,12 +35,12 @@ class Stage:
     name: str
     limit_s: int
     command: tuple[str, ...]
-    why: str = r"(?!)"  # lines that say why it failed; a group is the part that is shown
-    must: bool = False  # nothing after it works without it
-    notes: str = r"(?!)"  # lines that the last line shows although it passed
+    why: str = r"(?!)"  # lines that say why it failed; a group is the part to show
+    must: bool = False  # no later stage works without it
+    notes: str = r"(?!)"  # lines to show in the last line even if it passed
 
 
-#: What make says when it cannot read its file, or when nobody else said anything.
+#: The error of make itself, for a broken Makefile or a stage without another reason.
 _MAKE = r"(?:make: |Makefile:\d+: )\*\*\* (.*)"
 _SET_UP = Stage("set-up", 1500, ("make", "ready"), r"set-up: (.*)", must=True)
 _TESTS = r"((?:failed twice|failed|no second try): .*)"
@@ -65,7 +65,7 @@ NIGHTLY = (
 )
 RUNS: Mapping[str, tuple[Stage, ...]] = {"gate": GATE, "nightly": NIGHTLY}
 
-#: What would let a person's settings, or a make around us, change a result. Those of the package index stay.
+#: Variables by which a user's settings or an outer make could change a result. Those of the index are kept.
 _UNSET = re.compile(
     r"MAKEFLAGS|MAKELEVEL|MFLAGS|PYTHON(?:PATH|HOME|STARTUP|HASHSEED|DONTWRITEBYTECODE|WARNINGS|OPTIMIZE)"
     r"|PYTEST_\w+|HYPOTHESIS_\w+|PIP_(?:USER|TARGET|PREFIX|CONSTRAINT|NO_INDEX|REQUIRE_VIRTUALENV|REQUIRE_HASHES)"
@@ -85,12 +85,12 @@ SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 class Ended(BaseException):
-    """A signal that asks us to end: whoever sent it still wants the last line."""
+    """A signal asked us to end; the last line is still printed."""
 
 
 @dataclass
 class Run:
-    """A run of stages: what failed, and what the last line says."""
+    """A run of stages: its failures, and the notes for the last line."""
 
     name: str
     temp: Path
@@ -101,11 +101,11 @@ class Run:
 
     @property
     def seconds(self) -> int:
-        """Seconds since the begin."""
+        """Seconds since the start."""
         return int(time.monotonic() - self.began)
 
     def last_line(self) -> str:
-        """How it ended, and why."""
+        """Return the line that says how the run ended, and why."""
         if self.failed:
             why = "; ".join(f"{stage} ({reason})" for stage, reason in self.failed.items())
             return f"ci: FAILED in {why[: _SHOWN * 2]} after {self.seconds} s"
@@ -113,7 +113,7 @@ class Run:
         return f"ci: passed in {self.seconds} s{unsteady}"
 
     def do(self, stage: Stage) -> bool:
-        """Run a stage; whether the next may run."""
+        """Run a stage, and return whether the next one may run."""
         self.stage = stage.name
         print(f"\n== {stage.name} ({self.seconds} s)", flush=True)
         log = self.temp / f"{stage.name}.log"
@@ -128,7 +128,7 @@ class Run:
 
 
 def told(lines: list[str], pattern: str) -> list[str]:
-    """The parts of the lines that say something: each once, in their order."""
+    """Return the parts of lines that match a pattern, each once, in order."""
     found = (re.match(pattern, line) for line in lines)
     return list(
         dict.fromkeys((match[1] if match.re.groups else match[0]).strip() for match in found if match)
@@ -136,7 +136,7 @@ def told(lines: list[str], pattern: str) -> list[str]:
 
 
 def _run(stage: Stage, log: Path, env: Mapping[str, str]) -> int:
-    """The exit code of a command whose output is shown and kept; 124, as timeout(1) says, when it is late."""
+    """Run a command, show and log its output, and return its exit code; 124, as timeout(1), if it is late."""
     process = None
     try:
         with log.open("wb") as kept, _holding():
@@ -160,7 +160,7 @@ def _run(stage: Stage, log: Path, env: Mapping[str, str]) -> int:
 
 @contextlib.contextmanager
 def _holding() -> Iterator[None]:
-    """Signals wait: one that came while a program starts would leave it running, because nobody knows it."""
+    """Delay signals: one that arrives while a program starts would leave it running."""
     came: list[int] = []
     ours = {number: signal.signal(number, lambda number, _: came.append(number)) for number in SIGNALS}
     try:
@@ -178,7 +178,7 @@ def _show(text: bytes) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End what a stage started and left behind, politely first."""
+    """End all processes of a stage, with SIGTERM first."""
     for number, patience in ((signal.SIGTERM, 10), (signal.SIGKILL, 10)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, number)
@@ -189,18 +189,18 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def environment(temp: Path) -> dict[str, str]:
-    """What stages see: the same on every machine, but for the way to its package index."""
+    """Return the environment of stages: the same on every machine, except for the package index."""
     kept = {name: value for name, value in os.environ.items() if not _UNSET.fullmatch(name)}
     return {**kept, **_SET, "TMPDIR": str(temp)}
 
 
 def cache() -> Path:
-    """Where wheels and tools are kept between runs."""
+    """Return the folder that keeps wheels and tools between runs."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gangplan"
 
 
 def facts(env: Mapping[str, str]) -> str:
-    """What a reader of a failure wants to know of the machine."""
+    """Return a line about the commit and the machine, to explain failures."""
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],
         cwd=ROOT,
@@ -219,14 +219,14 @@ def facts(env: Mapping[str, str]) -> str:
 
 
 def free_mib(folder: Path) -> int:
-    """MiB that are free where a folder is, or would be."""
+    """Return the free MiB on the disk of a folder, which need not exist."""
     while not folder.exists():
         folder = folder.parent
     return shutil.disk_usage(folder).free >> 20
 
 
 def room(run: Run) -> bool:
-    """Whether the disk has room; what killed runs left in the cache goes first."""
+    """Return whether the disk has room, after removing leftovers and wheels from the cache if necessary."""
     places = {ROOT, run.temp, cache()}
     if min(map(free_mib, places)) < ROOM_MIB:
         for pattern in ("lab/.building-*", "wheels/.*", "wheels/*"):
@@ -242,11 +242,11 @@ def room(run: Run) -> bool:
 
 @contextlib.contextmanager
 def temporary() -> Iterator[Path]:
-    """A folder of this run alone, with a name that a shell reads as one word."""
+    """Yield a temporary folder for this run, whose name a shell reads as one word."""
     base = os.environ.get("TMPDIR") or "/tmp"
     usable = re.fullmatch(r"[\w./-]+", base) and os.access(base, os.W_OK)
     folder = Path(tempfile.mkdtemp(prefix="ci-", dir=base if usable else "/tmp"))
-    folder.chmod(0o1777)  # as /tmp is: some tests ask what another user may do
+    folder.chmod(0o1777)  # like /tmp: some tests try what another user may do
     try:
         yield folder
     finally:
@@ -258,7 +258,7 @@ def _end_on(number: int, _: FrameType | None) -> None:
 
 
 def main(name: str, stages: tuple[Stage, ...]) -> int:
-    """Run stages; 0 when all passed."""
+    """Run stages, and return 0 if all passed, else 1."""
     os.umask(0o022)
     for number in SIGNALS:
         signal.signal(number, _end_on)

@@ -1,8 +1,8 @@
-"""Run the tests, and those that fail among others once more alone: one bad moment of a machine is no bug.
+"""Run the tests in parallel, and run the failed ones again, one by one, in case the machine was overloaded.
 
-A test that passes then is named as unsteady, and its cause is what to look for next; one that fails twice
-fails the run. Tests make and remove some hundred thousand files, in memory where there is enough of it: on a
-disk that was busy, one file of tests took three to four times as long (21 to 30 s, and 7 s).
+A test that then passes is listed as unsteady, and its cause should be found; one that fails twice fails the
+run. Tests create and remove some hundred thousand files, in memory if there is enough of it: on a busy disk,
+one file of tests took three to four times as long (21 to 30 s instead of 7 s).
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-#: More failures than this have one cause, and it is not bad luck.
+#: More failures than this are no accident, so they are not run again.
 MOST = 20
-#: MiB of memory that must be free for files of tests; they take a tenth of it.
+#: MiB of memory that must be free for the files of tests; they take a tenth of it.
 ROOM_MIB = 4096
 MEMORY = Path("/dev/shm")
 
 
 def in_memory() -> str | None:
-    """A folder in memory; None where it is small, or where no program may be started (Docker's)."""
+    """Return a folder in memory; None if too little is free or programs cannot run there (as in Docker)."""
     try:
         text = Path("/proc/meminfo").read_text(encoding="ascii")
         free_mib = min(
@@ -42,16 +42,16 @@ def in_memory() -> str | None:
 
 
 def failures() -> list[str]:
-    """The tests that failed, as pytest's cache knows them."""
+    """Return the tests that failed, from pytest's cache."""
     file = Path(".pytest_cache/v/cache/lastfailed")
     return sorted(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else []
 
 
 def main(arguments: list[str]) -> int:
-    """Run pytest with arguments, and its failures again. The exit code of the last pytest."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the files go, too
+    """Run pytest with these arguments, then its failures again; return the exit code of the last pytest."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the files are removed, too
     with tempfile.TemporaryDirectory(prefix="tests-", dir=in_memory()) as name:
-        Path(name).chmod(0o1777)  # as /tmp is: some tests ask what another user may do
+        Path(name).chmod(0o1777)  # like /tmp: some tests try what another user may do
         os.environ["TMPDIR"] = name
         pytest = [sys.executable, "-m", "pytest", "-q", "-o", "faulthandler_timeout=600"]
         workers = str((os.cpu_count() or 1) + 2)  # many tests wait for a grace period or a port

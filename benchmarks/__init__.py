@@ -1,1 +1,1 @@
-"""Speed and memory of gangplan, beside kustomize and the bare limit. Run by `make bench`."""
+"""Measure the speed and memory of gangplan, next to other programs and a bare Python. Run by `make bench`."""

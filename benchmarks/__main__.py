@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measure, print tables, and write the page of what was measured."""
+"""Measure gangplan and print tables, or write the page from earlier figures: `python -m benchmarks`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from benchmarks.budget import SIDE, TEAMS, THIRD, Plan, Speed, plan, speed_of
 from benchmarks.others import Others
 from benchmarks.results import RESULTS, Results, Section
 
-#: With `--all`: specs of the rows about growth, teams, and the two ends of the axes (specs, clusters, teams).
+#: With `--all`: specs and teams of the rows about growth, and the ends of the axes (specs, clusters, teams).
 ALL_SIZES = (300, 1000, 3000, 10_000)
 ALL_TEAMS = (25, 200, 400)
 CORNERS = ((1, 1, 5), (10_000, 10, 400))
-#: Specs for other programs, of which those of the commoner of two forms are compared; and with `--all`.
+#: Specs in the comparison with other programs, without and with `--all`. Only runs of one form are compared.
 JOBS = (300, 1000)
 
 
@@ -94,7 +94,7 @@ def _measure(folder: Path, asked: argparse.Namespace, began: float) -> Results:
 
 
 def _chosen(folder: Path, specs: int, times: int, within: float) -> Plan:
-    """What this machine manages in the time it is given."""
+    """Return a plan that this machine can finish in the given time."""
     if not within:
         return Plan(specs, times, {})
     began = time.monotonic()
@@ -108,7 +108,7 @@ def _chosen(folder: Path, specs: int, times: int, within: float) -> Plan:
 def _sections(
     folder: Path, chosen: Plan, is_all: bool, used: dict[str, str], left_out: list[str]
 ) -> dict[str, Callable[[], Section]]:
-    """The sections by name, in the order of `Speed.parts`."""
+    """Return the sections by name, in the order of `Speed.parts`."""
     specs, times = chosen.specs, chosen.times
     third = round(specs * THIRD)
     others = Others(folder, JOBS[is_all], times, used, left_out)

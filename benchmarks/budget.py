@@ -1,4 +1,4 @@
-"""What is measured in a given time: fewer repeats, then fewer specs, then fewer sections, never no end."""
+"""Choose what to measure in a given time: fewer repeats, then fewer specs, then fewer sections."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from benchmarks.workspace import write_workspace
 
 #: Specs of the trial; no main workspace is smaller.
 TRIAL = 60
-#: What is left for a machine that slows down under way.
+#: The share of the time that is planned; the rest is for a machine that slows down meanwhile.
 SHARE = 0.85
-#: Specs of the rows about clusters: enough to stand out from what stands there without them.
+#: Specs of the rows about clusters: enough to show next to the cost of the clusters themselves.
 SIDE = 20
-#: Teams of the rows about teams, of which each has at least one spec.
+#: Teams of the rows about teams; each team has at least one spec.
 TEAMS = (25, 100)
-#: Of the specs of the main workspace: how many the rows about engines have.
+#: The share of the main workspace's specs that the rows about engines have.
 THIRD = 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Seconds that one spec takes to render and to validate on three clusters, and those of a start."""
+    """Seconds to render and to validate one spec on three clusters, and seconds of a start."""
 
     render: float
     validate: float
     start: float
 
     def parts(self, specs: int, times: int) -> dict[str, float]:
-        """Seconds of each section with so many specs and repeats, in the order in which they are measured.
+        """Return the seconds of each section with so many specs and repeats, in the order of measurement.
 
-        Numbers before `start` count commands that a person waits for, or what takes as long.
+        Factors of `start` count short commands, or work that takes as long.
         """
         rendered, validated = specs * self.render, specs * self.validate
         return {
@@ -53,19 +53,19 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is measured: specs of the main workspace, repeats of long rows, and seconds of each section."""
+    """What to measure: specs of the main workspace, repeats of long rows, and seconds of each section."""
 
     specs: int
     times: int
     sections: dict[str, float]
 
     def fits(self, section: str, left_s: float, slower: float = 1.0) -> bool:
-        """Whether a section ends in the time that is left, on a machine that got slower by this factor."""
+        """Return whether a section ends in the remaining time, on a machine that is slower by this factor."""
         return self.sections[section] * max(slower, 1.0) <= left_s
 
 
 def plan(specs: int, times: int, speed: Speed, seconds: float) -> Plan:
-    """What ends in so many seconds: first fewer repeats, then half the specs, and so on, to one and TRIAL."""
+    """Plan what ends in so many seconds: reduce the repeats to one, then halve the specs, down to TRIAL."""
     within = seconds * SHARE
     while sum(speed.parts(specs, times).values()) > within and (specs > TRIAL or times > 1):
         if times > 1:
@@ -76,7 +76,7 @@ def plan(specs: int, times: int, speed: Speed, seconds: float) -> Plan:
 
 
 def speed_of(folder: Path, seed: int) -> Speed:
-    """Try a small workspace: rendered and validated once, with one start taken off each."""
+    """Measure a small workspace: render and validate it once, without the time of a start."""
     workspace = folder / "trial"
     files = write_workspace(workspace, TRIAL, seed)
     here = ("--no-cache", "-C", str(workspace))

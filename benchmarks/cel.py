@@ -1,8 +1,8 @@
 """CEL: compile time, evaluations per second, memory growth and conformance: `python -m benchmarks.cel`.
 
-Our engine, and beside it the CEL project's own Python binding (`pip install cel-expr-python`) where that is
-installed. Seconds are processor time. The binding has none of Kubernetes' functions; its memory is measured
-on what it compiles, and once more with `quantity` as a function in Python, which is how it would get one.
+It measures our engine and, if it is installed, the CEL project's own Python binding (`pip install
+cel-expr-python`). Seconds are processor time. The binding has none of Kubernetes' functions; its memory is
+measured on what it compiles, and once more with `quantity` as a function in Python, as users would add it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gangplan.cel import admission, conformance
 from gangplan.cel.environment import Environment
 
 CASES = Path(__file__).parents[1] / "tests" / "cel" / "conformance.json"
-# Shaped like the policies in policies/: guards, loops, texts, amounts, addresses.
+# Like the expressions in policies/: guards, loops, strings, amounts, addresses.
 EXPRESSIONS = (
     "has(object.spec.trainer.numNodes) && object.spec.trainer.numNodes <= 16",
     "'team' in object.metadata.labels && object.metadata.labels['team'].matches('^[a-z-]+$')",
@@ -68,7 +68,7 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def _rate(evaluations: list[Evaluate], count: int = 100_000) -> float:
-    """Evaluations per second, each expression as often as the others."""
+    """Return the evaluations per second, with each expression evaluated equally often."""
     return count / _seconds(lambda: _repeat(evaluations, count))
 
 
@@ -79,7 +79,7 @@ def _repeat(evaluations: list[Evaluate], count: int) -> None:
 
 
 def _growth(evaluations: list[Evaluate], count: int) -> float:
-    """MiB that so many evaluations add to the process."""
+    """Return the MiB that so many evaluations add to the process."""
     _repeat(evaluations, 10_000)
     gc.collect()
     before = _resident()
@@ -167,7 +167,7 @@ extensions:
 
 
 def _quantities(cel: Any) -> list[Any]:
-    """`quantity` and its comparison: opaque values can be nothing but tagged maps there."""
+    """Declare `quantity` and its comparison. The binding has no opaque values, so quantities are maps."""
     amount = cel.Type.Map(cel.Type.DYN, cel.Type.DYN)
 
     def read(text: str) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def _compilable(compile: Callable[[str], object], texts: tuple[str, ...]) -> Ite
 
 
 def _agrees(environment: Any, activation: Any, case: dict[str, Any]) -> bool:
-    """Whether the binding ends as the API server did, with its value where there is one."""
+    """Return whether the binding has the API server's outcome, and its value if there is one."""
     try:
         expression = environment.compile(case["expr"])
     except Exception:  # noqa: BLE001

@@ -1,4 +1,4 @@
-"""Two charts in one SVG: growth with specs, and a run beside other programs, on logarithmic axes."""
+"""Draw two charts in one SVG, on logarithmic axes: growth with specs, and comparison with other programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STYLE = (
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A logarithmic axis: from values to pixels. It spans whole powers of ten around all values."""
+    """A logarithmic axis from values to pixels. It spans whole powers of ten around all values."""
 
     low: int
     high: int
@@ -27,12 +27,12 @@ class Scale:
     end: float
 
     def at(self, value: float) -> float:
-        """The pixel of a value."""
+        """Return the pixel of a value."""
         part = (math.log10(value) - self.low) / (self.high - self.low)
         return self.begin + part * (self.end - self.begin)
 
     def ticks(self) -> Iterator[tuple[float, str]]:
-        """Pixel and label of each power of ten."""
+        """Yield the pixel and label of each power of ten."""
         for power in range(self.low, self.high + 1):
             yield (
                 self.at(10.0**power),
@@ -41,13 +41,13 @@ class Scale:
 
 
 def scale(values: Sequence[float], begin: float, end: float) -> Scale:
-    """The axis of these values."""
+    """Return an axis for these values."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     return Scale(low, max(high, low + 1), begin, end)
 
 
 def chart(results: Results) -> str:
-    """The SVG; a half is left empty where its section was not measured."""
+    """Return the SVG; the half of a section that was not measured stays empty."""
     named = {section.title: section for section in results.sections}
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {HIGH}" role="img">',
@@ -64,7 +64,7 @@ def chart(results: Results) -> str:
 
 
 def _growth(section: Section) -> Iterator[str]:
-    """Processor time by specs, and what linear growth from the first point would be."""
+    """Draw processor time by specs, and linear growth from the first point."""
     bare = section.bare.cpu_s
     points = [(int(figure.name.split()[0]), figure.cpu_s / bare) for figure in section.figures[1:]]
     left, right, top, bottom = 60.0, 380.0, 50.0, 360.0
@@ -92,7 +92,7 @@ def _growth(section: Section) -> Iterator[str]:
 
 
 def _beside(sections: Sequence[Section]) -> Iterator[str]:
-    """A bar for each program, shortest first."""
+    """Draw a bar for each program, the shortest first."""
     rows = [
         (figure.unit_cpu_s / section.bare.cpu_s, figure.name)
         for section in sections

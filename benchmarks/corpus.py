@@ -1,8 +1,8 @@
-"""Equal inputs for other programs: rendered runs of one cluster, as one text and the values that fill it.
+"""Equal inputs for other programs: the rendered runs of one cluster, as one text and a table of values.
 
-The specs differ in team, name, command and size. What gangplan renders of them is cut into a text with places
-and a table of values, and held against every rendered file: what other programs make of them is the same
-objects.
+The specs differ in team, name and command. What gangplan renders from them is split into a text with
+placeholders and a table of values, and compared with every rendered file, so that other programs make the
+same objects.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchmarks.measure import Run, gangplan
 from benchmarks.workspace import CLUSTERS, write_workspace
 
 Values = dict[str, str]
-#: A place in the text: no character of it means anything to YAML, Helm, Jinja or Jsonnet.
+#: A placeholder in the text; its characters have no meaning in YAML, Helm, Jinja and Jsonnet.
 PLACE = re.compile(r"qq([a-z]+)qq")
 _TEAMS = 5
 _SPEC = """\
@@ -42,7 +42,7 @@ _SOURCE = re.compile(r"^# Rendered by gangplan from specs/([^/]+)/(\S+)\.yaml$",
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The rendered files, the text that all are made of, and what differs, file by file."""
+    """The rendered files, their common text with placeholders, and the values of each file."""
 
     workspace: Path
     cluster: str
@@ -52,12 +52,12 @@ class Corpus:
     rendered: Run
 
     def objects(self) -> list[Any]:
-        """All objects, as any reader of YAML sees them."""
+        """Return all objects, as read from the YAML."""
         return [one for file in self.files for one in documents(file.read_text(encoding="utf-8"))]
 
 
 def write_corpus(folder: Path, jobs: int) -> Corpus:
-    """Write specs of one form, render them, and cut the files. ValueError where most differ otherwise."""
+    """Write specs of one form, render them, and split the files. Raises ValueError if most differ in form."""
     cluster = CLUSTERS[1]
     for spec in write_workspace(folder, jobs, 1, len(CLUSTERS), _TEAMS):
         seed = 700_000 + int(spec[-10:-5])
@@ -69,7 +69,7 @@ def write_corpus(folder: Path, jobs: int) -> Corpus:
     rows = {file: _values(text) for file, text in texts.items()}
     forms = Counter(_emptied(texts[file], rows[file]) for file in files)
     text = forms.most_common(1)[0][0]
-    # A hash that begins with a digit is quoted, another is not: the commoner form is taken.
+    # A hash that begins with a digit is quoted, any other is not: the commoner form is used.
     odd = [file for file in files if filled(text, rows[file]) != texts[file]]
     if 2 * len(odd) > jobs:
         raise ValueError(f"{len(odd)} of {jobs} rendered runs are not of one form")
@@ -110,18 +110,18 @@ def _emptied(text: str, row: Values) -> str:
 
 
 def filled(text: str, row: Values) -> str:
-    """The text with the values of one run."""
+    """Return the text with the values of one run."""
     return PLACE.sub(lambda place: row[place[1]], text)
 
 
 def documents(text: str) -> list[Any]:
-    """The objects of a stream of YAML or JSON documents."""
+    """Return the objects of a stream of YAML or JSON documents."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return [one for one in yaml.load_all(text, loader) if one is not None]
 
 
 def same(ours: list[Any], theirs: list[Any]) -> bool:
-    """The same objects, in whatever order."""
+    """Return whether both have the same objects, in any order."""
     return _by_name(ours) == _by_name(theirs)
 
 

@@ -1,5 +1,7 @@
-"""Other judges of the same rendered files: schemas by kubeconform, one small policy by conftest and Kyverno,
-kube-linter with its own checks."""
+"""Other programs that judge the same rendered files.
+
+kubeconform checks schemas, conftest and Kyverno one small policy, kube-linter runs its own checks.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from benchmarks.corpus import Corpus
 from benchmarks.measure import Run, command
 from benchmarks.peers import FOLDER, find, version
 
-#: One rule, the same for every program that reads rules: each container sets a memory limit.
+#: The one rule for every program that takes rules: each container sets a memory limit.
 _REGO = """\
 package main
 
@@ -56,14 +58,14 @@ _KYVERNO: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """A program that judges the files of a corpus: `prepare` writes what it needs into a folder."""
+    """A program that judges the files of a corpus; `judge` runs it, with a folder for what it needs."""
 
     name: str
     judge: Callable[[Corpus, Path], Run]
 
 
 def judges(used: dict[str, str], left_out: list[str]) -> Iterator[Judge]:
-    """All that can be had here. Fills in the versions of those, and the reasons of the others."""
+    """Yield the installed judges. Adds their versions to `used`, and reasons for the others to `left_out`."""
     known: dict[str, tuple[str, Callable[[str], Callable[[Corpus, Path], Run]]]] = {
         "kubeconform": ("kubeconform, every file", _kubeconform),
         "conftest": ("conftest, one rule", _conftest),
@@ -80,7 +82,7 @@ def judges(used: dict[str, str], left_out: list[str]) -> Iterator[Judge]:
 
 
 def _kubeconform_program() -> str | None:
-    """The one that gangplan itself uses."""
+    """Return the kubeconform that gangplan itself uses."""
     from gangplan.tools.kubeconform import pick
 
     found = pick()
@@ -112,7 +114,7 @@ def _conftest(program: str) -> Callable[[Corpus, Path], Run]:
 
 
 def _kube_linter(program: str) -> Callable[[Corpus, Path], Run]:
-    # It ends with 1 where a check says something; kinds that it does not know, it passes over.
+    # It exits with 1 if a check reports something, and skips kinds that it does not know.
     return lambda corpus, folder: command([program, "lint", *map(str, corpus.files)], folder, (0, 1))
 
 

@@ -1,4 +1,4 @@
-"""The same manifests made by libraries for Python that bring an engine of their own: KCL and cdk8s."""
+"""Make the same manifests with Python libraries that have engines of their own: KCL and cdk8s."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kcl_lib import api
 found = api.API().exec_program(api.ExecProgramArgs(k_filename_list=["main.k"]))
 sys.stdout.write(found.yaml_result)
 """
-# Charts are written as they are by users of the library: an object is a construct with its fields.
+# As users of the library write charts: each object is a construct with its fields.
 _CDK8S = """
 import json
 from pathlib import Path
@@ -42,7 +42,7 @@ app.synth()
 
 
 def libraries(used: dict[str, str], left_out: list[str]) -> Iterator[Peer]:
-    """Those that this Python, or one in the folder of peers, can import; the others are named."""
+    """Yield the libraries that this Python, or one in the folder of peers, can import; report the others."""
     makers = {
         "kcl_lib": ("kcl", _write_kcl, _KCL, "out.yaml"),
         "cdk8s": ("cdk8s (Python)", _write_cdk8s, _CDK8S, "out/*.yaml"),
@@ -64,7 +64,7 @@ def libraries(used: dict[str, str], left_out: list[str]) -> Iterator[Peer]:
 
 
 def _python(module: str) -> tuple[str, str] | None:
-    """An interpreter that has the library, and the library's version."""
+    """Return an interpreter that has the library, and the library's version."""
     told = f"import importlib.metadata as m; print(m.version({module!r}))"
     beside = shutil.which("python", path=os.environ.get(FOLDER) or os.devnull)
     for python in (sys.executable, beside):
@@ -77,7 +77,7 @@ def _python(module: str) -> tuple[str, str] | None:
 
 
 def _write_kcl(corpus: Corpus, folder: Path) -> None:
-    """A lambda of a run that returns its objects; texts with places are joined by `+`."""
+    """Write a lambda from a run to its objects; texts with placeholders are joined by `+`."""
 
     def spelled(text: str) -> str:
         parts = PLACE.split(json.loads(text))
@@ -101,7 +101,7 @@ def _write_kcl(corpus: Corpus, folder: Path) -> None:
 
 
 def _quoted(text: str) -> str:
-    """A text of KCL, where `${` begins an expression."""
+    """Quote a string for KCL, where `${` begins an expression."""
     return json.dumps(text, ensure_ascii=False).replace("$", "\\x24")
 
 

@@ -1,4 +1,4 @@
-"""A command in; its wall time, processor time and peak memory out, as the operating system counted them."""
+"""Run a command and measure its wall time, processor time and peak memory, as the operating system counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Timer
 
 _ROOT = Path(__file__).resolve().parent.parent
-#: What ratios compare with: an interpreter that does nothing.
+#: The base of ratios: an interpreter that does nothing.
 BARE = (sys.executable, "-c", "pass")
 
 
@@ -24,7 +24,7 @@ class ProgramError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: seconds on the clock and of processor (with its children), peak memory in MiB (0: unknown)."""
+    """One run: wall time and processor time with children in seconds, peak memory in MiB (0: unknown)."""
 
     wall_s: float
     cpu_s: float
@@ -36,9 +36,9 @@ class Run:
 class Figure:
     """The runs of one row.
 
-    `units` is the number of training runs that each of them did: 0 where a row has no such number.
-    `base_cpu_s` are the seconds of processor that the same command takes with next to no runs. `scale`
-    makes the time of a part that of the whole.
+    `units` is the number of training runs that each of them processed, 0 if the row has no such number.
+    `base_cpu_s` is the processor time in seconds of the same command with next to no runs. `scale` converts
+    the time of a part to that of the whole.
     """
 
     name: str
@@ -50,27 +50,27 @@ class Figure:
 
     @property
     def wall_s(self) -> float:
-        """The median on the clock."""
+        """The median wall time in seconds."""
         return statistics.median(run.wall_s for run in self.runs) * self.scale
 
     @property
     def cpu_s(self) -> float:
-        """The median of processor time."""
+        """The median processor time in seconds."""
         return statistics.median(run.cpu_s for run in self.runs) * self.scale
 
     @property
     def unit_cpu_s(self) -> float:
-        """Seconds of processor for one training run, without the base."""
+        """The processor time in seconds per training run, without the base."""
         return (self.cpu_s - self.base_cpu_s) / self.units if self.units else 0.0
 
     @property
     def own_mib(self) -> float:
-        """The largest peak of the process itself."""
+        """The largest peak of the process itself, in MiB."""
         return max(run.own_mib for run in self.runs)
 
     @property
     def worker_mib(self) -> float:
-        """The largest peak of any process below it."""
+        """The largest peak of any child process, in MiB."""
         return max(run.worker_mib for run in self.runs)
 
 
@@ -81,15 +81,15 @@ def command(
     out: Path | None = None,
     limit_s: float | None = None,
 ) -> Run:
-    """Run a program to its end; what it prints goes to `out`, if given.
+    """Run a program to its end; its output goes to `out`, if given.
 
-    After `limit_s` seconds, it is told to end. Raises ProgramError with its last words.
+    After `limit_s` seconds, it is terminated. Raises ProgramError with the end of its output.
     """
     return _run(words, cwd, good, out, limit_s=limit_s)[0]
 
 
 def gangplan(*words: str) -> Run:
-    """Run gangplan in a process of its own, and tell its memory from its workers'."""
+    """Run gangplan in a process of its own, and measure its memory and its workers' separately."""
     reading, writing = os.pipe()
     os.set_inheritable(writing, True)
     probe = [sys.executable, "-m", "benchmarks.probe", str(writing), *words]
@@ -137,17 +137,17 @@ def _run(
     if process.returncode not in good:
         name = " ".join([Path(words[0]).name, *words[1:]])
         raise ProgramError(f"{name} failed with {process.returncode}:\n{said[-2000:]}")
-    # Linux counts the memory of who starts a program as the program's: no peak below that is known.
+    # Linux counts the memory of the parent process as the program's, so a peak below that is unknown.
     ours = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     peak_mib = usage.ru_maxrss / 1024 if usage.ru_maxrss > ours * 1.01 else 0.0
     return Run(wall_s, usage.ru_utime + usage.ru_stime, peak_mib), said
 
 
 def repeat(name: str, times: int, once: Callable[[], Run], note: str = "", units: int = 0) -> Figure:
-    """A figure of several runs."""
+    """Return the figure of several runs."""
     return Figure(name, tuple(once() for _ in range(times)), note, units=units)
 
 
 def bare(times: int = 7) -> Figure:
-    """What ratios compare with, measured beside them: machines change their speed."""
+    """Measure the base of ratios at the time of the rows, because machines change their speed."""
     return repeat("python -c pass", times, lambda: command(BARE))

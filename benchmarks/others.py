@@ -1,4 +1,4 @@
-"""Tables that hold gangplan beside other programs: on the same manifests and cores, in the same run."""
+"""Compare gangplan with other programs: on the same manifests and cores, in the same benchmark run."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from benchmarks.measure import Figure, ProgramError, Run, bare, gangplan, repeat
 from benchmarks.peers import Peer, measured, peers
 from benchmarks.results import Section
 
-#: What goes wrong with a program that is not ours: its row is left out, and the reason told.
+#: Errors of other programs: their row is left out, and the reason reported.
 _THEIRS = (ProgramError, OSError, ValueError, subprocess.SubprocessError)
 
 
 class Others:
-    """The comparison: the corpus is made once, programs and their versions are noted as they are found."""
+    """The comparison. The corpus is made once, and versions of programs are recorded as they are found."""
 
     def __init__(
         self, folder: Path, jobs: int, times: int, used: dict[str, str], left_out: list[str]
@@ -30,13 +30,13 @@ class Others:
 
     @property
     def corpus(self) -> Corpus:
-        """The equal inputs."""
+        """The equal inputs, written on first use."""
         if self.made is None:
             self.made = write_corpus(self.folder / "corpus", self.jobs)
         return self.made
 
     def makers(self) -> Section:
-        """Who makes the manifests."""
+        """Measure the programs that make the manifests."""
         corpus, figures = self.corpus, [bare()]
         render = ("render", "--no-cache", "--cluster", corpus.cluster, "-C", str(corpus.workspace))
         units = len(corpus.files)
@@ -70,7 +70,7 @@ class Others:
         return measured(peer, self.corpus, self.folder / f"peer-{number}", self.times)
 
     def judges(self) -> Section:
-        """Who judges the manifests."""
+        """Measure the programs that judge the manifests."""
         corpus, figures = self.corpus, [bare()]
         validate = ("validate", "--no-cache", "--cluster", corpus.cluster, "-C", str(corpus.workspace))
         units = len(corpus.files)
@@ -100,7 +100,7 @@ class Others:
 
 
 def _beside(figures: Sequence[Figure]) -> tuple[str, ...]:
-    """Our row against each of theirs, by processor time."""
+    """Compare the processor time of each other program with ours."""
     ours = figures[1]
     return tuple(
         f"{figure.name}: {figure.cpu_s / ours.cpu_s:.2f} times the processor time of {ours.name}."

@@ -1,4 +1,4 @@
-"""docs/performance.md and its chart, made from the figures that benchmarks/results.json holds."""
+"""Write docs/performance.md and its chart from the figures in benchmarks/results.json."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from benchmarks.chart import chart
 from benchmarks.results import HEADS, ROOT, Results, Section, table
 
 _TEMPLATE = ROOT / "benchmarks" / "page.md"
-#: The page and the chart beside it.
+#: The page and its chart.
 PAGE, CHART = ROOT / "docs" / "performance.md", ROOT / "docs" / "performance.svg"
 
 
 def text(results: Results) -> str:
-    """The page. The same figures make the same bytes."""
+    """Return the page. The same figures give the same bytes."""
     template = Template(_TEMPLATE.read_text(encoding="utf-8"))
     return template.substitute(
         machine=_machine(results),
@@ -24,7 +24,7 @@ def text(results: Results) -> str:
 
 
 def write(results: Results) -> tuple[Path, Path]:
-    """Write both files."""
+    """Write both files and return their paths."""
     PAGE.write_text(text(results), encoding="utf-8")
     CHART.write_text(chart(results), encoding="utf-8")
     return PAGE, CHART

@@ -1,4 +1,4 @@
-"""The same manifests made in other ways: jinja2, jsonnet, Helm and kustomize, each as its users write it."""
+"""Make the same manifests with jinja2, jsonnet, Helm and kustomize, each used as its users do."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from typing import Any
 from benchmarks.corpus import PLACE, Corpus, documents, filled, same
 from benchmarks.measure import Figure, ProgramError, Run, command
 
-#: A folder with programs to compare with, searched before PATH.
+#: The variable that names a folder with other programs, searched before PATH.
 FOLDER = "GANGPLAN_PEERS"
-#: One build per job is timed for this many jobs and scaled to all.
+#: One build per job is measured for this many jobs and scaled to all.
 SINGLE_JOBS = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A way to make the manifests: `write` its input into a folder, `make` them there.
+    """A way to make the manifests: `write` writes its input into a folder, `make` makes them there.
 
-    `output` is where they are then, to be held against gangplan's.
+    `output` finds the results, which are compared with gangplan's.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Peer:
 
 
 def find(name: str) -> str | None:
-    """The program of that name in the folder of peers, among gangplan's own tools, or on PATH."""
+    """Find a program in the folder of peers, among gangplan's own tools, or on PATH."""
     folder = os.environ.get(FOLDER)
     if folder and (found := shutil.which(name, path=folder)):
         return found
@@ -51,7 +51,7 @@ def find(name: str) -> str | None:
 
 
 def version(program: str) -> str:
-    """What a program calls its own version, in the first line that it says; empty where it does not tell."""
+    """Return the version in the first line that a program prints about itself, or an empty string."""
     for words in (("version",), ("--version",), ("-v",)):
         done = subprocess.run([program, *words], capture_output=True, text=True, check=False, timeout=30)
         first = (done.stdout or done.stderr).partition("\n")[0]
@@ -61,7 +61,7 @@ def version(program: str) -> str:
 
 
 def peers(used: dict[str, str], left_out: list[str]) -> Iterator[Peer]:
-    """All that can be had here. Fills in the versions of those, and the reasons of the others."""
+    """Yield the installed peers. Adds their versions to `used`, and reasons for the others to `left_out`."""
     import jinja2
 
     used["jinja2"] = jinja2.__version__
@@ -76,7 +76,7 @@ def peers(used: dict[str, str], left_out: list[str]) -> Iterator[Peer]:
 
 
 def measured(peer: Peer, corpus: Corpus, folder: Path, times: int) -> Figure:
-    """The row of a peer. Raises ProgramError where what it makes are not the same objects."""
+    """Measure a peer. Raises ProgramError if it does not make the same objects."""
     folder.mkdir()
     peer.write(corpus, folder)
     runs = tuple(peer.make(folder) for _ in range(times))
@@ -125,7 +125,7 @@ def _jsonnets(program: str) -> Iterator[Peer]:
 
 
 def _write_jsonnet(corpus: Corpus, folder: Path) -> None:
-    """A function of a run that returns its objects; texts with places are joined by `+`."""
+    """Write a function from a run to its objects; texts with placeholders are joined by `+`."""
 
     def spelled(text: re.Match[str]) -> str:
         parts = PLACE.split(text[0][1:-1])
@@ -149,7 +149,7 @@ def _helms(program: str) -> Iterator[Peer]:
 
 
 def _write_chart(corpus: Corpus, folder: Path) -> None:
-    """One chart whose template runs over all training runs."""
+    """Write one chart whose template loops over all training runs."""
     chart = folder / "chart"
     (chart / "templates").mkdir(parents=True)
     (chart / "Chart.yaml").write_text("apiVersion: v2\nname: runs\nversion: 1.0.0\n", encoding="utf-8")
@@ -179,7 +179,7 @@ def _kustomizes(program: str) -> Iterator[Peer]:
 
 
 def _write_overlays(corpus: Corpus, folder: Path, most: int) -> None:
-    """The first run's objects as the base, JSON 6902 patches per job, and all jobs as one."""
+    """Write the first run's objects as the base, an overlay of JSON 6902 patches per job, and one of all."""
     (folder / "base").mkdir()
     first = filled(corpus.text, corpus.rows[0])
     (folder / "base" / "objects.yaml").write_text(first, encoding="utf-8")
@@ -208,7 +208,7 @@ def _write_kustomization(folder: Path, resources: list[str], patches: list[dict[
 
 
 def _places(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    """JSON pointer and text of everything that differs from run to run."""
+    """Yield the JSON pointer and text of every string that differs between runs."""
     if isinstance(value, dict):
         for key, part in value.items():
             yield from _places(part, f"{path}/{key.replace('~', '~0').replace('/', '~1')}")
@@ -220,7 +220,7 @@ def _places(value: Any, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _build_all(program: str, folder: Path) -> Run:
-    """One build per job, as many side by side as there are cores."""
+    """Run one build per job, as many in parallel as there are cores."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     out = folder / "out"
     out.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""gangplan as a user starts it; at the end the peak memory of the process and of its workers goes to a pipe.
+"""Run gangplan as a user would, then write the peak memory of the process and of its workers to a pipe.
 
 Called as `python -m benchmarks.probe FD ARGUMENT...` by `benchmarks.measure`.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def _own_mib() -> float:
-    """The peak since this program began; getrusage would count who started it as well."""
+    """Return the peak since this program started; getrusage would count its parent, too."""
     try:
         status = Path("/proc/self/status").read_text(encoding="utf-8")
     except OSError:

@@ -1,4 +1,4 @@
-"""What was measured, as one value: printed as tables, kept as JSON, read again for the page."""
+"""The results of a benchmark run: printed as tables, stored as JSON, and read again for the page."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from typing import Any
 from benchmarks.measure import Figure, Run
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Where the figures of the page are kept.
+#: The file with the figures of the page.
 RESULTS = ROOT / "benchmarks" / "results.json"
-#: What decides how fast gangplan is. `python -m benchmarks --stale` compares its digest.
+#: The folders that decide how fast gangplan is; `python -m benchmarks --page` compares their digest.
 SOURCES = ("gangplan", "generators", "policies", "templates", "validate")
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A table. Its first row is `bare`, measured beside it, which its ratios compare with.
+    """A table. Its first row is `bare`, measured at the same time, the base of its ratios.
 
-    `told` are sentences that follow from the figures, `values` the numbers in them by name.
+    `told`: sentences about the figures. `values`: the numbers in them by name.
     """
 
     title: str
@@ -41,7 +41,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All tables, the machine (no names of hosts, no dates), and the digest of what was measured."""
+    """All tables, the machine (without host names and dates), and the digest of the measured sources."""
 
     sources: str
     machine: dict[str, str]
@@ -51,7 +51,7 @@ class Results:
 
 
 def sources_digest(root: Path = ROOT) -> str:
-    """Sixteen hex digits over the names and bytes of all files in SOURCES, but for what Python compiles."""
+    """Return 16 hex digits over the names and bytes of all files in SOURCES, except what Python compiles."""
     digest = hashlib.sha256()
     files = (path for folder in SOURCES for path in (root / folder).rglob("*"))
     for path in sorted(file for file in files if file.is_file() and "__pycache__" not in file.parts):
@@ -62,7 +62,7 @@ def sources_digest(root: Path = ROOT) -> str:
 
 
 def machine() -> dict[str, str]:
-    """What decides how the figures compare with those of another machine."""
+    """Return the facts about this machine that influence the figures."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return {
         "cores": f"{cores} ({platform.machine()}, {platform.system()})",
@@ -72,7 +72,7 @@ def machine() -> dict[str, str]:
 
 
 def as_json(results: Results) -> str:
-    """The text of the file."""
+    """Return the results as JSON text."""
     content = {
         "sources": results.sources,
         "machine": results.machine,
@@ -107,7 +107,7 @@ def _row(figure: Figure) -> dict[str, Any]:
 
 
 def load(file: Path = RESULTS) -> Results:
-    """Read such a file again."""
+    """Read results from a JSON file."""
     content = json.loads(file.read_text(encoding="utf-8"))
     sections = tuple(
         Section(
@@ -134,7 +134,7 @@ HEADS = ("", "clock", "cpu", "clock / bare", "cpu / bare", "a run / bare", "MiB"
 
 
 def table(section: Section) -> Iterator[tuple[str, ...]]:
-    """The cells of each row, under HEADS, then its note."""
+    """Yield the cells of each row, under HEADS, and its note."""
     bare = section.bare
     for figure in section.figures:
         mib = [f"{value:.0f}" if value else "" for value in (figure.own_mib, figure.worker_mib)]

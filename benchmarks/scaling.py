@@ -1,4 +1,4 @@
-"""How time and memory grow: with specs, clusters and teams, by exponent; and what workers gain."""
+"""Measure how time and memory grow with specs, clusters and teams, and what workers gain."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from benchmarks.workspace import SPECS_PER_TEAM, write_workspace
 
 #: Teams of the rows about specs and clusters, so that nothing else grows.
 TEAMS = 5
-# The rows about teams and clusters: a run is what this many times the specs cost more.
+# In the rows about teams and clusters, the cost of a run is the extra cost of this many times the specs.
 _MORE = 3
 
 
 def validated(folder: Path, specs: int, clusters: int, teams: int, words: Sequence[str] = ()) -> Figure:
-    """Everything new in a workspace of this size, once."""
+    """Validate a new workspace of this size, once and without a cache."""
     write_workspace(folder, specs, SEED, clusters, teams)
     try:
         return repeat(
@@ -36,7 +36,7 @@ def validated(folder: Path, specs: int, clusters: int, teams: int, words: Sequen
 
 
 def sizes(folder: Path, specs: Sequence[int], clusters: int = 3) -> Section:
-    """More specs: the exponent of processor time, and the memory of the parent and of the largest worker."""
+    """Measure growth with specs: the exponent of processor time, and memory of parent and largest worker."""
     base = validated(folder / "few", FEW, clusters, TEAMS)
     measured = [validated(folder / "size", size, clusters, TEAMS) for size in specs]
     figures = [
@@ -57,7 +57,7 @@ def sizes(folder: Path, specs: Sequence[int], clusters: int = 3) -> Section:
 
 
 def changes(folder: Path, specs: Sequence[int], times: int, clusters: int = 3) -> Section:
-    """One changed spec among more: what grows is what is asked about files and told of other runs."""
+    """Measure one changed spec among more and more: only looking at files and repeating findings grow."""
     figures: list[Figure] = []
     for size in specs:
         root = folder / "changes"
@@ -83,13 +83,13 @@ def changes(folder: Path, specs: Sequence[int], times: int, clusters: int = 3) -
 
 
 def exponent(small: Figure, large: Figure) -> float:
-    """How the processor time of runs, without the base, grows with their number: 1 is linear."""
+    """Return the exponent by which processor time, without the base, grows with the runs; 1 is linear."""
     grown = (large.cpu_s - large.base_cpu_s) / (small.cpu_s - small.base_cpu_s)
     return math.log(grown) / math.log(large.units / small.units)
 
 
 def wider(folder: Path, specs: int, clusters: Sequence[int] = (1, 3, 10)) -> Section:
-    """More clusters for the same specs."""
+    """Measure the same specs on more clusters."""
     figures = [_alone(folder, (specs, _MORE * specs), number, TEAMS) for number in clusters]
     about = (
         f"`validate --no-cache --engine serial` of {_MORE * specs} specs, each on all clusters. A run: "
@@ -99,8 +99,8 @@ def wider(folder: Path, specs: int, clusters: Sequence[int] = (1, 3, 10)) -> Sec
 
 
 def crowded(folder: Path, teams: Sequence[int]) -> Section:
-    """More teams at the same number of runs: a run must not cost more."""
-    specs = max(teams)  # so that every team has one
+    """Measure the same number of runs with more teams; the cost of a run must not grow."""
+    specs = max(teams)  # so that every team has a spec
     figures = [_alone(folder, (specs, _MORE * specs), 1, number) for number in teams]
     about = (
         f"`validate --no-cache --engine serial` of the same {_MORE * specs} specs on one cluster. A run: "
@@ -114,9 +114,10 @@ def crowded(folder: Path, teams: Sequence[int]) -> Section:
 
 
 def _alone(folder: Path, specs: tuple[int, int], clusters: int, teams: int) -> Figure:
-    """What more specs cost, beside everything that stands there with fewer of them.
+    """Measure the extra cost of more specs, compared with the same workspace with fewer.
 
-    In one process: workers each make for themselves what stands there, and only for many specs.
+    It runs in one process, because every worker builds the cluster's own objects again, and workers are only
+    started for many specs.
     """
     words = ("--engine", "serial")
     few, many = specs
@@ -126,13 +127,13 @@ def _alone(folder: Path, specs: tuple[int, int], clusters: int, teams: int) -> F
 
 
 def corners(folder: Path, ends: Sequence[tuple[int, int, int]]) -> Section:
-    """The ends of the axes (specs, clusters, teams): from one spec on one cluster to all that is promised."""
+    """Measure the ends of the axes (specs, clusters, teams): from one spec on one cluster to all promised."""
     figures = [validated(folder / "corner", *end) for end in ends]
     return Section("The ends of the axes", "`validate --no-cache`.", (bare(), *figures))
 
 
 def engines(folder: Path, specs: int) -> Section:
-    """The same work in one process, in worker processes, and on MPI ranks."""
+    """Measure the same work in one process, in worker processes, and on MPI ranks."""
     root = folder / "engines"
     write_workspace(root, specs, SEED)
     words, units = ("--no-cache", "-C", str(root)), specs * 3
@@ -161,7 +162,10 @@ def engines(folder: Path, specs: int) -> Section:
 
 
 def ranks() -> list[str] | None:
-    """What starts gangplan on three MPI ranks: the mpirun beside this Python, or on PATH; or None."""
+    """Return the command that starts gangplan on three MPI ranks, or None without mpirun or mpi4py.
+
+    The mpirun is the one next to this Python, or else on PATH.
+    """
     from importlib.util import find_spec
 
     beside = Path(sys.executable).with_name("mpirun")
@@ -172,7 +176,7 @@ def ranks() -> list[str] | None:
 
 
 def _by_ranks(launcher: list[str], words: tuple[str, ...], units: int, limit_s: float) -> Figure:
-    # MPI that lost a rank waits for ever.
+    # MPI waits forever if it has lost a rank.
     run = command([*launcher, "validate", "--engine", "mpi", *words], limit_s=limit_s)
-    # The peak is that of the largest process below mpirun: a rank.
+    # The peak is that of the largest child process of mpirun: a rank.
     return Figure("validate, mpi", (replace(run, own_mib=0.0, worker_mib=run.own_mib),), units=units)

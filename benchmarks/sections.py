@@ -1,4 +1,4 @@
-"""What a person waits for: the start of each command, everything new, nothing changed, one spec changed."""
+"""Measure what users wait for: starts, everything new, nothing changed, one spec changed, a pull request."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from benchmarks.results import Section
 from benchmarks.workspace import CLUSTERS, SPECS_PER_TEAM, write_workspace
 
 SEED = 1
-#: The few specs of the workspace that is taken off another, so that what is left are its runs.
+#: Specs of the small workspace whose cost is subtracted, so that only the cost of the runs remains.
 FEW = 5
 #: Runs of each row that takes less than a second.
 SHORT = 7
 
 
 def start(folder: Path) -> Section:
-    """From a command line to its answer, nothing kept: what an editor and a hook wait for."""
+    """Measure single commands, mostly without a cache: what an editor and a hook wait for."""
     workspace = folder / "start"
     spec = write_workspace(workspace, 5, SEED)[0]
     here, one = ("-C", str(workspace)), ("--cluster", CLUSTERS[0])
@@ -42,12 +42,12 @@ def start(folder: Path) -> Section:
 
 def _start(name: str, words: tuple[str, ...]) -> Figure:
     program = [sys.executable, "-m", "gangplan", *words]
-    command(program)  # the first start compiles modules and asks tools for their versions
+    command(program)  # the first start compiles modules and runs tools for their versions
     return repeat(name, SHORT, lambda: command(program))
 
 
 class Work:
-    """The rows about one workspace of many specs: each begins where the one before it ended."""
+    """The rows about one workspace of many specs; each row starts where the previous one ended."""
 
     def __init__(self, folder: Path, specs: int, times: int) -> None:
         self.root, self.times = folder, times
@@ -60,7 +60,7 @@ class Work:
         self.numbers = count(2)
 
     def new(self, command_name: str, *words: str) -> Figure:
-        """Everything found out again, for a rendered tree that is there; or, for render, for none."""
+        """Measure a command without a cache; render also starts without a rendered tree."""
 
         def once() -> Run:
             if command_name == "render":
@@ -73,7 +73,7 @@ class Work:
         return replace(figure, base_cpu_s=base)
 
     def forgotten(self, command_name: str) -> Figure:
-        """What keeping results costs: nothing is known, all is kept."""
+        """Measure the first command with an empty cache, which stores all results."""
 
         def once() -> Run:
             shutil.rmtree(self.root / ".gangplan", ignore_errors=True)
@@ -82,7 +82,7 @@ class Work:
         return repeat(f"{command_name}, the first with a cache", 1, once)
 
     def same(self, command_name: str) -> list[Figure]:
-        """Nothing changed: results are taken, and the second time the whole answer."""
+        """Measure an unchanged workspace: first with cached results, then with the cached answer."""
 
         def kept() -> Run:
             shutil.rmtree(self.root / ".gangplan" / "cache" / "answers", ignore_errors=True)
@@ -95,7 +95,7 @@ class Work:
         ]
 
     def changed(self, command_name: str) -> list[Figure]:
-        """One spec got another run; all were asked for, then this one alone."""
+        """Measure one changed spec: a command about all specs, then about this one only."""
 
         def touched(*words: str) -> Callable[[], Run]:
             def once() -> Run:
@@ -112,16 +112,16 @@ class Work:
         ]
 
     def once(self, command_name: str) -> Callable[[], Run]:
-        """The command, ready to be run."""
+        """Return a function that runs the command."""
         return lambda: self.run(command_name)
 
     def run(self, command_name: str, *words: str) -> Run:
-        """gangplan on this workspace."""
+        """Run gangplan on this workspace."""
         return gangplan(command_name, "-C", str(self.root), *words)
 
 
 def work(folder: Path, specs: int, times: int) -> Section:
-    """One workspace: everything new, nothing changed, one spec changed, rendered and validated."""
+    """Measure rendering and validating a workspace: everything new, nothing changed, one spec changed."""
     main = Work(folder / "work", specs, times)
     figures = [bare(), main.new("render"), main.new("validate")]
     for name in ("render", "validate"):
@@ -148,7 +148,7 @@ EDITED = 3
 
 
 def review(folder: Path, specs: int, times: int) -> Section:
-    """What a pull request would do: the base as Git has it, the workspace as it stands."""
+    """Measure `plan --base`: the base as Git has it, compared with the workspace as it is."""
     root = folder / "review"
     files = write_workspace(root, specs, SEED)
     gangplan("render", "-C", str(root))

@@ -1,6 +1,6 @@
 """Events per second of the simulated queue: `python -m benchmarks.simulation`.
 
-Five teams in a cohort, two flavors, three resources, three priorities, runs of 1 to 16 GPUs by a seed.
+Five teams in a cohort, two flavors, three resources, three priorities, and random runs of 1 to 16 GPUs.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from gangplan.simulate.engine import simulate
 
 TEAMS, FLAVORS = 5, ("first", "second")
 OWN = {"cpu": 400_000, "memory": 4_800, "gpu": 16}
-# Mean seconds between two arrivals: what the queue can do, and five times as much as it can.
+# Mean seconds between two arrivals, and the number of runs: what the queue can handle, and five times that.
 LOADS = {"ordinary": (2500, 1500), "overload": (600, 400)}
 
 
 def setup(is_fair: bool) -> Setup:
-    """Queues that may borrow half of what they own, and take back all of it."""
+    """Build queues that may borrow half of what they own, and reclaim all of it."""
     nominal = {(flavor, resource): amount for flavor in FLAVORS for resource, amount in OWN.items()}
     limits = {key: amount // 2 for key, amount in nominal.items()}
     groups = (ResourceGroup(tuple(OWN), FLAVORS),)
@@ -32,7 +32,7 @@ def setup(is_fair: bool) -> Setup:
 
 
 def runs(count: int, gap: float, seed: int = 1) -> list[Workload]:
-    """Runs of workers and a launcher, one to ten hours long."""
+    """Build runs with workers and a launcher, one to ten hours long."""
     chance, now = random.Random(seed), 0.0
     found = []
     for number in range(count):
@@ -46,7 +46,7 @@ def runs(count: int, gap: float, seed: int = 1) -> list[Workload]:
 
 
 def main() -> int:
-    """Print a line per load and kind of sharing; seconds are processor time."""
+    """Print a line per load and kind of sharing; rates are per second of processor time."""
     for load, (gap, count) in LOADS.items():
         for is_fair in (False, True):
             drawn = runs(count, gap)

@@ -1,7 +1,7 @@
-"""Numbers and a seed in, a workspace of that size out: the sample's clusters, and teams of our own.
+"""Write a random workspace of a given size, with the sample's clusters and teams of its own.
 
-The same arguments write the same bytes. Every spec runs on every cluster. Beyond the three clusters of the
-sample come others of the same kinds, under names of their own.
+The same arguments write the same bytes. Every spec runs on every cluster. More than three clusters are copies
+of the sample's three, under other names.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pathlib import Path
 
 SAMPLE = Path(__file__).resolve().parent.parent
 CLUSTERS = ("eu-airgap", "onprem-a100", "us-cloud")
-#: Specs of a team where the number of teams is not given.
+#: Specs per team, if the number of teams is not given.
 SPECS_PER_TEAM = 50
-# The teams of a sample cluster, to be replaced by ours.
+# The teams of a sample cluster, which ours replace.
 _TEAMS = re.compile(r"^teams:\n((?:  .*\n)+)", re.MULTILINE)
 _QUEUE = re.compile(r"queue: [a-z0-9-]+")
 _LIMITS = re.compile(r"^limits: \{(.*)\}\n", re.MULTILINE)
-#: Runs that a team may have on a cluster: as many as any row of the benchmark gives one.
+#: The limit of runs per team and cluster: more than any row of the benchmarks needs.
 MOST_RUNS = 100_000
 
 Lines = list[str]
@@ -47,13 +47,13 @@ def write_workspace(
 
 
 def cluster_names(count: int) -> tuple[str, ...]:
-    """The names of so many clusters: the sample's, then the same kinds again, numbered."""
+    """Return the names of so many clusters: the sample's, then the same names with numbers."""
     rounds = [f"-{number}" if number > 1 else "" for number in range(1, 2 + count // len(CLUSTERS))]
     return tuple(f"{name}{suffix}" for suffix in rounds for name in CLUSTERS)[:count]
 
 
 def spec_lines(chance: random.Random) -> Lines:
-    """A spec of a random framework that is valid on every cluster."""
+    """Return a spec of a random framework that is valid on every cluster."""
     kind = chance.choices(list(_FRAMEWORKS), [weight for weight, _ in _FRAMEWORKS.values()])[0]
     lines = ["apiVersion: gangplan.dev/v1", "kind: TrainingJob", *_FRAMEWORKS[kind][1](chance)]
     if chance.random() < 0.5:
@@ -103,7 +103,7 @@ def _intel(chance: random.Random) -> Lines:
     return ["image: intel-hpc", _command(words), *_cpu_size(chance), "mpi: {licenseAcknowledged: true}"]
 
 
-# How often each occurs, and how its first lines are made.
+# The weight of each framework, and the function for its first lines.
 _FRAMEWORKS: dict[str, tuple[int, Callable[[random.Random], Lines]]] = {
     "DeepSpeed": (3, _deepspeed),
     "Horovod": (2, _horovod),
@@ -120,7 +120,7 @@ def _command(words: list[str]) -> str:
 
 def _gpu_size(chance: random.Random) -> Lines:
     gpus = chance.choice((1, 2, 4, 8))
-    # The smallest of the sample's clusters has 64 GPUs of a kind: a run beyond that is refused.
+    # The smallest of the sample's clusters has 64 GPUs of a model: a larger run is refused.
     return [
         f"workers: {min(chance.choice((2, 4, 8, 16)), 64 // gpus)}",
         f"gpus: {gpus}",
@@ -155,9 +155,9 @@ def _name(index: int, chance: random.Random) -> str:
 
 
 def _set_teams(file: Path, teams: list[str]) -> None:
-    """Every team on this cluster, each in the queue of the sample's first team, all with the same rights.
+    """Put every team on this cluster, all in the queue of the sample's first team, with the same rights.
 
-    Its limit of runs is raised: 500 to a namespace are fewer than the larger workspaces have.
+    The limit of runs is raised: the larger workspaces have more than 500 in a namespace.
     """
     text = file.read_text(encoding="utf-8")
     found = _TEAMS.search(text)

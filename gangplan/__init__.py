@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # as type checkers read it; typing itself would cost each start of the program
+TYPE_CHECKING = False  # as type checkers know it; importing typing would slow every start
 if TYPE_CHECKING:
     from gangplan.api.job import TrainingJob as TrainingJob
     from gangplan.api.workspace import Draft as Draft
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gangplan.rules.model import Severity as Severity
 
 __version__ = "0.1.0"
-# What programs in Python may use (docs/python.md), each imported when it is asked for: commands do without.
+# The public API for Python programs (docs/python.md). Names are imported on first use: commands need none.
 _HOMES = {
     "Draft": "api.workspace",
     "Finding": "findings",
@@ -29,7 +29,7 @@ _HOMES = {
     "UserError": "errors",
     "Workspace": "api.workspace",
 }
-__all__ = ["__version__", *_HOMES]  # all of them are texts
+__all__ = ["__version__", *_HOMES]  # all of them are strings
 
 
 def __getattr__(name: str) -> object:

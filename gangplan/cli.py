@@ -1,4 +1,4 @@
-"""The command line: names, flags and exit codes. What the commands do stands in gangplan.commands."""
+"""The command line: names, flags and exit codes. The commands themselves are in `gangplan.commands`."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ _INTERRUPTED = "interrupted; nothing was changed\n"
 def run(listener: Listener | None = None, looked: Look | None = None) -> int:
     """Run the command line. Every error of ours is printed here and nowhere else.
 
-    `listener` hears all that is written to the program's own standard output and standard error; `looked` is
-    the workspace as it is now, where somebody has looked already.
+    `listener` receives everything that is written to the program's own standard output and standard error;
+    `looked` is the current state of the workspace, if it was read already.
     """
     with patient(listener) as lost:
         code = _ended(looked)
@@ -63,7 +63,7 @@ def run(listener: Listener | None = None, looked: Look | None = None) -> int:
 
 
 def _meant(given: list[str]) -> list[str]:
-    """`help`, `help plan` and `cluster help` as the flags that say the same; `help workers` explains a field."""
+    """Return `help`, `help plan` and `cluster help` as equivalent flags; `help workers` explains a field."""
     if given[:1] == ["help"]:
         asked = given[1:]
         is_page = bool(asked) and asked[0] not in COMMANDS and not asked[0].startswith("-")
@@ -72,22 +72,22 @@ def _meant(given: list[str]) -> list[str]:
 
 
 def _interrupted() -> int:
-    """Say that nothing was changed; the exit code."""
-    # CPython takes an interrupt inside exec(text), such as of namedtuple, for one that nobody handled, and would end
-    # the program by SIGINT instead of our exit code; any other exec takes that back (Python/pythonrun.c, 3.11).
+    """Say that nothing was changed, and return the exit code."""
+    # CPython treats an interrupt inside exec(text), which namedtuple uses, as unhandled, and would end the
+    # program by SIGINT instead of with our exit code. Any other exec resets that (Python/pythonrun.c, 3.11).
     exec("")
     sys.stderr.write(_INTERRUPTED)
     return Exit.INTERRUPTED
 
 
 def _ended(looked: Look | None) -> int:
-    """The exit code of the command line."""
+    """Run the command line and return its exit code."""
     try:
         arguments = _meant(sys.argv[1:])
         without_plugins()
         command = command_of(program, arguments)
         outcome = command(arguments, prog_name="gangplan", standalone_mode=False, obj=looked)
-        if outcome == Exit.INTERRUPTED:  # typer's own answer to an interrupt
+        if outcome == Exit.INTERRUPTED:  # what typer returns after an interrupt
             return _interrupted()
         return int(outcome) if isinstance(outcome, int) else Exit.CLEAN
     except typer.Exit as stop:
@@ -97,15 +97,18 @@ def _ended(looked: Look | None) -> int:
         return stop.code
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
-    except SystemExit as stop:  # typer's own end, of its completion for shells
+    except SystemExit as stop:  # raised by typer's completion for shells
         return stop.code if isinstance(stop.code, int) else Exit.ENVIRONMENT if stop.code else Exit.CLEAN
     except Exception as bad:  # noqa: BLE001  the last door: what is left is a usage error or a bug of ours
         return _interrupted() if _is_interrupt(bad) else unexpected(bad)
 
 
 def _is_interrupt(bad: BaseException) -> bool:
-    """Whether it came of an interrupt: one inside a function that pydantic calls to serialise becomes an error of
-    its own (pydantic-core 2.50, PydanticSerializationError)."""
+    """Return whether an interrupt caused this exception.
+
+    An interrupt inside a function that pydantic calls to serialise becomes an error of its own (pydantic-core
+    2.50, PydanticSerializationError).
+    """
     known: set[int] = set()
     rest: list[BaseException | None] = [bad]
     while rest:

@@ -1,4 +1,4 @@
-"""The only look at the clock. Rendering never asks; commands that do have a flag that answers instead."""
+"""The only module that reads the clock. Rendering never does; commands that do have a flag to override it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import time
 
 
 def day() -> str:
-    """The day as YYYY-MM-DD: `GANGPLAN_TODAY` where it is set, which nobody has checked, else today here."""
+    """Return the local date as YYYY-MM-DD, or the unchecked text of `GANGPLAN_TODAY` if it is set."""
     return os.environ.get("GANGPLAN_TODAY") or time.strftime("%Y-%m-%d")
 
 
 def now() -> int:
-    """Seconds since 1970."""
+    """Return the seconds since 1970."""
     return int(time.time())

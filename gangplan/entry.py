@@ -1,7 +1,7 @@
-"""Where the program begins, before anything of it is imported: `gangplan` and `python -m gangplan`.
+"""The start of `gangplan` and `python -m gangplan`, before the rest of the program is imported.
 
-A start costs mostly imports, so what can be answered without them is answered here. Only the standard library
-is imported at the top, and little of it.
+Most of a start is spent on imports, so what can be answered without them is answered here. Only the standard
+library is imported at the top, and little of it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def main() -> int:
         written, code = answer
         if _given_again(written):
             return code
-    # One object in fifty is in a cycle, so that looking for some takes time and gives back next to nothing:
-    # of a short command a fifth of the time, of one about 10 000 specs several seconds.
+    # One object in fifty is in a cycle, so the collector frees next to nothing, but takes a fifth of the time
+    # of a short command, and several seconds of one with 10 000 specs.
     gc.set_threshold(5_000_000, 20, 20)
     from gangplan.cli import run
 
@@ -38,7 +38,7 @@ def main() -> int:
 
 
 def _given_again(written: list[tuple[int, str]]) -> bool:
-    """Write an answer as it was written before; whether that went well. A reader may go away."""
+    """Write an answer as it was first written, and return whether that succeeded. A reader may go away."""
     for number, text in written:
         stream = sys.stdout if number == 1 else sys.stderr
         try:

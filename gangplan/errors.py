@@ -1,6 +1,6 @@
-"""What can stop a command, and the exit code that each stop means.
+"""The errors that stop a command, and the exit codes of all commands.
 
-Exceptions carry data and never print; `gangplan.cli` alone prints them.
+Exceptions carry data and never print; only `gangplan.cli` prints them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Exit(IntEnum):
 
 
 class GangplanError(Exception):
-    """A stop with a message for the user and, where one exists, a line that helps."""
+    """An error that stops a command, with a message for the user and, where one exists, a help."""
 
     code: Exit = Exit.ENVIRONMENT
 
@@ -41,10 +41,10 @@ class ToolError(GangplanError):
 
 
 class InternalError(GangplanError):
-    """A mistake of gangplan's own: exit 3, worth a report."""
+    """A bug in gangplan: exit 3, worth a report."""
 
 
-# Of folders that are mount points: they cannot be renamed (rename(2): EBUSY, EXDEV), only what is in them.
+# A mount point cannot be renamed, only what is in it (rename(2): EBUSY, EXDEV).
 _MOUNTED = "It is a mount point, or another program holds it: mount the folder above it instead."
 _NOT_YOURS = "You may not write there: check the owner and mode of the folder, or write somewhere else."
 _ADVICE = {
@@ -64,11 +64,14 @@ _ADVICE = {
 
 
 def advice(failed: OSError) -> str:
-    """What helps when the file system refuses to write."""
+    """Return the help for an error of the file system that prevented writing."""
     return _ADVICE.get(failed.errno or 0, "Check the folder's owner and free space.")
 
 
 def refusal(what: str, failed: OSError) -> GangplanError:
-    """What was not done as the system refused, why, and what helps. A name that is too long is bad input."""
+    """Return the error that says what was not done, why the system refused it, and what helps.
+
+    A name that is too long is bad input.
+    """
     kind = UserError if failed.errno == errno.ENAMETOOLONG else ToolError
     return kind(f"{what}: {failed.strerror or failed}", advice(failed))

@@ -1,4 +1,4 @@
-"""A problem, and a finding: one problem at its place in a file. Findings sort by file, line and rule."""
+"""Problems, and findings: problems with their place in a file. Findings sort by file, line and rule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gangplan.records import dataclass
 from gangplan.rules.model import Rule, Severity
 from gangplan.rules.objects import SCHEMA
 
-# A plain word of English at the beginning of a sentence; names of programs keep their small letter.
+# A plain English word at the beginning of a sentence; names of programs keep their lower case.
 _FIRST_WORD = re.compile(r"[a-z]+(?=[ ,])")
 _NAMES = frozenset(("gangplan", "kubectl", "mpirun", "torchrun", "kustomize", "git"))
 
@@ -23,8 +23,8 @@ _NAMES = frozenset(("gangplan", "kubectl", "mpirun", "torchrun", "kustomize", "g
 class Location:
     """A place in a file of the workspace. Lines and columns start at 1; 0 means the whole file.
 
-    `end` is the first column behind the word or value there, 0 where it is not known or ends on another line;
-    two places that differ only in it are the same.
+    `end` is the first column after the word or value there, 0 where it is unknown or on another line; two
+    places that differ only in `end` are equal.
     """
 
     file: str
@@ -40,10 +40,10 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A mechanical repair: one stretch of one file, and the text that takes its place.
+    """A mechanical fix: one range of one file, and the text that replaces it.
 
     Lines and columns start at 1 and count code points as YAML does (a line ends at LF, CR LF or CR; a byte
-    order mark counts for nothing). The end is the first place behind the stretch.
+    order mark is not counted). The end is the first position after the range.
     """
 
     file: str
@@ -59,7 +59,7 @@ class Fix:
 class Waived:
     """The waiver that excuses a finding: its file and line, its last day (as 2027-01-31), reason, approver.
 
-    One that is over excuses nothing any more: the finding is shown with it and counts.
+    An expired waiver (`is_over`) no longer excuses: the finding is shown with it, and counts.
     """
 
     where: Location
@@ -69,17 +69,17 @@ class Waived:
     is_over: bool = False
 
 
-# The kind of a field that may not stand where it does.
+# The kind of error for a field that is not allowed in its place.
 UNKNOWN_FIELD = "extra_forbidden"
 
 
 class Clue(NamedTuple):
-    """What a problem is about, as data: code reads it here, for message and help are read by people alone.
+    """What a problem is about, as data for code; message and help are only for people.
 
-    `path` is the field of the file, `kind` the kind of error as pydantic calls it, `given` what stands there.
+    `path` is the field of the file, `kind` the kind of error as pydantic calls it, `given` the value there.
     `meant` is the field that the message asks for, `known` are those that the help lists, and `follows` those
-    that the help writes, so that they need no finding of their own where they are missing. `gpu` is how a
-    help begins that ends in a GPU model, and that model. `until` is the last day on which this is so.
+    that the help writes, so that their absence needs no finding of its own. `gpu` is the beginning of a help
+    that ends with a GPU model, and that model. `until` is the last day on which the problem exists.
     """
 
     path: tuple[str | int, ...] = ()
@@ -97,10 +97,10 @@ NO_CLUE = Clue()
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with an object or a command, before its place in a file is known.
+    """One breach of a rule by an object or a command, before its place in a file is known.
 
-    `path` leads to the field, or to where a missing one belongs; `field` names the field of the spec that is
-    to blame (as in `Job.origins`), where a proof knows it; `level` is the severity if it is not the rule's.
+    `path` leads to the field, or to where a missing one belongs; `field` names the field of the spec that
+    caused it (as in `Job.origins`), where a proof knows it; `level` is the severity if it is not the rule's.
     """
 
     path: tuple[str | int, ...]
@@ -117,20 +117,20 @@ class Problem:
         return self.rule.severity if self.level is None else self.level
 
     def found(self, where: Location) -> Finding:
-        """The problem as a finding at a place."""
+        """Return the problem as a finding at this place."""
         return Finding(self.rule, where, self.message, self.help, level=self.level, clue=self.clue)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One problem.
+    """One breach of a rule at one place.
 
-    `rule` is the rule that is broken; `where` the place in a user's file that is to blame;
+    `rule` is the rule that is broken; `where` the place in a user's file that causes it;
     `object_ref` and `path` name the rendered object and its field when one is involved;
-    `help` is one sentence that can be followed or pasted; `waiver` excuses it; `fix` repairs it;
-    `clusters` are those that it was found for, empty where it is about none in particular; `level` is its
-    severity where that is not the rule's: that of a policy is its binding's to say; `clue` is
-    what code may know of it.
+    `help` is one sentence that can be followed or pasted; `waiver` excuses it; `fix` removes it;
+    `clusters` are those that it was found for, empty where it concerns no particular one; `level` is its
+    severity where that is not the rule's, since the binding of a policy decides that; `clue` is
+    what code may read about it.
     """
 
     rule: Rule
@@ -155,12 +155,12 @@ class Finding:
 
     @property
     def counts(self) -> bool:
-        """Whether it stands: no waiver that still holds excuses it."""
+        """Whether no waiver that is still valid excuses it."""
         return self.waiver is None or self.waiver.is_over
 
     @property
     def is_error(self) -> bool:
-        """Whether it is an error that stands."""
+        """Whether it is an error that counts."""
         level = self.rule.severity if self.level is None else self.level
         return level is Severity.ERROR and (self.waiver is None or self.waiver.is_over)
 
@@ -179,7 +179,7 @@ class Finding:
 
 @lru_cache(4096)
 def sentence(text: str) -> str:
-    """A help as a sentence: a capital letter, unless it begins with a name or a `field:`, and a full stop."""
+    """Return a help as a sentence: a capital, unless it begins with a name or `field:`, and a full stop."""
     text = text.strip()
     if not text:
         return ""
@@ -190,25 +190,25 @@ def sentence(text: str) -> str:
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings sorted and without exact repeats (one cause is reported once, for all its clusters).
+    """Sort findings and drop exact repeats (one cause is reported once, for all its clusters).
 
     Where one place breaks a rule twice and only one breach is waived, the one that counts comes first.
     """
     every = list(findings)
     keys = [finding.sort_key for finding in every]
     if all(map(lt, keys, keys[1:])):
-        return every  # they are in order already, and no two are the same
+        return every  # already in order, and all different
     return sorted(without_copies(every), key=lambda finding: (finding.sort_key, not finding.counts))
 
 
 def with_more(ordered: list[Finding], *more: Iterable[Finding]) -> list[Finding]:
-    """Findings that are in order already, with others put among them."""
+    """Return findings that are already in order, with others sorted in among them."""
     others = [one for some in more for one in some]
     return in_order([*ordered, *others]) if others else ordered
 
 
 def without_copies(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings without exact repeats, each about all clusters that it was found for."""
+    """Return the findings without exact repeats, each with all clusters that it was found for."""
     merged: dict[Finding, Finding] = {}
     clusters: dict[Finding, list[str]] = {}
     for finding in findings:
@@ -221,17 +221,17 @@ def without_copies(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def about(cluster: str, findings: Iterable[Finding]) -> list[Finding]:
-    """The findings, those that name no cluster as ones about this."""
+    """Return the findings; those that name no cluster now name this one."""
     return [one if one.clusters else on_clusters(one, cluster) for one in findings]
 
 
 def on_clusters(finding: Finding, *clusters: str) -> Finding:
-    """The finding as one about these clusters."""
+    """Return a copy of the finding with exactly these clusters."""
     return _like(finding, finding.message, tuple(sorted(set(clusters))))
 
 
 def reword(finding: Finding, change: Callable[[str], str]) -> Finding:
-    """The finding with its words and the name of its object changed, such as without names of runs."""
+    """Return the finding with its texts and its object's name changed, for example without names of runs."""
     message, help, ref = map(change, (finding.message, finding.help, finding.object_ref))
     return _like(finding, message, finding.clusters, help, ref)
 
@@ -239,8 +239,10 @@ def reword(finding: Finding, change: Callable[[str], str]) -> Finding:
 def _like(
     finding: Finding, message: str, clusters: tuple[str, ...], help: str | None = None, ref: str | None = None
 ) -> Finding:
-    """The finding in other words or about other clusters. `replace` takes four times as long, and large
-    workspaces have tens of thousands of findings."""
+    """Return a copy of the finding with another message, help, object or clusters.
+
+    `replace` takes four times as long, and large workspaces have tens of thousands of findings.
+    """
     one = finding
     return Finding(
         one.rule,
@@ -258,7 +260,7 @@ def _like(
 
 
 def told_apart(findings: Iterable[Finding], runs: Mapping[str, Collection[str]]) -> list[Finding]:
-    """Findings about a run that hold on some of its clusters alone, each with their names in front.
+    """Name the clusters at the start of each finding that concerns only some clusters of its run.
 
     `runs` are the clusters of each run, by the reference of its object.
     """
@@ -272,5 +274,5 @@ def _apart(finding: Finding, clusters: Collection[str]) -> Finding:
 
 
 def worst(findings: Iterable[Finding]) -> Severity | None:
-    """The highest severity among findings that count, or None when there is none."""
+    """Return the highest severity among findings that count, or None if none counts."""
     return max((finding.severity for finding in findings if finding.counts), default=None)

@@ -1,11 +1,11 @@
-"""Templates in, moulds out: what a template makes is made once for all values that it cannot tell apart.
+"""Moulds: the output of a template, made once for all values that the template cannot tell apart.
 
-A template is a program that reads values. Most it only prints; a few decide what it prints: conditions,
-comparisons, the turns of a loop, the names of pairs. So it is run once on stand-ins (stand_ins.py) that
-answer every such question, note it, and print a marker in place of a value. What comes out is a mould:
-objects with slots. A program that is told the same answers does the same; so values that give the same
-answers to these questions make the same objects up to what is printed, and that is read back as it was. A
-macro that reads nothing but its arguments has moulds of its own (docs/decisions/0018-moulds.md).
+A template is a program that reads values. It prints most of them; a few decide what it prints: conditions,
+comparisons, the length of a loop, the names of pairs. So it is run once on stand-ins (stand_ins.py), which
+answer every such question, record it, and print a marker in place of a value. The result is a mould: objects
+with slots. With the same answers, the program does the same; so values that give the same answers to these
+questions make the same objects except for the printed values, which are read back unchanged. A macro that
+reads only its arguments has moulds of its own (docs/decisions/0018-moulds.md).
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from gangplan.source import load_blocks
 from gangplan.stand_ins import Notes, Question, StandIn, Step, Study, UnforeseenError, as_one, together
 from gangplan.template import printed, render_yaml, yaml_environment
 
-# Moulds of one template or macro; beyond, they are made anew as they are met again.
+# The most moulds of one template or macro; beyond that, all are dropped and made again when needed.
 MOST = 256
-# Renderings before moulds are made: for a few runs they are not worth it.
+# Renderings before moulds are made: they do not pay for a few runs.
 PATIENCE = 16
-# Where a study is held while a template is rendered for it.
+# The name of the template variable that holds the `Moulds` while a template is rendered on stand-ins.
 _STUDIED = "gangplan_studied"
 
 
 def rendered(template: str, values: dict[str, Any]) -> list[Body]:
-    """The objects that a template writes, by rendering it and reading it back."""
+    """Return the objects that a template writes, by rendering it and reading the text back."""
     return load_blocks(render_yaml(template, values))
 
 
@@ -53,7 +53,7 @@ class _Fork:
 class _Tree:
     """The moulds of a template or macro, by the answers that lead to them; None leads to the first question.
 
-    `write` gives its text for stand-ins. `is_plain`: nothing unforeseen was met.
+    `write` returns its text for stand-ins. `is_plain` is true as long as nothing unforeseen happened.
     """
 
     write: Callable[[dict[str, StandIn]], str]
@@ -64,13 +64,13 @@ class _Tree:
     is_plain: bool = True
 
     def known(self, values: dict[str, Any]) -> list[Any]:
-        """A place for all that is known of some values. It holds itself: clear it."""
+        """Return a list for everything that is derived from these values. It contains itself: clear it."""
         known: list[Any] = [None] * len(self.study.steps)
         known[0], known[1] = known, values
         return known
 
     def found(self, known: list[Any]) -> Mould | None:
-        """The mould by the answers to the questions."""
+        """Return the mould that the answers to the questions lead to, or None."""
         at = self.root.get(None)
         while type(at) is _Fork:
             for number, start, find, _ in at.steps:
@@ -80,7 +80,7 @@ class _Tree:
         return at  # type: ignore[return-value]
 
     def keep(self, notes: Notes, made: Any) -> Mould:
-        """Put a mould of what was made where the answers lead to."""
+        """Store the mould of this output where the answers lead. Raises UnforeseenError, UnlikeError."""
         ways, answer, taken = self.root, None, {0, 1}
         for question, found in notes.questions.values():
             fork = ways.get(answer)
@@ -98,7 +98,7 @@ class _Tree:
 
 
 def _steps_to(study: Study, numbers: Iterable[int], taken: set[int]) -> tuple[Step, ...]:
-    """The steps to values that are not known yet, each after those that it starts from."""
+    """Return the steps to values that are not known yet, each after those that it starts from."""
     found: dict[int, Step] = {}
 
     def go(number: int) -> None:
@@ -115,9 +115,9 @@ def _steps_to(study: Study, numbers: Iterable[int], taken: set[int]) -> tuple[St
 
 @dataclass(slots=True)
 class Moulds:
-    """The moulds that one worker has made: of templates by their names, and of their macros.
+    """The moulds that one worker has made: of templates by name, and of their macros.
 
-    The first renderings of a template (`patience`) are made without them.
+    The first `patience` renderings of a template are made without them.
     """
 
     trees: dict[Hashable, _Tree] = field(default_factory=dict)
@@ -125,12 +125,12 @@ class Moulds:
     parts: Parts = field(default_factory=Parts)
     _calls: dict[str, int] = field(default_factory=dict)
     _inline: set[str] = field(default_factory=set)  # macros that read more than their arguments
-    _keys: dict[Hashable, int] = field(default_factory=dict)  # of macros: to hash their code takes long
+    _keys: dict[Hashable, int] = field(default_factory=dict)  # of macros: hashing their code is slow
     _opened: list[Notes] = field(default_factory=list)
     _environment: Environment | None = None
 
     def objects_of(self, template: str, values: dict[str, Any]) -> list[Body]:
-        """The objects that a template writes for some values: what `rendered` gives, without its work."""
+        """Return the objects that a template writes for these values, like `rendered` but faster."""
         tree = self._tree(template, partial(self._text_of, template))
         calls = self._calls[template] = self._calls.get(template, 0) + 1
         if not tree.is_plain or calls <= self.patience:
@@ -159,7 +159,7 @@ class Moulds:
         return tree
 
     def _learn(self, tree: _Tree, values: dict[str, Any], read: Callable[[str], Any]) -> Mould:
-        """A mould for values whose answers are new. Raises what a stand-in raises."""
+        """Make a mould for values with new answers. Raises what a stand-in raises."""
         notes = Notes(tree.study, self._opened)
         self._opened.append(notes)
         try:
@@ -176,7 +176,7 @@ class Moulds:
         return self._environment.get_template(template).render({**given, _STUDIED: self})
 
     def made_by(self, macro: Macro, given: tuple[Any, ...]) -> Markup | None:
-        """A marker for what a macro makes of some stand-ins; None where it must be run in its place."""
+        """Return a marker for the output of a macro called with stand-ins, or None if it must run inline."""
         if macro.name in self._inline or not any(isinstance(one, StandIn | list) for one in given):
             return None
         notes = self._opened[-1]
@@ -189,7 +189,7 @@ class Moulds:
                 macro(*[constants[name] if name in constants else stood[name] for name in map(str, count)])
             )
 
-        code = macro._func.__code__  # two templates may have macros of one name
+        code = macro._func.__code__  # two templates may have macros of the same name
         key = macro.name, self._keys.setdefault((code, tuple(constants.items())), len(self._keys))
         names = tuple(name for name in map(str, count) if name not in constants)
         make = partial(self._piece, key, write, names)
@@ -199,7 +199,7 @@ class Moulds:
             )
         except UnforeseenError:
             self._inline.add(macro.name)
-            self.trees = {}  # what was learned so far asks less than what is learned from now on
+            self.trees = {}  # earlier moulds asked too few questions
             return None
         marker = stood.marker("m")
         return Markup(f"- {marker}\n" if isinstance(stood._value, list) else f"{marker}: 0\n")
@@ -207,7 +207,7 @@ class Moulds:
     def _piece(
         self, key: Hashable, write: Callable[[dict[str, StandIn]], str], names: tuple[str, ...], *given: Any
     ) -> Any:
-        """What a macro makes: a mapping, or a list."""
+        """Return the mapping or list that a macro writes for these values."""
         tree = self._tree(key, write)
         values = dict(zip(names, given, strict=True))
         known = tree.known(values)
@@ -225,7 +225,7 @@ class Moulds:
 
 
 def _read_piece(text: str) -> Any:
-    """The mapping or list that a macro writes."""
+    """Parse the mapping or list that a macro wrote. Raises UnlikeError if it wrote nothing."""
     if not text.strip():
         raise UnlikeError("a macro wrote nothing")
     (body,) = load_blocks(f"piece:\n{text}" if text.startswith("- ") else text)
@@ -233,7 +233,7 @@ def _read_piece(text: str) -> Any:
 
 
 class _StudyContext(Context):
-    """Hands calls of macros on stand-ins to the moulds."""
+    """A context that passes calls of macros with stand-ins to the moulds."""
 
     def call(__self, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805  as in Context
         if isinstance(__obj, Macro):
@@ -259,7 +259,7 @@ def _environment() -> Environment:
 
 
 def stand_in_environment() -> Environment:
-    """The environment of templates that are run on stand-ins, which print markers."""
+    """Return the environment for templates that are run on stand-ins, which print markers."""
     environment = yaml_environment(_printed)
     environment.tests["none"] = _is_none
     return environment

@@ -1,7 +1,7 @@
-"""Kubernetes objects as dictionaries in; canonical YAML and references out.
+"""Canonical YAML and references for Kubernetes objects, which are dictionaries.
 
-The text is the same for the same object, and every reader in use (YAML 1.1 of Kubernetes and PyYAML,
-YAML 1.2 of kustomize) reads back exactly what went in: a string stays plain only where none could differ.
+The same object always gives the same text, and every reader in use (YAML 1.1 of Kubernetes and PyYAML,
+YAML 1.2 of kustomize) reads back exactly that object: a string is unquoted only if no reader could differ.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from gangplan.records import dataclass
 Body = dict[str, Any]
 Path = tuple[str | int, ...]
 
-# The kinds of admission policies, and their version.
+# The API version and kinds of admission policies.
 ADMISSION = "admissionregistration.k8s.io/v1"
 POLICY, BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Ref:
-    """Which object; the namespace of a cluster-scoped one is empty."""
+    """The identity of an object; the namespace of a cluster-scoped one is empty."""
 
     api_version: str
     kind: str
@@ -36,7 +36,7 @@ class Ref:
 
 
 def ref_of(body: Mapping[str, Any]) -> Ref:
-    """The reference of an object; a part that is missing is empty."""
+    """Return the reference of an object; a missing part is empty."""
     metadata = body.get("metadata") or {}
     return Ref(
         body.get("apiVersion") or "",
@@ -47,7 +47,7 @@ def ref_of(body: Mapping[str, Any]) -> Ref:
 
 
 def walk(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Every leaf with its path, in order; an empty mapping or list is a leaf."""
+    """Yield every leaf with its path, in order; an empty mapping or list is a leaf."""
     if isinstance(value, dict) and value:
         for key, inner in value.items():
             yield from walk(inner, (*path, key))
@@ -59,17 +59,17 @@ def walk(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def dump_all(bodies: Iterable[Mapping[str, Any]], header: Sequence[str] = ()) -> str:
-    """The objects as one stream of documents, in the order given, below the header's comment lines."""
+    """Return the objects as one stream of documents, in their order, after the header as comment lines."""
     return joined(map(dump, bodies), header)
 
 
 def joined(texts: Iterable[str], header: Sequence[str] = ()) -> str:
-    """The texts of objects as one stream of documents, in this order, below the header's comment lines."""
+    """Join the texts of objects into one stream of documents, after the header as comment lines."""
     return _comments(header) + "---\n".join(texts)
 
 
 class Written:
-    """The texts of parts that many objects have in common, each as often as it stands at another indent."""
+    """The texts of parts that many objects share, one for each indent."""
 
     __slots__ = ("_texts", "ids")
 
@@ -78,7 +78,7 @@ class Written:
         self._texts: dict[tuple[int, str, str], str] = {}
 
     def write(self, part: Any, lead: str, indent: str) -> str:
-        """The lines of a part that is held, which may not be empty."""
+        """Return the lines of a held part, which must not be empty."""
         key = id(part), lead, indent
         text = self._texts.get(key)
         if text is None:
@@ -91,9 +91,9 @@ class Written:
 
 
 def dump(body: Mapping[str, Any], *, header: Sequence[str] = (), written: Written | None = None) -> str:
-    """One object as canonical block YAML. Raises `TypeError` and `ValueError` on what YAML cannot carry.
+    """Return one object as canonical block YAML; `written` holds the texts of parts that were written before.
 
-    `written` spares writing anew what was written before.
+    Raises `TypeError` and `ValueError` on what YAML cannot carry.
     """
     lines: list[str] = []
     _mapping(_in_order(body), "", "", lines, written)
@@ -101,7 +101,7 @@ def dump(body: Mapping[str, Any], *, header: Sequence[str] = (), written: Writte
 
 
 def is_one_line(text: str) -> bool:
-    """Whether a comment can hold the text: no line end, and nothing else that YAML writes as an escape."""
+    """Return whether a comment can hold the text: no line end, and nothing else that YAML has to escape."""
     return not _ESCAPED.search(text.translate(_QUOTES))
 
 
@@ -113,7 +113,7 @@ def _comments(header: Sequence[str]) -> str:
 
 
 def _in_order(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The object with the well-known keys first; all others stay as they were inserted."""
+    """Return the object with the well-known keys first; all others stay in the order of insertion."""
     ordered = _first(body, ("apiVersion", "kind", "metadata"))
     metadata = body.get("metadata")
     if isinstance(metadata, dict):
@@ -134,7 +134,7 @@ def _first(mapping: Mapping[str, Any], names: Sequence[str]) -> Body:
 def _mapping(
     mapping: Mapping[str, Any], lead: str, indent: str, lines: list[str], written: Written | None = None
 ) -> None:
-    """Appends the lines of a mapping; `lead` stands before the first key, `indent` before the others."""
+    """Append the lines of a mapping; `lead` precedes the first key, `indent` the others."""
     if not mapping:
         lines.append(lead + "{}")
         return
@@ -199,8 +199,8 @@ def _leaf(value: Any) -> str:
 
 _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
 
-# Strings that every reader takes for a string: words, image names, paths and long flags, unless they are a
-# word of some YAML version; and amounts and times with a unit, which no YAML version takes for a number.
+# Strings that every reader reads as a string: words, image names, paths and long flags, unless some YAML
+# version reserves the word; and amounts and times with a unit, which no YAML version reads as a number.
 _SAFE = re.compile(
     r"(?:[A-Za-z/]|--[A-Za-z])[A-Za-z0-9_./@+=-]*(?::[A-Za-z0-9_./@+=-]+)*"
     r"|[1-9][0-9]*(?:[mkMGTP]|[KMGTPE]i|[smhd])",
@@ -211,26 +211,26 @@ _WORDS = frozenset(
 )
 
 # Written as escapes: what YAML forbids, what its versions disagree about (U+0085, U+2028, U+2029), and what a
-# reviewer cannot see: other controls, odd spaces, joiners and marks that change the direction of text.
+# reviewer cannot see: other controls, unusual spaces, joiners and marks that change the direction of text.
 _ESCAPED = re.compile(
     '["\\\\\x00-\x1f\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202f'
     "\u205f-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
 )
 _QUOTES = str.maketrans({'"': "'", "\\": "/"})
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
-# In a literal block a reader must see every character: no trailing blanks, no tabs, no odd first line.
+# In a literal block a reviewer must see every character: no trailing blanks, no tabs, no odd first line.
 _NOT_LITERAL = re.compile(r"\A[ \n]|[ \t]$|^\t|\n\n\Z", re.MULTILINE)
-# A YAML reader looks no further than 1024 characters for the ':' of a key.
+# A YAML reader looks for the ':' of a key within 1024 characters only.
 _KEY_LENGTH = 1000
 
-# Strings seen before, with their text: the same few hundred make up nearly all manifests.
+# Strings met before, with their text: the same few hundred make up nearly all manifests.
 _PLAIN: dict[str, str] = {}
 _KEYS: dict[str, str] = {}
 _CACHED = 20_000
 
 
 def scalar(value: str | int | bool | None) -> str:
-    """One scalar on one line, as block or flow text. Raises `TypeError` and `ValueError`."""
+    """Return a scalar on one line, valid in block and flow YAML. Raises `TypeError` and `ValueError`."""
     if type(value) is not str:
         return _leaf(value)
     return _PLAIN.get(value) or _one_line(value)
@@ -238,7 +238,7 @@ def scalar(value: str | int | bool | None) -> str:
 
 def _one_line(text: str) -> str:
     written = text if _SAFE.fullmatch(text) and text.lower() not in _WORDS else _quoted(text)
-    # Several lines stay out: on one line (a key, a template) they are written otherwise than as a value.
+    # Text of several lines is not cached: as a key or in a template it is on one line, as a value it is not.
     if len(_PLAIN) < _CACHED and len(text) < 200 and "\n" not in text:
         _PLAIN[text] = written
     return written
@@ -256,9 +256,9 @@ def _escape(match: re.Match[str]) -> str:
     return _SHORT.get(character) or (f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
 
 
-@lru_cache(maxsize=1024)  # the same few scripts stand in nearly all runs
+@lru_cache(maxsize=1024)  # nearly all runs contain the same few scripts
 def _string(text: str, indent: str) -> str:
-    """A string after its key; several lines become a literal block where every reader sees the same."""
+    """Return a string after its key; several lines become a literal block if every reader reads it alike."""
     if "\n" not in text or _NOT_LITERAL.search(text) or _ESCAPED.search(text.translate(_LITERAL)):
         return _one_line(text)
     body = text.removesuffix("\n")

@@ -1,8 +1,8 @@
-"""Mappings and lists that many objects have in common: one and the same part, which its id stands for.
+"""Parts: mappings and lists that many objects share, identified by their id.
 
-Objects are never changed in place. So whatever was found out about a part holds wherever the part is met
-again, and a memo need not look at it but ask who it is. A part that is held lives as long as who holds it,
-and no other can have its id meanwhile (docs/decisions/0022-parts.md).
+Objects are never changed in place. So everything known about a part is true wherever it occurs, and a memo
+can use its id instead of its content. A held part lives as long as its holder, so no other object can get
+its id in the meantime (docs/decisions/0022-parts.md).
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any
 
-# Parts of one worker; what is met beyond is a part like any other, and looked at each time.
+# The most parts that one worker holds; any others are read each time.
 MOST = 50_000
 
 
 class Parts:
-    """The parts that one worker knows to come again. Those held stay held."""
+    """The parts that a worker expects to meet again. A held part is never released."""
 
     __slots__ = ("_held", "_most", "ids")
 
@@ -25,7 +25,7 @@ class Parts:
         self.ids: Container[int] = self._held.keys()
 
     def hold(self, part: dict[str, Any] | list[Any]) -> None:
-        """Hold a mapping or list that is never changed from now on."""
+        """Hold a mapping or list that must not change from now on."""
         if len(self._held) < self._most:
             self._held[id(part)] = part
 

@@ -1,9 +1,9 @@
-"""`dataclass` of the standard library, for a program that has hundreds of them and is started all the time.
+"""A faster `dataclass`, for a program that has hundreds of them and is started often.
 
-The standard library writes, compiles and runs the source of up to six methods for every class while it is
-imported: a third of a millisecond a class. Here the methods that compare, hash and show are closures, and
-only `__init__` is written as source, when the first object of a class is made. What a class does is the same;
-`tests/test_records.py` holds every record of the program against the standard library's.
+The standard library generates, compiles and runs the source of up to six methods for every class at import
+time, which takes a third of a millisecond per class. Here the methods for comparison, hash and repr are
+closures, and only `__init__` is source, compiled for the first object of a class. The classes behave the
+same: `tests/test_records.py` compares every record of the program with the standard library's.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ else:
         eq: bool = True,
         order: bool = False,
     ) -> Any:
-        """`dataclasses.dataclass` with those of its flags that are used here; `field()` is the library's own.
+        """Make a record of a class, like `dataclasses.dataclass` with the flags that are used here.
 
-        Raises TypeError for a pseudo-field (`InitVar`, `KW_ONLY`), which nothing here has.
+        `field()` is the standard library's. Raises TypeError for a pseudo-field (`InitVar`, `KW_ONLY`).
         """
         if cls is None:
             return lambda decorated: _record(decorated, frozen, slots, eq, order)
         return _record(cls, frozen, slots, eq, order)
 
 
-# Where a class keeps its fields, with those of its bases.
+# The attribute of a class for its fields, with those of its bases.
 _FIELDS = "__record_fields__"
-# The value of an argument that was not given, where a factory makes the default.
+# The default of an argument whose real default comes from a factory.
 _NOT_GIVEN: Any = type("_NotGiven", (), {"__repr__": lambda self: "<factory>"})()
 
 
 class _AtFirstUse:
-    """A name of a class whose value is made when it is first asked for, and takes this one's place."""
+    """A class attribute whose value is made on first use and then replaces this object."""
 
     __slots__ = ("make", "name")
 
@@ -82,7 +82,7 @@ def _record(cls: type, frozen: bool, slots: bool, eq: bool, order: bool) -> type
     for name, one in own.items():
         if one.default is not MISSING:
             added[name] = one.default
-        elif name in cls.__dict__:  # a field() without a default of its own
+        elif name in cls.__dict__:  # a field() without a default
             delattr(cls, name)
     for name, value in added.items():
         setattr(cls, name, value)
@@ -90,7 +90,7 @@ def _record(cls: type, frozen: bool, slots: bool, eq: bool, order: bool) -> type
 
 
 def _methods(fields: dict[str, Field[Any]], eq: bool, order: bool) -> dict[str, Any]:
-    """What a class gets unless it has its own."""
+    """Return the methods and attributes of a class that does not define its own."""
     values = _values_of([name for name, one in fields.items() if one.compare])
     methods: dict[str, Any] = {
         "__init__": _AtFirstUse("__init__", _init),
@@ -106,7 +106,7 @@ def _methods(fields: dict[str, Field[Any]], eq: bool, order: bool) -> dict[str, 
 
 
 def _own_fields(cls: type) -> Iterator[tuple[str, Field[Any]]]:
-    """The fields that a class itself names, with their defaults; its module's annotations are text."""
+    """Yield the fields that the class itself declares. Annotations of its module must be strings."""
     for name, annotation in get_annotations(cls).items():
         if annotation.startswith("ClassVar"):
             continue
@@ -119,9 +119,9 @@ def _own_fields(cls: type) -> Iterator[tuple[str, Field[Any]]]:
 
 
 def _with_slots(cls: type, names: tuple[str, ...], added: dict[str, Any]) -> type:
-    """The class again, with slots for its fields, which cannot be added to a class that exists.
+    """Return a new class with slots for its fields, since an existing class cannot get any.
 
-    What is `added` is there from the start: setting a method of a class takes longer.
+    `added` is part of the class body, which is faster than setting methods later.
     """
     inherited = {name for base in cls.__mro__[1:] for name in base.__dict__.get("__slots__", ())}
     gone = {*names, "__dict__", "__weakref__"}
@@ -135,9 +135,9 @@ def _with_slots(cls: type, names: tuple[str, ...], added: dict[str, Any]) -> typ
 
 
 def _init(cls: type) -> Callable[..., None]:
-    """`__init__`, compiled: nothing else makes an object as fast.
+    """Compile an `__init__`, the fastest way to make an object.
 
-    Compiling takes time, so classes of one shape share the code, each with the names of its own fields.
+    Compiling takes time, so classes of the same shape share the code, renamed to the fields of each.
     """
     space: dict[str, Any] = {"_not_given": _NOT_GIVEN, "_set": object.__setattr__}
     arguments, names, defaults, lines = ["self"], {}, [], []
@@ -147,7 +147,7 @@ def _init(cls: type) -> Callable[..., None]:
             space[f"_make_{own}"], default = one.default_factory, _NOT_GIVEN
             value = f"_make_{own}() if {own} is _not_given else {own}" if one.init else f"_make_{own}()"
         elif not one.init:
-            if default is MISSING:  # whoever made the class sets it
+            if default is MISSING:  # the class sets it itself
                 continue
             space[f"_default_{own}"] = default
             value = f"_default_{own}"
@@ -171,7 +171,7 @@ def _init(cls: type) -> Callable[..., None]:
 
 
 def _assignment(cls: type, name: str, own: str, value: str, space: dict[str, Any]) -> str:
-    """A line that gives a field, by the name `own`, its value: past `__setattr__` where that refuses."""
+    """Return the line that sets a field, called `own` in the source; it bypasses a refusing `__setattr__`."""
     if cls.__dict__.get("__setattr__") is not _refuse_to_set:
         return f"self.{own} = {value}"
     member = getattr(cls, name, None)
@@ -184,17 +184,17 @@ def _assignment(cls: type, name: str, own: str, value: str, space: dict[str, Any
 
 @cache
 def _compiled(source: str) -> CodeType:
-    """The code of the one function that a source defines."""
+    """Return the code of the one function that a source defines."""
     space: dict[str, Any] = {}
-    # Compiled first: CPython 3.11 to 3.13 takes an interrupt inside exec(text) for one that nobody handled,
-    # and ends the program by SIGINT at its end, whoever caught it (Python/pythonrun.c, run_eval_code_obj).
+    # Compiled first: CPython 3.11 to 3.13 treats an interrupt inside exec(text) as unhandled and ends the
+    # program by SIGINT when it exits, even if it was caught (Python/pythonrun.c, run_eval_code_obj).
     exec(compile(source, "<record>", "exec"), space)
     code: CodeType = space["__init__"].__code__
     return code
 
 
 def _renamed(code: CodeType, names: dict[str, str]) -> CodeType:
-    """Code with other names of arguments and attributes."""
+    """Return the code with its arguments and attributes renamed."""
     return code.replace(
         co_varnames=tuple(names.get(name, name) for name in code.co_varnames),
         co_names=tuple(names.get(name, name) for name in code.co_names),
@@ -202,10 +202,10 @@ def _renamed(code: CodeType, names: dict[str, str]) -> CodeType:
 
 
 def _dataclass_fields(cls: type) -> dict[str, Field[Any]]:
-    """What `dataclasses.fields`, `replace` and `asdict` read, as the standard library writes it."""
+    """Return what `dataclasses.fields`, `replace` and `asdict` read, as the standard library writes it."""
     fields: dict[str, Field[Any]] = getattr(cls, _FIELDS)
     named = [(name, one.type, one) for name, one in fields.items()]
-    # A class without documentation would get some, with a signature that the library reads from source.
+    # Without a docstring, the library would write one, with a signature that it reads from source.
     made: Any = dataclasses.make_dataclass(
         cls.__name__, named, namespace={"__doc__": cls.__doc__ or "-"}, init=False, repr=False, eq=False
     )
@@ -214,7 +214,7 @@ def _dataclass_fields(cls: type) -> dict[str, Field[Any]]:
 
 
 def _values_of(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """What reads these attributes of an object, as a tuple however many there are."""
+    """Return a function that reads these attributes of an object, always as a tuple."""
     if len(names) > 1:
         return attrgetter(*names)
     if names:
@@ -259,7 +259,7 @@ def _refuse_to_delete(self: Any, name: str) -> None:
 
 
 def _state(self: Any) -> list[Any]:
-    """For `pickle`, which cannot set the slots of what is frozen by itself."""
+    """Return the state for `pickle`, which cannot set the slots of a frozen object by itself."""
     return [getattr(self, name) for name in getattr(self, _FIELDS)]
 
 

@@ -1,7 +1,7 @@
-"""Every rule that a finding can name, with its page: built-in ones and policies.
+"""Every rule that a finding can name, with its page: built-in rules and policies.
 
-Built-in rules are defined in `gangplan/rules/`. The pages of policies stand in the pack.yaml of their packs:
-those that come with gangplan are in docs/policies.md; a `Rulebook` adds those of a workspace's own packs.
+Built-in rules are defined in `gangplan/rules/`. The pages of policies are in the pack.yaml of their packs.
+Policies that come with gangplan are listed in docs/policies.md; a `Rulebook` adds the workspace's own.
 """
 
 from __future__ import annotations
@@ -70,40 +70,45 @@ TOPICS = (
     "waivers",
     "workers",
 )
-# What a breach of a policy is reported as, by its validationActions.
+# The severity of a policy's breaches, by its validationActions.
 ACTIONS = {"Deny": ERROR, "Warn": WARNING, "Audit": NOTE}
-# Policies of a workspace that are of no pack: files of this folder.
+# The pack of policies that belong to none: the folder of a workspace's own policies.
 POLICIES = "policies"
 PACKS = Path(str(policies.__file__)).parent
-# The examples of rules, a file by topic; no command that judges a workspace reads them.
+# The examples of rules, one file per topic. Commands that judge a workspace do not read them.
 EXAMPLES = Path(__file__).parent / "rules/examples"
 
 
 @dataclass(frozen=True, slots=True)
 class Rulebook:
-    """All rules of a workspace: those that come with gangplan, and `own` of its packs by id."""
+    """All rules of a workspace: those that come with gangplan, and its `own` policies by id."""
 
     own: Mapping[str, Rule] = field(default_factory=dict)
 
     @property
     def rules(self) -> Mapping[str, Rule]:
-        """All rules by id: the built-in ones in the order of their files, then policies by pack, those of the
-        workspace last. Raises InternalError for a file that is no registry."""
+        """All rules by id: built-in ones in the order of their files, policies by pack, the workspace's last.
+
+        Raises InternalError for two rules with one id.
+        """
         return {**shipped(), **self.own} if self.own else shipped()
 
     def find(self, name: str) -> Rule | None:
-        """The rule of this id, if any has it or had it."""
+        """Return the rule that has, or once had, this id, or None."""
         return shipped().get(name) or self.own.get(name) or formerly().get(name)
 
     def policy(self, name: str) -> Rule:
-        """The rule of a policy; one of the workspace that no pack describes has only its name."""
+        """Return the rule of a policy; a policy of the workspace that no pack describes has only its name."""
         return self.find(name) or Rule(
             name, ERROR, "", why="", fix="", is_verdict=True, pack=POLICIES, is_own=True
         )
 
     def policies_of(self, rule: Rule) -> tuple[Rule, ...]:
-        """The policies that a waiver of a rule covers: itself, and those that say the same of an object as a
-        built-in rule (`told_by` of their page), which a server would hold against it all the same."""
+        """Return the policies that a waiver of a rule covers.
+
+        For a policy that is the policy itself. For a built-in rule, it is every policy that repeats the rule
+        (`told_by` of its page), because the API server would still refuse the object.
+        """
         if rule.is_policy:
             return (rule,)
         return tuple(one for one in self.rules.values() if rule in one.told_by)
@@ -111,7 +116,10 @@ class Rulebook:
 
 @cache
 def shipped() -> dict[str, Rule]:
-    """The rules that come with gangplan: built-in ones and policies."""
+    """Return the rules that come with gangplan: built-in ones and policies.
+
+    Raises InternalError for two rules with one id.
+    """
     found = dict(built_in())
     for pack in policies.PACKS:
         (written,) = load_objects((PACKS / pack / "pack.yaml").read_text(encoding="utf-8"))
@@ -123,9 +131,9 @@ def shipped() -> dict[str, Rule]:
 
 
 def load_rulebook(root: Path) -> Rulebook:
-    """The rules of a workspace.
+    """Return the rules of a workspace.
 
-    A page that cannot be read, or that has the name of another rule, is left out: packs/checks.py tells it.
+    A page that cannot be read, or that has the name of another rule, is left out: packs/checks.py reports it.
     """
     own: dict[str, Rule] = {}
     for file in sorted((root / "policies").glob("*/pack.yaml")):
@@ -137,19 +145,19 @@ def load_rulebook(root: Path) -> Rulebook:
 
 @cache
 def formerly() -> dict[str, Rule]:
-    """Rules by the ids that they had."""
+    """Return the rules by their former ids."""
     return {name: rule for rule in built_in().values() for name in rule.formerly}
 
 
 def topic_of(rule: Rule) -> str:
-    """What a rule is about: a file of gangplan/rules/, or the pack of a policy."""
+    """Return the topic of a rule: a file of gangplan/rules/, or the pack of a policy."""
     if rule.is_policy:
         return f"policies of {rule.pack}"
     return next(topic for topic, pages in topics().items() if rule in pages)
 
 
 def example_of(rule: Rule) -> Example | None:
-    """Return the example of a rule; a policy has none, nor has a rule that says why it is `untested`."""
+    """Return the example of a rule, or None for a policy and for a rule that says why it is `untested`."""
     return None if rule.is_policy else examples(topic_of(rule)).get(rule)
 
 
@@ -164,7 +172,7 @@ def examples(topic: str) -> dict[str, Example]:
 
 
 def _example(body: dict[str, Any]) -> Example:
-    """An entry; a file that repeats one line is written as that `line` and how many `times`."""
+    """Parse an entry; a file that repeats one line is written as that `line` and how many `times`."""
     changes = tuple((one["file"], one["old"], one["new"]) for one in body.get("changes", ()))
     files = {
         name: text if isinstance(text, str) else f"{text['line']}\n" * text["times"]
@@ -174,7 +182,7 @@ def _example(body: dict[str, Any]) -> Example:
 
 
 def _pages(file: Path) -> dict[str, dict[str, Any]]:
-    """The policies of a pack.yaml that have a page."""
+    """Return the pages of a pack.yaml by policy, without malformed ones."""
     try:
         (pack,) = load_objects(file.read_bytes())
     except (OSError, ManifestError, ValueError):
@@ -193,7 +201,7 @@ def _pages(file: Path) -> dict[str, dict[str, Any]]:
 
 @cache
 def topics() -> dict[str, dict[str, Rule]]:
-    """The rules that gangplan itself reports, by topic."""
+    """Return the built-in rules by topic."""
     return {
         topic: {
             rule: rule
@@ -206,7 +214,7 @@ def topics() -> dict[str, dict[str, Rule]]:
 
 @cache
 def built_in() -> dict[str, Rule]:
-    """The rules that gangplan itself reports. Raises InternalError where two have one id."""
+    """Return the built-in rules by id. Raises InternalError where two have one id."""
     found: dict[str, Rule] = {}
     for topic, pages in topics().items():
         for rule in pages:
@@ -217,7 +225,7 @@ def built_in() -> dict[str, Rule]:
 
 
 def _policy(name: str, pack: str, page: dict[str, Any], is_own: bool = False) -> Rule:
-    """The page of a policy; its examples are the case files beside it."""
+    """Build the rule of a policy from its page; its examples are the case files in its pack."""
     cases = f"policies/{pack}/tests/{name}.*.yaml are its examples; `gangplan policy test` runs them."
     return Rule(
         name,

@@ -1,4 +1,4 @@
-"""Objects with slots: what a template made of stand-ins, and how it is filled with the values of one run."""
+"""Objects with slots: the output of a template for stand-ins, to be filled with the values of one run."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from gangplan.stand_ins import MARKER, Step
 
 _MARKER = re.compile(MARKER)
 _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
-# What one holder keeps of what it was filled with; and how often it may be filled with something new more
-# often than with something known, until it keeps no more: names and hashes hardly ever come again.
+# The most results that a holder keeps; and how many more misses than hits it may have until it stops keeping
+# any: names and hashes hardly ever repeat.
 _MOST_KEPT, _PATIENCE = 64, 8
 
 
 class UnlikeError(Exception):
-    """A mould does not do for a template or a value."""
+    """A template or a value is unsuitable for moulds."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """The place of a value, by its number among those of the mould.
+    """The place of a value, by its number in the mould.
 
-    `spreads`: it is a mapping or list that goes into the one around it.
+    `spreads`: the value is a mapping or list whose entries are merged into the enclosing one.
     """
 
     number: int
@@ -37,16 +37,16 @@ class _Slot:
 
 @dataclass(slots=True, eq=False)
 class _Holder:
-    """A mapping or list, and what in it is not the same for all: by key, with what it holds there.
+    """A mapping or list, with its variable entries (`live`) by key or index.
 
-    `kept` is what came of it, by what was in its place: the same again is one and the same part. `luck`
-    counts how often that helped, and down how often it did not.
+    `kept` holds earlier results by the values that were filled in, so that equal values give the same part.
+    `luck` counts up for every hit in it, and down for every miss.
     """
 
     model: Any
     live: tuple[tuple[Any, _Slot | _Holder], ...]
     spreads: bool
-    slots: tuple[tuple[Any, int], ...]  # of `live` the slots, and the holders
+    slots: tuple[tuple[Any, int], ...]  # the slots of `live`; the next are its holders
     holders: tuple[tuple[Any, _Holder], ...]
     kept: dict[Hashable, Any] = field(default_factory=dict)
     luck: int = _PATIENCE
@@ -54,10 +54,10 @@ class _Holder:
 
 @dataclass(frozen=True, slots=True)
 class Mould:
-    """A mapping or list with slots. `slots` find, in what is known, the value for each.
+    """A mapping or list with slots; each function of `slots` finds the value of one slot in what is known.
 
-    What holds no slot is one and the same in all that comes of the mould, and so is what has the same in its
-    slots: objects are never changed. `parts` holds both.
+    Results share the mappings and lists that have no slot or the same values in their slots, because objects
+    are never changed. `parts` holds both kinds.
     """
 
     steps: tuple[Step, ...]
@@ -66,7 +66,7 @@ class Mould:
     parts: Parts
 
     def filled(self, known: list[Any]) -> Any:
-        """What comes of the values of one run."""
+        """Return the objects for the values of one run. Raises UnlikeError."""
         for number, start, find, _ in self.steps:
             known[number] = find(known[start])
         made = [slot(known) for slot in self.slots]
@@ -74,7 +74,7 @@ class Mould:
 
 
 def mould_of(made: Any, steps_to: Callable[[Iterable[int]], tuple[Step, ...]], parts: Parts) -> Mould:
-    """The mould of a mapping or list with markers. Raises UnlikeError for one in an odd place."""
+    """Build the mould of a mapping or list with markers. Raises UnlikeError for a marker in an odd place."""
     slots = _Slots()
     model = slots.holder(made)
     _hold(model, parts)
@@ -82,7 +82,7 @@ def mould_of(made: Any, steps_to: Callable[[Iterable[int]], tuple[Step, ...]], p
 
 
 def _hold(model: Any, parts: Parts) -> None:
-    """Hold the mappings and lists without slots."""
+    """Hold the mappings and lists of a model that have no slots."""
     if isinstance(model, _Holder):
         live = dict(model.live)
         inner = model.model.items() if isinstance(model.model, dict) else enumerate(model.model)
@@ -94,13 +94,13 @@ def _hold(model: Any, parts: Parts) -> None:
 
 @dataclass(slots=True)
 class _Slots:
-    """The slots of a mould by what they are for, and the numbers of the values in them."""
+    """The slots of a mould by their text with markers, and the numbers of the values in them."""
 
     finders: dict[str, Callable[[list[Any]], Any]] = field(default_factory=dict)
     numbers: dict[int, None] = field(default_factory=dict)
 
     def holder(self, value: Any) -> Any:
-        """A value with slots for the markers in it; the value itself where it has none."""
+        """Return a value with slots for the markers in it, or the value itself where it has none."""
         if isinstance(value, str):
             return self._slot(value) if _MARKER.search(value) else value
         if isinstance(value, dict):
@@ -122,7 +122,7 @@ class _Slots:
         )
 
     def _key(self, key: str) -> _Slot | None:
-        """The slot of a mapping that goes into the mapping around it."""
+        """Return the slot of a key whose mapping is merged into the enclosing one. Raises UnlikeError."""
         if not _MARKER.search(key):
             return None
         slot = self._slot(key)
@@ -131,7 +131,7 @@ class _Slots:
         return slot
 
     def _slot(self, text: str) -> _Slot:
-        """The slot of a text with markers."""
+        """Return the slot of a text with markers. Raises UnlikeError for a value printed next to text."""
         pieces = _MARKER.split(text)  # text, kind, number, text, kind, number ... text
         kinds, numbers = pieces[1::3], [int(number) for number in pieces[2::3]]
         is_bare = len(kinds) == 1 and not pieces[0] and not pieces[-1]
@@ -147,7 +147,7 @@ class _Slots:
 
 
 def _plain(number: int, known: list[Any]) -> Any:
-    """A value as it is read back when it was printed (template.printed)."""
+    """Return a value as it would be read back after printing (template.printed). Raises UnlikeError."""
     value = known[number]
     kind = type(value)
     if kind is str or kind is bool or kind is NoneType or (kind is int and _INT_MIN <= value <= _INT_MAX):
@@ -159,19 +159,19 @@ def _plain(number: int, known: list[Any]) -> Any:
 
 
 def _text(first: str, others: tuple[tuple[int, str], ...], known: list[Any]) -> str:
-    """A text made of constant pieces and of the texts of values."""
+    """Return a text of constant pieces and the texts of values."""
     return first + "".join([str(known[number]) + piece for number, piece in others])
 
 
 def _piece(number: int, known: list[Any]) -> Any:
-    """What a macro made: never nothing, which would be read back as no value."""
+    """Return the output of a macro. Raises UnlikeError if it is empty, which would be read back as null."""
     if not known[number]:
         raise UnlikeError("a macro made nothing")
     return known[number]
 
 
 def _filled(holder: _Holder, made: list[Any], parts: Parts) -> Any:
-    """What a holder holds, with these values in its slots."""
+    """Return the mapping or list of a holder, with these values in its slots."""
     if holder.luck <= 0 and not holder.spreads:
         body = holder.model.copy()
         for key, number in holder.slots:
@@ -199,7 +199,7 @@ def _filled(holder: _Holder, made: list[Any], parts: Parts) -> Any:
 
 
 def _key_of(values: list[Any], parts: Parts) -> Hashable | None:
-    """What tells values from others: texts as they are, parts by who they are; None where one is neither."""
+    """Return a key that identifies values: scalars as they are, parts by their id; None for any other."""
     key: list[Hashable] = []
     for value in values:
         kind = type(value)
@@ -215,7 +215,7 @@ def _key_of(values: list[Any], parts: Parts) -> Hashable | None:
 
 
 def _laid(holder: _Holder, values: list[Any]) -> Any:
-    """What a holder holds, with these values in the places that are not the same for all."""
+    """Return the mapping or list of a holder, with these values as its variable entries."""
     if holder.spreads:
         return _spread(holder, values)
     body = holder.model.copy()
@@ -225,7 +225,7 @@ def _laid(holder: _Holder, values: list[Any]) -> Any:
 
 
 def _spread(holder: _Holder, values: list[Any]) -> Any:
-    """The same where a mapping or list goes into the one around it."""
+    """Return the mapping or list of a holder where some values are merged into it. Raises UnlikeError."""
     model = holder.model
     if len(model) == 1:
         return values[0]

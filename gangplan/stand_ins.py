@@ -1,6 +1,6 @@
-"""Stand-ins for the values of a template: they answer what it asks of them, note it, and print markers.
+"""Stand-ins for the values of a template: they answer its questions, record them, and print markers.
 
-A template learns nothing of a value but what is noted. Whatever a stand-in does not know how to do raises,
+A template learns nothing about a value that is not recorded. An unsupported operation on a stand-in raises,
 and the template is then rendered with the values themselves (mould.py).
 """
 
@@ -14,27 +14,27 @@ from typing import Any, NamedTuple
 
 from gangplan.records import dataclass
 
-# What is printed in place of a value, with its number in the study: `v` for one as it stands, `s` for its
-# text, `m` for what a macro makes of it.
+# The text that is printed in place of a value, with its number in the study: `v` for the value as it is, `s`
+# for its text, `m` for the output of a macro.
 _MARKER = "zq7mould{}{}x"
 MARKER = r"zq7mould([vsm])([0-9]+)x"
 
 
 class UnforeseenError(Exception):
-    """A template did with a value what stand-ins do not know."""
+    """A template used a value in a way that stand-ins do not support."""
 
 
 class Step(NamedTuple):
-    """How a value is found: `find` of the value numbered `start`; of all that is known where that is 0."""
+    """How a value is found: `find` is called with the value numbered `start`; 0 is the list of all values."""
 
     number: int
     start: int
     find: Callable[[Any], Any]
-    others: tuple[int, ...] = ()  # what must be known too
+    others: tuple[int, ...] = ()  # values that must be known too
 
 
 class Question(NamedTuple):
-    """What a template asks of the value with a number: in words, and as a function."""
+    """A question of a template about the value with a number: in words, and as a function."""
 
     number: int
     words: Hashable
@@ -48,9 +48,9 @@ def _given(_: Any) -> Any:
 
 @dataclass(slots=True)
 class Study:
-    """The values that a template was seen to use, each with its number and the way to it.
+    """The values that a template has used so far, each with its number and the step that finds it.
 
-    Number 0 is the list of all that is known of one run, 1 the mapping that the template is given.
+    Number 0 is the list of all values of one run, 1 the mapping that the template is given.
     """
 
     steps: list[Step] = field(default_factory=lambda: [Step(0, 0, _given), Step(1, 0, _given)])
@@ -59,7 +59,7 @@ class Study:
     def number(
         self, start: int, words: Hashable, find: Callable[[Any], Any], others: tuple[int, ...] = ()
     ) -> int:
-        """The number of what is found on a way; the same way has the same number."""
+        """Return the number of the value that a step finds; the same step always has the same number."""
         key = start, words
         if key not in self._numbers:
             self._numbers[key] = len(self.steps)
@@ -69,10 +69,10 @@ class Study:
 
 @dataclass(slots=True, eq=False)
 class Notes:
-    """What a template asked in one rendering, in order and each question once, with the answers.
+    """The questions of a template in one rendering, in order and each once, with the answers.
 
-    Of nested renderings (a macro by itself) only the innermost is open: what stands for a value of another
-    cannot be used in it.
+    Of nested renderings (of macros on their own), only the innermost is open: stand-ins of another one cannot
+    be used in it.
     """
 
     study: Study
@@ -80,22 +80,22 @@ class Notes:
     questions: dict[tuple[int, Hashable], tuple[Question, Hashable]] = field(default_factory=dict)
 
     def note(self, question: Question, answer: Hashable) -> None:
-        """Note an answer."""
+        """Record an answer. Raises UnforeseenError if another rendering is open."""
         self.check()
         self.questions.setdefault((question.number, question.words), (question, answer))
 
     def check(self) -> None:
-        """Raise where another rendering is open."""
+        """Raise UnforeseenError if another rendering is open."""
         if self.opened[-1] is not self:
             raise UnforeseenError("a macro used more than its arguments")
 
     def given(self, name: str, value: Any) -> StandIn:
-        """What stands for a value that the template is given under a name."""
+        """Return the stand-in for a value that the template is given under a name."""
         return StandIn(self, self.study.number(1, ("name", name), operator.itemgetter(name)), value)
 
 
 class StandIn:
-    """A value by its number, with the value that it has this time."""
+    """A numbered value of a template, with its actual value in this rendering."""
 
     __slots__ = ("_notes", "_number", "_value")
     __hash__ = None  # type: ignore[assignment]
@@ -136,7 +136,7 @@ class StandIn:
         return bool(self._asked((words, *_words(other)), partial(_flipped, do, other)))
 
     def is_none(self) -> bool:
-        """Jinja's test `none`."""
+        """Answer Jinja's test `none`."""
         return bool(self._asked("none", _is_none))
 
     def __bool__(self) -> bool:
@@ -165,7 +165,7 @@ class StandIn:
     # --- what is printed
 
     def marker(self, kind: str) -> str:
-        """What is printed in its place."""
+        """Return the text that is printed in its place."""
         self._notes.check()
         return _MARKER.format(kind, self._number)
 
@@ -174,7 +174,7 @@ class StandIn:
 
 
 def together(notes: Notes, words: Hashable, do: Callable[..., Any], *given: Any) -> StandIn:
-    """What stands for what `do` makes of some values, stand-ins or constants."""
+    """Return the stand-in for the result of `do` on these values, which are stand-ins or constants."""
     notes.check()
     if not all(one._notes is notes for one in given if isinstance(one, StandIn)):
         raise UnforeseenError("a macro used more than its arguments")
@@ -186,7 +186,7 @@ def together(notes: Notes, words: Hashable, do: Callable[..., Any], *given: Any)
 
 
 def as_one(notes: Notes, given: Any) -> Any:
-    """A list of stand-ins and constants as a stand-in; anything else as it is."""
+    """Return a list of stand-ins and constants as one stand-in, and anything else unchanged."""
     return together(notes, "list", _listed, *given) if type(given) is list else given
 
 
@@ -195,14 +195,17 @@ class _Constant(NamedTuple):
 
 
 def _words(constant: Any) -> tuple[type, Any]:
-    """A constant of a template, told from those that are equal to it and of another type."""
+    """Return a constant of a template with its type, because constants of different types may be equal.
+
+    Raises UnforeseenError for a constant of another kind than text, whole number, boolean and None.
+    """
     if constant is not None and type(constant) not in (str, int, bool):
         raise UnforeseenError(f"used {constant!r}")
     return type(constant), constant
 
 
 def _doing(do: Callable[..., Any], given: tuple[int | _Constant, ...]) -> Callable[[list[Any]], Any]:
-    """`_do` of some values, ready to be done for each run."""
+    """Return `_do` for these values as a function of what is known of a run."""
     match given:
         case (int(one),):
             return lambda known: do(known[one])
@@ -234,7 +237,7 @@ def _is_none(value: Any) -> bool:
 
 
 def _names(values: tuple[Any, ...] | list[Any]) -> tuple[str, ...] | int:
-    """The first parts of pairs, which become keys; else the number of entries."""
+    """Return the first parts of pairs, which become keys, or the number of entries if they are no pairs."""
     for one in values:
         if type(one) is not tuple or len(one) != 2 or type(one[0]) is not str:
             return len(values)

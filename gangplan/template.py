@@ -1,4 +1,4 @@
-"""The one jinja environment. Every expression is printed as a safe YAML scalar; scripts have their own."""
+"""The jinja environments: one for YAML, which prints every expression as a safe scalar, one for scripts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FOLDER = Path(__file__).parent / "templates"
 
 
 def printed(value: Any) -> str:
-    """What `{{ value }}` prints: macro output as it is, anything else as one quoted scalar."""
+    """Return what `{{ value }}` prints: the output of a macro as it is, anything else as one safe scalar."""
     if type(value) is str:
         return scalar(value)
     if isinstance(value, Markup):
@@ -37,7 +37,7 @@ def printed(value: Any) -> str:
 
 
 class _Printing(CodeGenerator):
-    """Prints what `finalize` returns without escaping it for HTML, which takes as long as all the rest."""
+    """A code generator that prints the result of `finalize` without HTML escaping, which doubles the time."""
 
     def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
         self.write(finalize.src)
@@ -51,42 +51,42 @@ class _YamlEnvironment(Environment):
 
 
 def _indent(block: Markup, width: int) -> Markup:
-    """The lines of a macro's output, all but the first moved to the right."""
+    """Indent all lines of a macro's output but the first. Raises TypeError for anything else."""
     if not isinstance(block, Markup):
         raise TypeError("indent is for the output of macros")
     return Markup(str.rstrip(block, "\n").replace("\n", "\n" + " " * width))
 
 
 class _Compiled(BytecodeCache):
-    """Compiled templates beside Python's own: where and when Python keeps its compiled modules.
+    """A cache of compiled templates, where and when Python caches its compiled modules.
 
-    Compiling takes 3 ms a template, a tenth of a short command. What cannot be read or written is compiled
-    again, in silence, as Python does.
+    Compiling takes 3 ms per template, a tenth of a short command. What cannot be read or written is silently
+    compiled again, as Python does.
     """
 
     def __init__(self, environment: str) -> None:
-        # Whatever compiled them: this file's code generator and filters, and jinja's compiler.
+        # What the compiled code depends on: this file's code generator and filters, and jinja's compiler.
         self._makers = f"{environment} {jinja2.__version__} {Path(__file__).read_text(encoding='utf-8')}"
         self._folder = Path(cache_from_source(str(FOLDER / "template.py"))).parent
 
     def get_cache_key(self, name: str, filename: str | Path | None = None) -> str:
-        """Return the name of the file that keeps a template."""
+        """Return the name of the cache file of a template."""
         digest = hashlib.sha256(f"{sys.version} {self._makers} {name}".encode()).hexdigest()
         return f"{name.replace('/', '.')}.{digest[:16]}.{sys.implementation.cache_tag}"
 
     def get_source_checksum(self, source: str) -> str:
-        """Return what a template's text is told by; jinja's own SHA-1 is refused by a Python in FIPS mode."""
+        """Return the digest of a template's text; Python in FIPS mode refuses SHA-1, which jinja uses."""
         return hashlib.sha256(source.encode()).hexdigest()
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        """Load a template where it was kept."""
+        """Load a template if it is in the cache."""
         try:
             bucket.bytecode_from_string((self._folder / bucket.key).read_bytes())
         except Exception:  # noqa: BLE001  a damaged file breaks pickle and marshal in many ways
             bucket.reset()
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        """Keep a template, all of it or nothing."""
+        """Write a template to the cache atomically, or not at all."""
         if sys.dont_write_bytecode:
             return
         with contextlib.suppress(OSError):
@@ -102,7 +102,7 @@ def _environment() -> Environment:
 
 
 def yaml_environment(finalize: Callable[[Any], str]) -> Environment:
-    """The environment of YAML templates; `finalize` says what a value prints: a constant as `printed`."""
+    """Return the environment of YAML templates. `finalize` prints values, and constants as `printed` does."""
     environment = _YamlEnvironment(
         loader=FileSystemLoader(FOLDER),
         bytecode_cache=_Compiled("yaml"),
@@ -134,12 +134,12 @@ def _script_environment() -> Environment:
 
 
 def render_yaml(name: str, values: dict[str, Any]) -> str:
-    """The text of a YAML template. Raises InternalError with the template's line on a mistake in it."""
+    """Render a YAML template. Raises InternalError with the template's line on a mistake in it."""
     return _render(_environment(), name, values)
 
 
 def render_script(name: str, values: dict[str, Any]) -> str:
-    """The text of a shell template; every value is quoted for the shell."""
+    """Render a shell template; every value is quoted for the shell. Raises InternalError as `render_yaml`."""
     return _render(_script_environment(), name, values)
 
 

@@ -1,9 +1,9 @@
-"""Waivers and findings: which finding is excused by which waiver, and the mark that a waived object carries.
+"""Waivers and findings: which waiver excuses which finding, and the mark of a waived object.
 
 A policy is judged twice, here and by the API server. Here its findings are kept and excused; there the
-policies' bindings leave objects with the label `gangplan.dev/waived-<policy>` alone, which only the
-generators set, from these files. Nothing here knows what day it is: rendering must not depend on it, so a
-waiver that is over goes on excusing what is rendered, until `validate` has it renewed or removed.
+policies' bindings skip objects with the label `gangplan.dev/waived-<policy>`, which only the generators set,
+from these files. Nothing here depends on the date, because rendering must not: an expired waiver goes on
+excusing rendered objects until `validate` demands that it is renewed or removed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gangplan.rules.model import Rule
 from gangplan.spec.waiver import Waiver
 from gangplan.spec.waiver_files import WaiverFile
 
-# Labels that the bindings of policies leave alone; specs may not set any below gangplan.dev/.
+# The prefix of labels whose objects the bindings of policies skip; specs may not set labels of gangplan.dev/.
 MARK = "gangplan.dev/waived-"
 
 Waivers = Sequence[WaiverFile]
@@ -31,8 +31,11 @@ Waivers = Sequence[WaiverFile]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What findings are about. Empty: not about one cluster (team, job) alone, so that no waiver for one
-    covers them. `amounts` are what a job asks for, by the names of `WaiverLimit`."""
+    """The cluster, team and job that findings are about.
+
+    An empty one means that they are not about a single cluster (team, job), so no waiver for one covers them.
+    `amounts` are what the job requests, by the names of `WaiverLimit`.
+    """
 
     cluster: str = ""
     team: str = ""
@@ -41,7 +44,7 @@ class Subject:
 
     @classmethod
     def of(cls, job: Job) -> Subject:
-        """The subject of a job on its cluster."""
+        """Return the subject of a job on its cluster."""
         amounts: dict[str, int | Quantity] = {
             "timeout": job.timeout_s,
             "workers": job.workers,
@@ -54,7 +57,7 @@ class Subject:
 
 
 def excuse(findings: Iterable[Finding], waivers: Waivers, subject: Subject) -> list[Finding]:
-    """The findings about one subject, each with the waiver that covers it, if any."""
+    """Return the findings about one subject, each with the waiver that covers it, if any."""
     if not waivers:
         return list(findings)
     return [
@@ -66,14 +69,14 @@ def excuse(findings: Iterable[Finding], waivers: Waivers, subject: Subject) -> l
 
 
 def excuse_by_file(findings: Iterable[Finding], waivers: Waivers) -> list[Finding]:
-    """Findings about files of the platform and of teams, each by the cluster or team whose file it is."""
+    """Excuse findings about files of the platform and of teams, each for the cluster or team of its file."""
     return [one for finding in findings for one in excuse([finding], waivers, _owner(finding.where.file))]
 
 
 def excuse_standing(
     findings: Iterable[Finding], waivers: Waivers, cluster: str, owners: Mapping[str, str]
 ) -> list[Finding]:
-    """Findings about objects of a cluster that stand before any run; `owners` are teams by namespace."""
+    """Excuse findings about the platform and tenant objects of a cluster; `owners` are teams by namespace."""
 
     def subject(finding: Finding) -> Subject:
         kind, name, *rest = [*finding.object_ref.split("/"), ""]
@@ -91,20 +94,20 @@ def _owner(file: str) -> Subject:
 
 
 def marks(waivers: Waivers, subject: Subject) -> tuple[str, ...]:
-    """The policies that are waived for all of a subject, sorted."""
+    """Return the policies that are waived for the whole subject, sorted."""
     wanted = {policy for one in waivers for policy in one.policies}
     return tuple(sorted(str(rule) for rule in wanted if covering(waivers, rule, subject)))
 
 
 def mark_labels(policies: Iterable[str]) -> dict[str, str]:
-    """The labels of an object for which policies are waived."""
+    """Return the labels of an object for which these policies are waived."""
     return {f"{MARK}{policy}": "true" for policy in policies}
 
 
 def unmarked(body: Body, policies: Collection[str]) -> Body:
-    """A copy of an object without these marks, wherever labels stand; the object itself when it has none.
+    """Return a copy of an object without these marks in any labels, or the object itself if it has none.
 
-    So a policy is judged as if nothing were waived, and what it finds can be shown with its waiver.
+    So a policy is judged as if nothing were waived, and its findings can be shown with their waivers.
     """
     if not policies or MARK not in repr(body):
         return body
@@ -127,7 +130,7 @@ def _strip(value: Any, labels: set[str]) -> None:
 
 
 def covering(waivers: Waivers, rule: Rule, subject: Subject) -> WaiverFile | None:
-    """The waiver that covers a rule for a subject, of several the one that lasts longest: the renewed one."""
+    """Return the waiver that covers a rule for a subject, if any; of several, the one that expires last."""
     if not rule.may_be_waived:
         return None
     same = {rule, *rule.formerly, *rule.told_by}

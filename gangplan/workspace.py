@@ -1,4 +1,4 @@
-"""The workspace: platform and team files read once, spec files listed. Nothing else opens these folders."""
+"""The workspace: platform and team files, read once, and the list of specs. Only this opens these folders."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ if TYPE_CHECKING:
     from gangplan.spec.sweep_files import SweepFile as SweepFile
     from gangplan.spec.templates import Templates
 
-# All that people write and gangplan reads.
+# The folders that people write and gangplan reads.
 READ = ("specs", "overlays", "images", "policies", "schemas", "jobtemplates")
 CATALOG, RENDERED = "images/catalog.yaml", "rendered"
-# Fields of a spec that is made from a template.
+# The fields of a spec that uses a template.
 OF_TEMPLATES = frozenset({"template", "parameters"})
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterFile:
-    """One overlays/<cluster>/cluster.yaml."""
+    """An overlays/<cluster>/cluster.yaml."""
 
     name: str
     spec: Cluster
@@ -70,7 +70,7 @@ class ClusterFile:
 
 @dataclass(frozen=True, slots=True)
 class TeamFile:
-    """One specs/<team>/team.yaml."""
+    """A specs/<team>/team.yaml."""
 
     name: str
     spec: Team
@@ -79,36 +79,36 @@ class TeamFile:
 
 @dataclass(frozen=True, slots=True)
 class SpecFile:
-    """One spec file: its path from the root, with forward slashes, and the team whose folder holds it."""
+    """A spec file: its path from the root, with forward slashes, and the team whose folder contains it."""
 
     file: str
     team: str
 
     @property
     def stem(self) -> str:
-        """The file's name without .yaml: the job's name unless the spec gives one."""
+        """The file's name without .yaml: the job's name unless the spec sets one."""
         return PurePosixPath(self.file).stem
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A spec that was read: its file, its typed value, the document that knows every line, its digest."""
+    """A spec after reading: its file, typed value, document (which knows every line) and digest."""
 
     source: SpecFile
     spec: TrainingJob
     document: Document
     digest: str
-    files: Mapping[str, bytes] = field(default_factory=dict)  # beside it, which it mounts
-    trial: Trial | None = None  # of a sweep
-    template: FromTemplate | None = None  # that it was made from
+    files: Mapping[str, bytes] = field(default_factory=dict)  # mounted by the spec, by name
+    trial: Trial | None = None  # if it is a trial of a sweep
+    template: FromTemplate | None = None  # if it was made from one
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """Everything but the specs themselves, read once and handed on.
+    """Everything but the specs themselves, read once and passed on.
 
-    `findings` are about the files of clusters, teams, catalog, waivers and CRDs; those about components and
-    policies stand with these, for commands that look at them.
+    `findings` are about the files of clusters, teams, catalog, waivers and CRDs. Those about components and
+    policies are stored with them, for the commands that need them.
     """
 
     root: Path
@@ -117,36 +117,38 @@ class Workspace:
     catalog: ImageCatalog | None = None
     catalog_document: Document | None = None
     spec_files: tuple[SpecFile, ...] = ()
-    sweeps: Mapping[str, SweepFile] = field(default_factory=dict)  # those of the spec files that are some
-    templates: Templates | None = None  # for specs; None without any
+    sweeps: Mapping[str, SweepFile] = field(default_factory=dict)  # of the spec files, those that are sweeps
+    templates: Templates | None = None  # None if there are none
     unread: frozenset[str] = frozenset()  # clusters whose file could not be read
     waivers: tuple[WaiverFile, ...] = ()
-    crds: CrdFiles = NO_CRDS  # those for all clusters
+    crds: CrdFiles = NO_CRDS  # for all clusters
     components: Mapping[str, Component] = field(default_factory=dict)  # by cluster
     component_findings: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
     policies: OwnPolicies = field(default_factory=OwnPolicies)
     rulebook: Rulebook = field(default_factory=Rulebook)
     findings: tuple[Finding, ...] = ()
-    is_refused: bool = False  # there is a link or worse in the folders that are read: nothing of them was
+    is_refused: bool = False  # a folder contains a link or special file, so nothing was read
 
     @property
     def template_marks(self) -> Mapping[str, str]:
-        """What specs are made from, by spec: a mark that changes with it."""
+        """A mark of the templates that each spec uses, by spec; it changes with them."""
         return self.templates.marks if self.templates else {}
 
     def has_template(self, file: str) -> bool:
-        """Whether a file is a template."""
+        """Return whether a file is a template."""
         return self.templates is not None and any(one.file == file for one in self.templates.files)
 
     @property
     def sweep_marks(self) -> tuple[str, ...]:
-        """What of its sweeps stands on clusters, so that every run may depend on it."""
+        """The marks of all sweeps. A sweep adds objects to clusters, so every run may depend on them."""
         return tuple(sorted(one.mark for one in self.sweeps.values()))
 
 
 def load_workspace(root: Path, unswept: Collection[str] = (), plain: Plain = {}) -> Workspace:  # noqa: B006  never changed
-    """Read everything but the specs, which are listed; folders `unswept` have no sweep, and what is in those
-    that are `plain` is known. Findings never raise. Where anything but plain files and folders stands among them, that alone is told and nothing is read.
+    """Read everything but the specs, which are only listed. Findings never raise.
+
+    Folders in `unswept` have no sweep, and the contents of those in `plain` are known. If there is anything
+    but plain files and folders, only that is reported and nothing is read.
     """
     refused = unplain(root, READ, plain)
     if refused:
@@ -187,7 +189,7 @@ def load_workspace(root: Path, unswept: Collection[str] = (), plain: Plain = {})
 def load_spec(
     root: Path, source: SpecFile, templates: Templates | None = None
 ) -> tuple[Spec | None, list[Finding]]:
-    """Read one spec file, made from one of the templates where it names one."""
+    """Read one spec file, and apply the template that it names, if any."""
     document, findings = load_file(root / source.file, source.file)
     if document is None:
         return None, findings
@@ -279,7 +281,7 @@ def _check_references(
     known_teams: set[str],
     findings: list[Finding],
 ) -> None:
-    """Names that platform and team files use of each other."""
+    """Report unknown names by which platform and team files refer to each other."""
     for cluster in clusters.values():
         for name in cluster.spec.teams:
             if name not in known_teams:

@@ -1,7 +1,7 @@
-"""Policies shipped with gangplan (package data)."""
+"""Policies that come with gangplan (package data)."""
 
-# The packs that come with gangplan, one folder each. Every other folder with a pack.yaml is a workspace's
-# own, also where the workspace is this repository.
+# The packs that come with gangplan, one folder each. Any other folder with a pack.yaml is a workspace's own,
+# even if the workspace is this repository.
 PACKS = (
     "baseline",
     "data",

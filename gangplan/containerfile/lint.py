@@ -1,4 +1,4 @@
-"""A Containerfile in; findings out: the checklist for images that train by MPI under Kubernetes (docs/containerfiles.md)."""
+"""Check a Containerfile for images that train with MPI on Kubernetes (docs/containerfiles.md)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from gangplan.spec.catalog import Image
 _DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
 _ROOT = re.compile(r"^(?:root|0)(?::|$)")
 _KEYGEN = re.compile(r"\bssh-keygen\b")
-# Debian's package makes the host keys of a machine as it is installed (openssh-server.postinst); that of RPM does not.
+# Debian's package creates host keys at installation (openssh-server.postinst); the RPM package does not.
 _SERVER = re.compile(r"\bopenssh-server\b")
 _APT_SERVER = re.compile(r"\bapt(?:-get|itude)?\b[^&|;]*\binstall\b[^&|;]*\bopenssh-server\b")
 _KEYS_REMOVED = re.compile(r"\brm\b[^&|;]*/etc/ssh/(?:ssh_host_|\*)")
@@ -62,7 +62,7 @@ _PIPED = re.compile(
 def lint(
     file: str, text: str, read: Callable[[str], str | None], image: Image | None, name: str
 ) -> Iterator[Finding]:
-    """What is wrong with a Containerfile; `image` is its entry of the catalog, called `name`, if it has one."""
+    """Check a Containerfile; `image` is its entry in the catalog, called `name`, if it has one."""
     try:
         facts = facts_of(text, read)
     except ContainerfileError as error:
@@ -187,7 +187,7 @@ def _commands(file: str, facts: Facts) -> Iterator[Finding]:
 
 
 def _entry(file: str, facts: Facts) -> Iterator[Finding]:
-    """The last ENTRYPOINT and CMD count."""
+    """Check that the last ENTRYPOINT and CMD, which take effect, are not in the shell form."""
     for name in ("ENTRYPOINT", "CMD"):
         found = [one for one in facts.instructions if one.name == name]
         if found and found[-1].text and not found[-1].text.startswith("["):

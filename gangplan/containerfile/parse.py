@@ -1,6 +1,7 @@
-"""The text of a Containerfile in; its instructions with their lines, and what the last stage is made of, out.
+"""Parse a Containerfile into instructions with their lines, and into stages.
 
-Source: Dockerfile reference of BuildKit 0.20 (instructions, continuation lines, `escape` directive, here-documents, JSON form).
+Source: Dockerfile reference of BuildKit 0.20 (instructions, continuation lines, `escape` directive,
+here-documents, JSON form).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _VARIABLE = re.compile(r"\$(?:(?P<bare>\w+)|\{(?P<name>\w+)(?::(?P<how>[-+])(?P<
 
 
 class ContainerfileError(ValueError):
-    """The text is no Containerfile; `line` starts at 1."""
+    """The text is not a Containerfile; `line` starts at 1."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -34,7 +35,7 @@ class ContainerfileError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A line of an instruction: its number from 1, the column where the text begins, and the text."""
+    """A line of an instruction: its number and the column of its text, both from 1, and the text."""
 
     line: int
     column: int
@@ -43,14 +44,14 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction: its upper-case name and its lines without the name, comments left out."""
+    """An instruction: its upper-case name, and its lines without name and comments."""
 
     name: str
     pieces: tuple[Piece, ...]
 
     @property
     def text(self) -> str:
-        """The lines in one."""
+        """All lines, joined into one."""
         return " ".join(piece.text for piece in self.pieces).strip()
 
     @property
@@ -66,7 +67,7 @@ class Instruction:
         return tuple(found) if isinstance(found, list) and all(isinstance(one, str) for one in found) else ()
 
     def find(self, pattern: re.Pattern[str]) -> Iterator[tuple[int, int, re.Match[str]]]:
-        """Line, column and match of a pattern, line by line."""
+        """Yield the line, column and match of each occurrence of a pattern, line by line."""
         for piece in self.pieces:
             for match in pattern.finditer(piece.text):
                 yield piece.line, piece.column + match.start(), match
@@ -74,7 +75,7 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What a FROM begins: the image or stage that it builds on, its own name, and its instructions after it."""
+    """A build stage: its base image or stage, its own name, its FROM, and the instructions after that."""
 
     base: str
     name: str
@@ -83,7 +84,7 @@ class Stage:
 
 
 def parse(text: str) -> list[Instruction]:
-    """The instructions in order. Raises ContainerfileError."""
+    """Parse a Containerfile into its instructions, in order. Raises ContainerfileError."""
     lines = text.replace("\r\n", "\n").removeprefix("\ufeff").split("\n")
     mark = _escape(lines)
     found: list[Instruction] = []
@@ -113,7 +114,7 @@ def _escape(lines: Sequence[str]) -> str:
 
 
 def _pieces(lines: Sequence[str], number: int, mark: str, skip: int) -> tuple[list[Piece], int]:
-    """The lines of an instruction, its here-documents too, and the number of the line after it."""
+    """Return the lines of an instruction with its here-documents, and the index of the line after it."""
     pieces: list[Piece] = []
     start = number
     is_open = True
@@ -145,7 +146,7 @@ def _pieces(lines: Sequence[str], number: int, mark: str, skip: int) -> tuple[li
 
 
 def stages(instructions: Sequence[Instruction]) -> tuple[dict[str, str], list[Stage]]:
-    """The ARGs before the first FROM with their defaults, and the stages. Raises ContainerfileError."""
+    """Return the defaults of the ARGs before the first FROM, and the stages. Raises ContainerfileError."""
     given: dict[str, str] = {}
     found: list[tuple[str, str, Instruction, list[Instruction]]] = []
     for one in instructions:
@@ -166,7 +167,7 @@ def stages(instructions: Sequence[Instruction]) -> tuple[dict[str, str], list[St
 
 
 def last(found: Sequence[Stage]) -> tuple[str, tuple[Instruction, ...]]:
-    """The image that the last stage is based on in the end, and all instructions that it is made of, in order."""
+    """Return the base image of the last stage in the end, and all instructions that lead to the stage."""
     named = {stage.name.lower(): stage for stage in found if stage.name}
     stage, parts, seen = found[-1], list(found[-1].instructions), {id(found[-1])}
     while (below := named.get(stage.base.lower())) is not None and id(below) not in seen:
@@ -177,7 +178,7 @@ def last(found: Sequence[Stage]) -> tuple[str, tuple[Instruction, ...]]:
 
 
 def filled(text: str, given: dict[str, str]) -> str:
-    """A text with its variables; one that has no value stays as it is written."""
+    """Return a text with its variables replaced; a variable without a value stays as it is written."""
 
     def value(match: re.Match[str]) -> str:
         name = match["bare"] or match["name"]

@@ -1,6 +1,6 @@
-"""Lists of Python packages that an image installs: each line says one build, or the next build of the image differs.
+"""Check the requirements files of an image: unless each line names one build, the next image differs.
 
-The format is pip's (pip 25, requirements-file-format): comments, lines that go on behind a backslash, options.
+The format is pip's (pip 25, requirements-file-format): comments, lines continued after a backslash, options.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from gangplan.rules.containerfiles import CONTAINERFILE_REQUIREMENT_OPEN
 _FILE = re.compile(r"[\w.-]*requirements[\w.-]*\.(?:txt|in)")
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 _EXACT = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[^]]*\])?\s*===?\s*[\w.!+-]+\s*(?:;.*)?")
-# A file by its checksum, a commit by its own.
+# A file with its checksum, or a commit by its id.
 _FIXED = re.compile(r"#(?:[^#]*&)?sha(?:256|384|512)=[0-9a-f]{64,}|@[0-9a-f]{40}(?:[#\s]|$)|--hash[= ]sha")
 
 
 def check_requirements(file: str, facts: Facts, read: Callable[[str], str | None]) -> Iterator[Finding]:
-    """The lists that a Containerfile copies, and what they are compiled from, each at its own lines."""
+    """Check the requirements files that a Containerfile copies, and their .in sources, at their own lines."""
     folder = file.rpartition("/")[0]
     names = [one.source for one in facts.copied if _FILE.fullmatch(one.source.rpartition("/")[2])]
     sources = [f"{name.removesuffix('.txt')}.in" for name in names if name.endswith(".txt")]
@@ -35,7 +35,7 @@ def check_requirements(file: str, facts: Facts, read: Callable[[str], str | None
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """The requirements of a list with their first lines; options of the list itself are none."""
+    """Yield the first line and text of each requirement; options are skipped, except -e and --editable."""
     whole, begin = "", 0
     for number, line in enumerate(text.splitlines(), 1):
         begin = begin or number
@@ -49,6 +49,6 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _is_exact(words: str) -> bool:
-    """Whether a requirement names one build: a version, a checksum or a commit."""
+    """Return whether a requirement names one build by version, checksum or commit."""
     bare = words.partition(" --")[0].strip()
     return bool(_FIXED.search(words)) or bool(_EXACT.fullmatch(bare))

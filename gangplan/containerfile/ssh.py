@@ -1,4 +1,4 @@
-"""What a Containerfile makes of SSH: by its commands, and by the configurations that it copies."""
+"""Check how a Containerfile sets up SSH, in its commands and in the configuration files that it copies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HOST_KEYS = re.compile(r"(?i)\bStrictHostKeyChecking[ =]+(?:no|off|accept-new)\
 
 
 def check_ssh(file: str, facts: Facts) -> Iterator[Finding]:
-    """The configuration of SSH: in files that are copied, at their own lines, and as commands write it."""
+    """Check the SSH settings in copied files, at their own lines, and in instructions."""
     folder = file.rpartition("/")[0]
     accepts = False
     for copied in facts.copied:
@@ -77,7 +77,7 @@ def _ports(file: str, one: Instruction, pattern: re.Pattern[str]) -> Iterator[Fi
 
 
 def _configuration(file: str, copied: Copied) -> Iterator[Finding]:
-    """The lines of a configuration of sshd or ssh, as sshd_config(5) reads them: the first value counts."""
+    """Check the lines of a configuration file of sshd or ssh (sshd_config(5))."""
     text = copied.text or ""
     is_server = "sshd" in copied.source or "sshd" in copied.target
     for number, line in enumerate(text.split("\n"), 1):

@@ -1,4 +1,4 @@
-"""How a breach is told: at the line of the instruction."""
+"""Report breaches of Containerfile rules at the lines of the instructions."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gangplan.rules.model import Rule
 
 
 def finding(rule: Rule, file: str, line: int, column: int, message: str) -> Finding:
-    """A finding at a place, with the cure of its rule."""
+    """Return a finding at a place, with the fix of its rule as help."""
     return Finding(rule, Location(file, line, column), message, rule.fix)
 
 
 def finding_at(rule: Rule, file: str, one: Instruction, message: str) -> Finding:
-    """A finding where an instruction begins."""
+    """Return a finding at the first line of an instruction."""
     place = one.pieces[0] if one.pieces else None
     return finding(rule, file, place.line if place else 1, place.column if place else 1, message)
 
@@ -24,7 +24,7 @@ def finding_at(rule: Rule, file: str, one: Instruction, message: str) -> Finding
 def findings_of(
     rule: Rule, file: str, one: Instruction, pattern: re.Pattern[str], says: Callable[[re.Match[str]], str]
 ) -> Iterator[Finding]:
-    """A finding for each line that has the pattern."""
+    """Yield a finding for each line of an instruction that matches the pattern."""
     lines: set[int] = set()
     for line, column, match in one.find(pattern):
         if line not in lines:

@@ -1,4 +1,4 @@
-"""Admission: what Kueue will do with a run, computed from the built objects (docs/admission.md)."""
+"""Rules about admission by Kueue, computed from the built objects (docs/admission.md)."""
 
 from __future__ import annotations
 

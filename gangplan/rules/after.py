@@ -1,4 +1,4 @@
-"""Jobs that come after others: what a run can wait for, and what creates it then."""
+"""Rules about jobs that run after others: what a run can wait for, and what creates it."""
 
 from __future__ import annotations
 

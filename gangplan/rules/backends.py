@@ -1,4 +1,4 @@
-"""Rules about what a run is made of: TrainJobs and MPIJobs."""
+"""Rules about the backends of a run: TrainJob and MPIJob."""
 
 from gangplan.rules.model import ERROR, Rule
 

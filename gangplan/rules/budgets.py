@@ -1,4 +1,4 @@
-"""Budgets: what teams may spend in a month."""
+"""Rules about budgets: what teams may spend in a month."""
 
 from __future__ import annotations
 

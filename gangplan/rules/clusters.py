@@ -1,4 +1,4 @@
-"""What a cluster file says: versions that work together, pools, topology, gang, other clusters."""
+"""Rules about cluster files: versions that work together, pools, topology, gang scheduling, MultiKueue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a command or with the options for mpirun. See docs/job-commands.md."""
+"""Rules about commands and options for mpirun (docs/job-commands.md)."""
 
 from __future__ import annotations
 

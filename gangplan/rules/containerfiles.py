@@ -1,4 +1,4 @@
-"""What can be wrong with a Containerfile that `gangplan images lint` reads. See docs/containerfiles.md."""
+"""Rules about Containerfiles, checked by `gangplan images lint` (docs/containerfiles.md)."""
 
 from __future__ import annotations
 

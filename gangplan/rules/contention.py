@@ -1,4 +1,4 @@
-"""What the committed runs of a cluster do to each other."""
+"""Rules about committed runs of a cluster that affect each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading files: YAML, specs as files, the workspace, and what is rendered from it."""
+"""Rules about reading files: YAML, spec files, required files of the workspace, and names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs whose pods are kept after a failure."""
+"""Rules about runs whose pods are kept after a failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GPUs by dynamic resource allocation."""
+"""Rules about GPUs by dynamic resource allocation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that go on with fewer workers."""
+"""Rules about runs that continue with fewer workers."""
 
 from __future__ import annotations
 

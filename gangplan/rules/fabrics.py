@@ -1,4 +1,4 @@
-"""Rules about fabrics: what workers get of their nodes, and who allows it."""
+"""Rules about fabrics: what workers get from their nodes, and what has to allow it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files beside a spec."""
+"""Rules about files that a spec mounts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the platform gives a team, and what it holds it to."""
+"""Rules about what the platform grants to a team, and what it requires of it."""
 
 from __future__ import annotations
 

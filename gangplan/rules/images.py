@@ -1,4 +1,4 @@
-"""Rules about what the catalog says of images: architecture, drivers, tiers, licences, owners, scans."""
+"""Rules about images: what the catalog states, what is in the registry, and what is in the image."""
 
 from gangplan.rules.model import ERROR, NOTE, WARNING, Rule
 

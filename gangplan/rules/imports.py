@@ -1,4 +1,4 @@
-"""What can be wrong with a source that `gangplan import` is given. See docs/import.md."""
+"""Rules about the sources of `gangplan import` (docs/import.md)."""
 
 from __future__ import annotations
 

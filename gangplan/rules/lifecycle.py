@@ -1,4 +1,4 @@
-"""Traps that servers accept: what hurts later, at the next sync, at the next version, or when a run ends."""
+"""Rules about what servers accept but breaks later: at the next sync, the next version, or a run's end."""
 
 from __future__ import annotations
 

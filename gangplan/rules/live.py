@@ -1,4 +1,4 @@
-"""What a cluster itself says: where it is not as its file describes it, and what its API server refuses."""
+"""Rules about live clusters: where they differ from their files, and what their API servers refuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong where changes meet: `rendered/` that is not what specs render, and merges that nobody finished."""
+"""Rules about changes that meet: a stale `rendered/`, and unfinished merges."""
 
 from __future__ import annotations
 

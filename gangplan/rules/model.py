@@ -1,4 +1,4 @@
-"""What a rule is: defined once, and imported by name where it is raised."""
+"""The type of rules. A rule is defined once, and imported by name where it is raised."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gangplan.records import dataclass
 
 
 class Severity(IntEnum):
-    """How bad a finding is; larger is worse."""
+    """The severity of a finding; larger is worse."""
 
     NOTE = 0
     WARNING = 1
@@ -19,7 +19,7 @@ class Severity(IntEnum):
 
     @property
     def word(self) -> str:
-        """The lower-case word used in every report."""
+        """The lower-case word for reports."""
         return _WORDS[self]
 
 
@@ -28,7 +28,7 @@ NOTE, WARNING, ERROR = Severity.NOTE, Severity.WARNING, Severity.ERROR
 
 
 class Echo(Enum):
-    """How often a rule is reported where one mistake breaks it many times (pipeline/blame.py)."""
+    """How often a rule is reported if one mistake breaks it many times (pipeline/blame.py)."""
 
     EACH = "every breach"
     CAUSE = "every breach; what runs suffer from it at the same place is not reported as well"
@@ -38,11 +38,11 @@ class Echo(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A small workspace made wrong, and made right again: an entry of a file in examples/.
+    """A mistake in a small workspace, and its correction: an entry of a file in examples/.
 
-    In the file `place`, the text `old` becomes `before` or `after` (without `old` they are put at the end,
-    with `whole` they are the file; None leaves the file out). `place` "patch" is the list of patches of the
-    cluster's overlay. The rest is the same on both sides: `base` names the workspace (`small` of
+    In the file `place`, the text `old` becomes `before` or `after` (without `old` they are appended, with
+    `whole` they are the whole file; None removes the file). `place` "patch" is the list of patches of the
+    cluster's overlay. Everything else is the same for both: `base` names the workspace (`small` of
     tests/workspaces.py, `shared` of tests/standing/base.py), `changes` are further (file, old, new), `files`
     further files, `run` the command, `rest` the other rules that the mistake breaks.
     """
@@ -60,15 +60,15 @@ class Example:
 
 
 class Rule(str):
-    """One rule: how bad a breach is, what is wrong in a line, why it matters, what to do.
+    """A rule: its id with its severity, a summary on one line, why it matters, and what to do.
 
-    A rule is its id, a text in kebab case, so that it can stand in reports, waivers and tables as it is; what
-    is known of it comes along. `is_verdict`: a breach means that the input was understood and judged (exit
-    code 1), and not that it cannot be used (2; docs/exit-codes.md). `waivable`: whether a waiver may excuse a
-    breach; None is yes for a policy and no for a built-in rule, because most of these tell of runs that would
-    not work. `untested`: why no example can show it, and the test that does. `pack`: where a policy is from,
-    `told_by`: built-in rules that report the same cause as a policy, `is_own`: it is of a pack of the
-    workspace. `formerly`: ids that it had, which waivers, `explain` and code scanning still understand.
+    A rule is its id, a string in kebab case, so that it can be used in reports, waivers and tables directly.
+    `is_verdict`: a breach means that the input was understood and judged (exit code 1), not that it is
+    unusable (2; docs/exit-codes.md). `waivable`: whether a waiver may excuse a breach; None means yes for a
+    policy and no for a built-in rule, because most of these report runs that would not work. `untested`: why
+    no example can show it, and the test that does. `pack`: the pack of a policy. `told_by`: built-in rules
+    that report the same cause as a policy. `is_own`: its pack belongs to the workspace. `formerly`: earlier
+    ids, which waivers, `explain` and code scanning still understand.
     """
 
     severity: Severity
@@ -101,7 +101,7 @@ class Rule(str):
         is_own: bool = False,
         formerly: tuple[str, ...] = (),
     ) -> Rule:
-        """The rule of this id."""
+        """Make the rule with this id."""
         rule = super().__new__(cls, id)
         rule.severity, rule.summary, rule.why, rule.fix = severity, summary, why, fix
         rule.is_verdict, rule.echo, rule.waivable = is_verdict, echo, waivable
@@ -110,13 +110,13 @@ class Rule(str):
         return rule
 
     def __getnewargs_ex__(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """For workers in other processes."""
+        """Return the arguments of `__new__` for pickle, since rules are sent to worker processes."""
         named = {key: value for key, value in vars(self).items() if key not in ("severity", "summary")}
         return (str(self), self.severity, self.summary), named
 
     @property
     def is_policy(self) -> bool:
-        """Whether it is a ValidatingAdmissionPolicy, which a server judges as well."""
+        """Whether it is a ValidatingAdmissionPolicy, which the API server evaluates as well."""
         return bool(self.pack)
 
     @property

@@ -1,4 +1,4 @@
-"""Jobs that register a model: after which job, and that a version is registered once."""
+"""Rules about jobs that register a model: the job that they follow, and unique versions."""
 
 from __future__ import annotations
 

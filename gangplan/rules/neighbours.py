@@ -1,4 +1,4 @@
-"""Other jobs of a team that workers are to be near to, or apart from."""
+"""Rules about other jobs of a team that workers should be near to, or apart from."""
 
 from __future__ import annotations
 

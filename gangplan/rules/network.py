@@ -1,6 +1,4 @@
-"""Who may talk to whom: what the built NetworkPolicies of a run allow and close, patches of the overlay
-included.
-"""
+"""Rules about the network: what the built NetworkPolicies of a run, patches included, allow and deny."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Node fit: whether the pods of an admitted run find nodes (docs/node-fit.md)."""
+"""Rules about node fit: whether the pods of an admitted run find nodes (docs/node-fit.md)."""
 
 from __future__ import annotations
 

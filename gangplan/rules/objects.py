@@ -1,4 +1,4 @@
-"""Built objects: what an overlay's patches can break, judged by schemas and by the rules of the servers."""
+"""Rules about built objects: what an overlay's patches can break, by schemas and by the servers' rules."""
 
 from __future__ import annotations
 

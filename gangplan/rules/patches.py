@@ -1,6 +1,4 @@
-"""The plan is a promise: what a site's patches make of a run (validate/promise/,
-tests/promise/cases.yaml).
-"""
+"""Rules about patches that change a planned run (validate/promise/, tests/promise/cases.yaml)."""
 
 from __future__ import annotations
 

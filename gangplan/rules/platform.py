@@ -1,4 +1,4 @@
-"""What the platform would refuse, waste or answer with a surprise, though every object is valid."""
+"""Rules about valid objects that the platform would refuse, waste, or treat unexpectedly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pods of a run have beside image and command."""
+"""Rules about the pods of a run: folders, variables, scratch, exit codes, containers and meshes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Policies themselves (ValidatingAdmissionPolicies of packs and in policies/), and rules of CRDs. What
-policies say of objects has the policy's name as its rule; those pages stand in
-policies/<pack>/pack.yaml.
+"""Rules about policies (ValidatingAdmissionPolicies of packs and in policies/), and about the rules of CRDs.
+
+A breach of a policy is reported under the policy's name; its page is in policies/<pack>/pack.yaml.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rules about the preflight, which looks at workers before training starts."""
+"""Rules about the preflight, which checks the workers before training starts."""
 
 from __future__ import annotations
 

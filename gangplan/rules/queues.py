@@ -1,4 +1,4 @@
-"""Queues of Kueue: which a run waits in, and what decides beside quota."""
+"""Rules about Kueue's queues: the queue of a run, and what decides about admission besides quota."""
 
 from __future__ import annotations
 

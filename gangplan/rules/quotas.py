@@ -1,4 +1,4 @@
-"""Quotas, cohorts and preemption of a cluster file."""
+"""Rules about quotas, cohorts and preemption in a cluster file."""
 
 from __future__ import annotations
 

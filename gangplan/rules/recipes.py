@@ -1,4 +1,4 @@
-"""How a run is started and ended."""
+"""Rules about how a run is started and ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Roles of a run beside its workers."""
+"""Rules about roles of a run other than its workers."""
 
 from __future__ import annotations
 

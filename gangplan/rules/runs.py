@@ -1,4 +1,4 @@
-"""What an edit does to runs: which start, are kept, end, or train again."""
+"""Rules about what an edit does to runs: which start, stop, resume, or retire."""
 
 from __future__ import annotations
 

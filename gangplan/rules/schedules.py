@@ -1,4 +1,4 @@
-"""Schedules: when runs start by themselves."""
+"""Rules about schedules, by which runs start automatically."""
 
 from __future__ import annotations
 

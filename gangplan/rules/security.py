@@ -1,4 +1,4 @@
-"""What must not stand in Git."""
+"""Rules about security: secrets in Git, reserved labels, Pod Security, rights, regimes and scan reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What variables and options say of things that the plan provides: interfaces, GPUs, numbers of ranks."""
+"""Rules about variables and options that contradict the plan: interfaces, GPUs, rank numbers, addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one spec asks for: counts, limits, images, data, environment, placement."""
+"""Rules about a single spec: counts, limits, images, data, environment, placement."""
 
 from __future__ import annotations
 

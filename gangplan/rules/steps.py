@@ -1,4 +1,4 @@
-"""Steps of a run before its workers."""
+"""Rules about the steps of a run before its workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps: many runs of one job, and how many of them at once."""
+"""Rules about sweeps: many runs of one job, a limited number at a time."""
 
 from __future__ import annotations
 

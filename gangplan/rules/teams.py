@@ -1,4 +1,4 @@
-"""What a team file declares, held against the clusters that the team is on."""
+"""Rules about team files, checked against the clusters of the team."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates: jobs with parameters, from which specs are made."""
+"""Rules about templates: jobs with parameters, from which specs are made."""
 
 from __future__ import annotations
 

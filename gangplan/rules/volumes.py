@@ -1,4 +1,4 @@
-"""Volumes that are made for a pod alone and end with it."""
+"""Rules about volumes that are created for a single pod, and about the platform's PersistentVolumes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waivers: files in policies/waivers/ that excuse a breach of a rule for a time."""
+"""Rules about waivers: files in policies/waivers/ that excuse a breach of a rule until a day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a worker can train at all: memory, CPU and ranks for its GPUs."""
+"""Rules about workers that cannot train: memory, CPU and ranks for their GPUs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Other people's programs: finding, installing and running them. Typed results out, `ToolError` otherwise."""
+"""Find, install and run external programs. All functions return typed results or raise `ToolError`."""

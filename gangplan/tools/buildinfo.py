@@ -1,7 +1,7 @@
-"""Read what the Go linker wrote into a program: the path of a binary in, its main module and version out.
+"""Read the package and module versions that the Go linker wrote into a binary.
 
-A program made by `go install` may call itself `(devel)` or `development`, because its release script sets the
-version with a linker flag. The linker always writes the module and its version: `go version -m` shows it.
+A program built by `go install` may call itself `(devel)` or `development`, because its release script sets
+the version with a linker flag. The linker always writes module and version, as `go version -m` shows.
 Format: Go's debug/buildinfo/buildinfo.go (a 16-byte aligned header; strings inline since Go 1.18).
 """
 
@@ -17,16 +17,16 @@ _ALIGNMENT = 16
 _HEADER_BYTES = 32
 _INLINE_STRINGS = 0x02
 
-#: The module lines stand between two 16-byte marks.
+#: The module lines are enclosed by two 16-byte marks.
 _MARK_BYTES = 16
 
-#: Bytes of a length before a string: three hold 2 MiB; real module lists are some KiB.
+#: The most bytes of a string's length: three can express 2 MiB; real module lists take a few KiB.
 _MAX_LENGTH_BYTES = 3
 
 
 @dataclass(frozen=True)
 class BuildInfo:
-    """The package built, and the version of each module in it (`(devel)` for a build from a checkout)."""
+    """The package of a program, and the version of each module in it (`(devel)` if built from a checkout)."""
 
     package: str
     main: str
@@ -34,7 +34,10 @@ class BuildInfo:
 
 
 def read(path: Path) -> BuildInfo | None:
-    """Return the build information of a Go program, None for anything else; OSError if it cannot be read."""
+    """Return the build information of a Go program, or None for any other file.
+
+    Raises OSError if the file cannot be read.
+    """
     with path.open("rb") as file:
         try:
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -56,7 +59,7 @@ def _search(content: mmap.mmap) -> BuildInfo | None:
 
 
 def _module_lines(content: mmap.mmap, at: int) -> str:
-    """Return the text behind one header, or an empty one when this is not a header."""
+    """Return the text after a header, or an empty one if this is not a header."""
     header = content[at : at + _HEADER_BYTES]
     if len(header) < _HEADER_BYTES or not header[15] & _INLINE_STRINGS:
         return ""
@@ -66,7 +69,7 @@ def _module_lines(content: mmap.mmap, at: int) -> str:
 
 
 def _string(content: mmap.mmap, at: int) -> tuple[bytes, int]:
-    """Read one string with its length before it (a base-128 varint); return it and where it ends."""
+    """Read a string that follows its length (a base-128 varint); return it and the position after it."""
     length = 0
     for position, byte in enumerate(content[at : at + _MAX_LENGTH_BYTES]):
         length |= (byte & 0x7F) << (7 * position)
@@ -77,7 +80,7 @@ def _string(content: mmap.mmap, at: int) -> tuple[bytes, int]:
 
 
 def _parse(lines: str) -> BuildInfo | None:
-    """Read `path P`, `mod M V SUM`, `dep M V SUM` and `=> M V SUM` lines, whose fields are parted by tabs."""
+    """Parse tab-separated lines: `path P`, `mod M V SUM`, `dep M V SUM` and `=> M V SUM`."""
     package = main = last = ""
     versions: dict[str, str] = {}
     for line in lines.splitlines():

@@ -1,6 +1,6 @@
-"""Fetch one program out of a release archive: an Archive in, an executable file out, or a ToolError.
+"""Download a release archive and unpack one program from it.
 
-Nothing of an archive is looked at before its SHA-256 is right, and only the one member asked for is unpacked.
+Nothing in an archive is read before its SHA-256 has been checked, and only the requested member is unpacked.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import IO, Any
 from gangplan.errors import ToolError
 from gangplan.tools.pins import Archive
 
-#: Seconds to connect, and between any two packets.
+#: Seconds to connect, and between two packets.
 CONNECT_TIMEOUT_S = 3.0
 
-#: Seconds until the first byte, with name look-up, every address and every redirect in it. The system's name
-#: look-up knows no time-out of ours, hence the thread.
+#: Seconds until the first byte, including name look-up, every address and every redirect. No time-out applies
+#: to the system's name look-up, hence the thread.
 FIRST_BYTE_TIMEOUT_S = 6.0
 
 #: Seconds for the whole archive: 8 MB at 64 kB/s.
@@ -40,7 +40,10 @@ _CHUNK_BYTES = 1 << 16
 
 
 def program(archive: Archive, name: str, folder: Path) -> Path:
-    """Download and verify an archive, unpack the member `name` into `folder` and return it, executable."""
+    """Download and verify an archive, unpack its member `name` into `folder`, and return the executable file.
+
+    Raises ToolError.
+    """
     content = _fetch(archive.url)
     digest = hashlib.sha256(content).hexdigest()
     if digest != archive.sha256:
@@ -75,7 +78,7 @@ def _fetch(url: str) -> bytes:
 
 
 def _open(url: str) -> IO[bytes]:
-    """Return the answer to a request once it begins; ToolError after a few seconds at most."""
+    """Return the answer to a request once it begins. Raises ToolError after a few seconds at most."""
     answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def ask() -> None:
@@ -84,7 +87,7 @@ def _open(url: str) -> IO[bytes]:
         except (OSError, HTTPException, ValueError) as error:
             answers.put(error)
 
-    # A daemon: when it hangs in a name look-up, neither we nor the interpreter's exit wait for it.
+    # A daemon thread: if it hangs in a name look-up, neither we nor the interpreter's exit wait for it.
     threading.Thread(target=ask, daemon=True, name="download").start()
     try:
         answer = answers.get(timeout=FIRST_BYTE_TIMEOUT_S)
@@ -98,7 +101,7 @@ def _open(url: str) -> IO[bytes]:
 
 
 def _unpack(content: bytes, name: str, target: Path) -> None:
-    """Copy one regular file out of a .tar.gz; no path, link, owner or mode of the archive is followed."""
+    """Copy one regular file out of a .tar.gz; paths, links, owners and modes in the archive are ignored."""
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
         for member in archive:
             source = archive.extractfile(member) if member.isreg() and member.name == name else None

@@ -1,4 +1,4 @@
-"""Find a program: a Tool in, the first acceptable one on this machine out. Nothing is installed here.
+"""Find the first acceptable version of a program on this machine. Nothing is installed here.
 
 Order: the override variable, PATH, the tool cache.
 """
@@ -29,13 +29,13 @@ class FoundTool:
 
     @property
     def label(self) -> str:
-        """Return name and version, as a run reports who judged."""
+        """The name and version, as reports name the program that judged."""
         return f"{self.tool.name} {self.version}"
 
 
 @dataclass(frozen=True)
 class RefusedTool:
-    """A program of the right name that may not be used; `reason` ends a sentence that begins with `path`."""
+    """A program of the right name that cannot be used; `reason` ends a sentence that begins with `path`."""
 
     path: Path
     version: str | None
@@ -47,14 +47,14 @@ class RefusedTool:
 
 @dataclass(frozen=True)
 class ToolSearch:
-    """The outcome of a look-up: the program to use, if any, and those passed over on the way."""
+    """The result of a search: the program to use, if any, and those that were skipped."""
 
     tool: Tool
     found: FoundTool | None
     refused: tuple[RefusedTool, ...]
 
     def error(self) -> ToolError:
-        """Return the error to raise where the program is needed and was not found."""
+        """Return the error to raise if the program is needed but was not found."""
         tool = self.tool
         seen = "".join(f"; {refused}" for refused in self.refused)
         return ToolError(
@@ -64,7 +64,7 @@ class ToolSearch:
 
 
 def search(tool: Tool) -> ToolSearch:
-    """Look for a program everywhere; ToolError only when the override variable names an unusable one."""
+    """Search for a program. Raises ToolError only if the override variable names an unusable one."""
     if chosen := os.environ.get(tool.variable):
         return ToolSearch(tool, _overriding(tool, Path(chosen).expanduser()), ())
     refused: list[RefusedTool] = []
@@ -77,12 +77,12 @@ def search(tool: Tool) -> ToolSearch:
 
 
 def find(tool: Tool) -> FoundTool | None:
-    """Return the program to use, or None; ToolError when the override variable names an unusable one."""
+    """Return the program to use, or None. Raises ToolError if the override variable names an unusable one."""
     return search(tool).found
 
 
 def require(tool: Tool) -> FoundTool:
-    """Return the program to use; ToolError says what was looked at and how to get one."""
+    """Return the program to use. Raises ToolError that lists what was tried and says how to get one."""
     outcome = search(tool)
     if outcome.found is None:
         raise outcome.error()
@@ -90,12 +90,12 @@ def require(tool: Tool) -> FoundTool:
 
 
 def cached_path(tool: Tool) -> Path:
-    """Return where the tool cache keeps (or would keep) the pinned version."""
+    """Return the path of the pinned version in the tool cache, whether it is there or not."""
     return cache_root() / tool.name / tool.version / tool.name
 
 
 def on_path(name: str) -> Iterator[Path]:
-    """Yield every executable file of a name on PATH, in order, each real file once."""
+    """Yield every executable of this name on PATH, in order, each real file once."""
     seen: set[str] = set()
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
         # An empty or relative entry means the current folder: a repository must not bring its own programs.
@@ -111,7 +111,7 @@ def _candidates(tool: Tool) -> Iterator[tuple[Path, Origin]]:
     for path in on_path(tool.name):
         yield path, "PATH"
     cached = cached_path(tool)
-    if os.path.isfile(cached):  # not is_file(), which raises where a folder may not be entered
+    if os.path.isfile(cached):  # not is_file(), which raises if a folder may not be entered
         yield cached, "cache"
 
 
@@ -128,7 +128,7 @@ def _judge(tool: Tool, path: Path, origin: Origin) -> FoundTool | RefusedTool:
 
 
 def _overriding(tool: Tool, path: Path) -> FoundTool:
-    """Return the program that the user chose; falling back to another one would hide a mistake."""
+    """Return the program that the user chose. Raises ToolError: a fallback would hide a mistake."""
     if not os.path.isfile(path):
         raise ToolError(f"{tool.variable}={path}: no such file", f"unset {tool.variable}, or name a program")
     judged = _judge(tool, path.absolute(), "override")

@@ -1,7 +1,7 @@
-"""A comment on a pull request that is written once and then kept up to date, on GitHub and on GitLab.
+"""Write a comment on a pull request of GitHub or GitLab, or update the earlier one.
 
 REST API of GitHub, version 2022-11-28 (issues/comments); API v4 of GitLab (merge request notes). The
-comment is known by its first line, an HTML comment, which nobody sees.
+comment is recognised by its first line, an HTML comment, which is invisible.
 """
 
 from __future__ import annotations
@@ -21,17 +21,16 @@ APIS = {"github": "https://api.github.com", "gitlab": "https://gitlab.com/api/v4
 _MARK = re.compile(r"<!-- [\w: .-]+ -->")
 _TIMEOUT_S = 30.0
 _PAGE = 100
-# A discussion with more comments than this has other problems.
+# Pages of comments that are read at most.
 _PAGES = 50
-# What a forge takes of one comment, in characters.
+# The longest comment that a forge accepts, in characters.
 _MOST = {"github": 65_536, "gitlab": 1_000_000}
 _SHORTENED = "\n\n(shortened: the report of the job has all of it)\n"
 
 
 @dataclass(frozen=True, slots=True)
 class PullRequest:
-    """A pull request, or a merge request: its forge, the address of the forge's API, repository, number,
-    token."""
+    """A pull or merge request: its forge, the URL of the forge's API, repository, number and token."""
 
     forge: str
     api: str
@@ -41,10 +40,9 @@ class PullRequest:
 
 
 def pull_request_of(environment: Mapping[str, str], given: Mapping[str, str | None]) -> PullRequest:
-    """The pull request that a job of CI is about: what is given, and the rest from the variables of the
-    forge.
+    """Return the pull request of a CI job, from what is `given` and, for the rest, the forge's variables.
 
-    `given` has forge, api, repository and number. Raises UserError for what is missing.
+    `given` has forge, api, repository and number. Raises UserError for a missing or invalid one.
     """
     forge = given.get("forge") or ("gitlab" if environment.get("GITLAB_CI") else "github")
     if forge not in APIS:
@@ -76,7 +74,7 @@ def pull_request_of(environment: Mapping[str, str], given: Mapping[str, str | No
 
 
 def comment(where: PullRequest, text: str) -> bool:
-    """Write the comment, or change the one of the last time; whether it is a new one. Raises ToolError."""
+    """Write the comment, or update the earlier one; return whether it is new. Raises ToolError."""
     mark = text.split("\n", 1)[0].strip()
     if not _MARK.fullmatch(mark):
         mark = "<!-- gangplan -->"
@@ -91,7 +89,7 @@ def comment(where: PullRequest, text: str) -> bool:
 
 
 def _changed(where: PullRequest, id: int, text: str) -> bool:
-    """Whether the comment could be changed: one of somebody else with our first line cannot."""
+    """Update a comment and return whether that was allowed; another user's comment may have the same mark."""
     path = (
         f"/repos/{where.repository}/issues/comments/{id}"
         if where.forge == "github"
@@ -119,14 +117,14 @@ def _path(where: PullRequest) -> str:
 
 
 class _Stays(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: the token would go along to wherever it leads."""
+    """A handler that follows no redirect, because the token would be sent to its target."""
 
     def redirect_request(self, *_: object) -> None:
         return None
 
 
 class _RefusedError(ToolError):
-    """The forge knows who asks, and says no."""
+    """The forge answers 401, 403 or 404: the token lacks a right."""
 
 
 def _ask(where: PullRequest, method: str, path: str, body: object = None) -> Any:

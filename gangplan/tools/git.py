@@ -1,4 +1,4 @@
-"""What a Git revision holds below a folder. Git is read only: nothing here writes, fetches or runs hooks."""
+"""Read files and history of a Git repository. Nothing here writes, fetches or runs hooks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from gangplan.errors import ToolError, UserError
 from gangplan.records import dataclass
 from gangplan.tools.run import first_lines, run
 
-#: Seconds after which a command of Git is stopped.
+#: Seconds after which a Git command is stopped.
 TIMEOUT_S = 120.0
 
 
 def files_at(root: Path, revision: str, folder: str) -> dict[str, bytes]:
-    """Every file below `folder` (a path from `root`) at a revision: its path inside the folder, and bytes.
+    """Return every file below `folder` (a path from `root`) at a revision, as bytes by path in the folder.
 
-    Empty where the revision has no such folder. Raises UserError for an unknown revision (exit 2), and
+    Empty if the revision has no such folder. Raises UserError for an unknown revision (exit 2), and
     ToolError without git or outside a repository (exit 3).
     """
     commit = commit_of(root, revision)
@@ -28,12 +28,12 @@ def files_at(root: Path, revision: str, folder: str) -> dict[str, bytes]:
         cwd=root,
         ok=(0, 128),
     )
-    if listed.returncode:  # no such folder then
+    if listed.returncode:  # no such folder at that revision
         return {}
     blobs = []
     for line in listed.stdout.split(b"\0"):
         facts, _, path = line.partition(b"\t")
-        # MODE TYPE ID: submodules are commits, links are not files of ours.
+        # MODE TYPE ID; only regular files (100...), no links and no submodules.
         if facts.startswith(b"100"):
             blobs.append((path.decode("utf-8", "surrogateescape"), facts.split()[2]))
     contents = _contents(root, [name for _, name in blobs])
@@ -42,7 +42,7 @@ def files_at(root: Path, revision: str, folder: str) -> dict[str, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class FileEvent:
-    """A commit that added a file, or removed it: the commit, its time in seconds since 1970, and which."""
+    """A commit that added (`is_added`) or removed a file, and its time in seconds since 1970."""
 
     commit: str
     time_s: int
@@ -50,9 +50,9 @@ class FileEvent:
 
 
 def history_of(root: Path, folder: str) -> dict[str, list[FileEvent]]:
-    """When each file below `folder` (a path from `root`) was added and removed, the latest event first.
+    """Return the commits that added or removed each file below `folder` (a path from `root`), latest first.
 
-    Raises UserError where the clone is shallow, which has no history, and ToolError as `files_at`.
+    Raises UserError for a shallow clone, which has no history, and ToolError as `files_at`.
     """
     commit_of(root, "HEAD")
     shallow = run(["git", "rev-parse", "--is-shallow-repository"], timeout_s=TIMEOUT_S, cwd=root)
@@ -75,7 +75,7 @@ def history_of(root: Path, folder: str) -> dict[str, list[FileEvent]]:
 
 
 def removed_texts(root: Path, folder: str, removed: Mapping[str, FileEvent]) -> dict[str, str]:
-    """What files below `folder` held before the commits that removed them."""
+    """Return the texts of files below `folder` before the commits that removed them, by path in it."""
     if not removed:
         return {}
     below = f"{prefix_of(root)}{folder}"
@@ -88,7 +88,10 @@ def removed_texts(root: Path, folder: str, removed: Mapping[str, FileEvent]) -> 
 
 
 def commit_of(root: Path, revision: str) -> str:
-    """The id of a revision's commit. Raises UserError for an unknown one, ToolError without a repository."""
+    """Return the id of a revision's commit.
+
+    Raises UserError for an unknown revision, ToolError without git or outside a repository.
+    """
     try:
         found = run(
             ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"],
@@ -111,26 +114,26 @@ def commit_of(root: Path, revision: str) -> str:
 
 
 def is_before(root: Path, one: str, other: str) -> bool:
-    """Whether a commit is among the ancestors of another one; False where Git does not have both."""
+    """Return whether a commit is an ancestor of another one; False if Git does not have both."""
     command = ["git", "merge-base", "--is-ancestor", "--end-of-options", one, other]
     return run(command, timeout_s=TIMEOUT_S, cwd=root, ok=(0, 1, 128)).returncode == 0
 
 
 def uncommitted(root: Path, folders: Sequence[str]) -> list[str]:
-    """What `git status` says of some folders of a workspace, a line for each file. Raises ToolError."""
+    """Return the output of `git status` for folders of a workspace, one line per file. Raises ToolError."""
     command = ["git", "--literal-pathspecs", "status", "--porcelain", "--untracked-files=all", "--", *folders]
     done = run(command, timeout_s=TIMEOUT_S, cwd=root)
     return done.stdout.decode("utf-8", "replace").splitlines()
 
 
 def prefix_of(root: Path) -> str:
-    """The path of `root` inside its repository, with a slash at its end; empty at the top."""
+    """Return the path of `root` inside its repository, with a slash at the end; empty at the top."""
     done = run(["git", "rev-parse", "--show-prefix"], timeout_s=TIMEOUT_S, cwd=root)
     return done.stdout.decode("utf-8", "surrogateescape").rstrip("\n")
 
 
 def _contents(root: Path, names: list[bytes]) -> list[bytes | None]:
-    """The blobs of some names of objects, in one process; None for one that is not there, or no blob."""
+    """Return the blobs of named objects, read by one process; None for a missing object or another type."""
     if not names:
         return []
     answer = run(
@@ -151,10 +154,10 @@ def _contents(root: Path, names: list[bytes]) -> list[bytes | None]:
 
 
 def folder_inside(folder: Path) -> str | None:
-    """The path of a folder inside its repository (`ml/jobs`); empty at the top, None outside of any, or
-    without git.
+    """Return the path of a folder inside its repository (`ml/jobs`), empty at the top.
 
-    Raises ToolError where Git refuses to say, in a repository of somebody else.
+    None outside of any repository, or without git. Raises ToolError where Git refuses to answer, such as in a
+    repository of another user.
     """
     if not shutil.which("git"):
         return None
@@ -166,9 +169,9 @@ def folder_inside(folder: Path) -> str | None:
 
 
 def remote(folder: Path) -> str:
-    """The address that the repository around a folder is fetched from, without a password in it.
+    """Return the URL of the remote `origin` of a folder's repository, without a password.
 
-    Empty where there is none. Raises ToolError without git.
+    Empty without such a remote. Raises ToolError without git.
     """
     command = ["git", "config", "--get", "remote.origin.url"]
     done = run(command, timeout_s=TIMEOUT_S, cwd=folder, ok=(0, 1, 128))

@@ -1,4 +1,4 @@
-"""What each commit of a branch changed, as plumbing of Git tells it; read only, as all of `tools/git.py`."""
+"""Read the changes of each commit of a branch. Like `tools/git.py`, this only reads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gangplan.tools.run import run
 class FileChange:
     """A file that a commit changed: the commit, its time in seconds since 1970, and the new blob.
 
-    `blob` is empty where the file was removed.
+    `blob` is empty if the file was removed.
     """
 
     commit: str
@@ -25,10 +25,10 @@ class FileChange:
 
 
 def changes_of(root: Path, *folders: str) -> Iterator[FileChange]:
-    """Every change of files below some folders (paths from `root`) on the branch of HEAD, the oldest first.
+    """Yield every change of files below some folders (paths from `root`) on the branch of HEAD, oldest first.
 
-    Only first parents count: a merge request enters with its merge. Raises UserError where the clone is
-    shallow, and ToolError as `commit_of`.
+    Only first parents are followed, so the changes of a merge request appear with its merge. Raises UserError
+    for a shallow clone, and ToolError as `commit_of`.
     """
     commit_of(root, "HEAD")
     shallow = run(["git", "rev-parse", "--is-shallow-repository"], timeout_s=TIMEOUT_S, cwd=root)
@@ -45,7 +45,7 @@ def changes_of(root: Path, *folders: str) -> Iterator[FileChange]:
             commit, time = line[1:].split()
             time_s = int(time)
         elif line.startswith(":"):
-            # :MODE MODE BLOB BLOB LETTER<tab>PATH; names of other letters are quoted, and none of ours.
+            # :MODE MODE BLOB BLOB LETTER<tab>PATH. Git quotes unusual names, but gangplan writes none.
             facts, _, path = line.partition("\t")
             _, mode, _, blob, letter = facts.split()
             if letter == "D" or mode.startswith("100"):

@@ -1,6 +1,6 @@
-"""Judge manifests with kubeconform against local schemas: files or bytes in, one Verdict per resource out.
+"""Judge manifests with kubeconform against local schemas, with one verdict per resource.
 
-What is said of kubeconform here was read in the source of 0.7.0 and is kept by tests against the program.
+Facts about kubeconform were read in the source of 0.7.0 and are tested with the program itself.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from gangplan.tools.find import FoundTool, search
 from gangplan.tools.pins import KUBECONFORM
 from gangplan.tools.run import GO, first_lines, run
 
-#: How schema files are named below a schema location: `trainjob-trainer-v1alpha1.json`, `pod-v1.json`.
+#: The names of schema files in a schema location: `trainjob-trainer-v1alpha1.json`, `pod-v1.json`.
 FILE_TEMPLATE = "{{.ResourceKind}}{{.KindSuffix}}.json"
 
-#: It walks its arguments and passes over files with any other ending without a word.
+#: kubeconform silently skips files with any other ending.
 _ENDINGS = (".yaml", ".yml", ".json")
 
-#: Bytes of file names in one call; macOS allows 256 KiB for arguments and environment, Linux more.
+#: Bytes of file names per call; macOS allows 256 KiB for arguments and environment, Linux more.
 _MAX_ARGUMENT_BYTES = 128 << 10
 
-#: One problem inside its message, whose line ends it has turned into blanks.
+#: One problem in a message of kubeconform, whose line ends have become blanks.
 _PROBLEM = re.compile(r"- at '(?P<path>[^']*)': (?P<message>.*?)(?=\s+- at '[^']*': |$)", re.DOTALL)
 
-#: Said of an object whose own children say what is wrong.
+#: The message for an object whose children have messages of their own.
 _HOLLOW = "validation failed"
 
 _NO_SCHEMA = "could not find schema for"
@@ -40,16 +40,16 @@ _NO_SCHEMA = "could not find schema for"
 Status = Literal["valid", "invalid", "error"]
 
 
-# One thing wrong: where in the resource (a JSON pointer, empty for its root), and what.
+# A problem: its place in the resource (a JSON pointer, empty for the root), and its message.
 AtPointer = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class KubeconformVerdict:
-    """What kubeconform says of one resource; `error` means that it could not be judged.
+    """The verdict of kubeconform on one resource; `error` means that it could not be judged.
 
     `file` is `-` for bytes. `document` counts the resources of one file from 0, in their order: kubeconform
-    tells no namespace, so this is how a caller knows which of its objects is meant.
+    reports no namespace, so callers need it to identify the object.
     `message` is empty for a valid resource and a sentence without a full stop otherwise.
     """
 
@@ -64,19 +64,19 @@ class KubeconformVerdict:
 
     @property
     def path(self) -> str:
-        """Return the JSON pointer of the first problem, or an empty string."""
+        """The JSON pointer of the first problem, or an empty string."""
         return self.problems[0][0] if self.problems else ""
 
 
 @dataclass(frozen=True)
 class Kubeconform:
-    """The program at a known version. It never uses the network: its only schema location is a folder."""
+    """kubeconform at a known version. It never uses the network: its only schema location is a folder."""
 
     found: FoundTool
 
     @property
     def label(self) -> str:
-        """Return how a run names who judged: `kubeconform 0.7.0`."""
+        """The name of the program in reports: `kubeconform 0.7.0`."""
         return self.found.label
 
     def check(
@@ -88,18 +88,18 @@ class Kubeconform:
         expected: int | None = None,
         timeout_s: float = 60.0,
     ) -> list[KubeconformVerdict]:
-        """Judge every resource of some YAML text or files, in their order.
+        """Judge every resource of a YAML text or of files, in their order.
 
-        `strict` refuses duplicate keys (unknown fields are the schemas' business). `expected` is the number
-        of resources that must get a verdict. Raises ToolError when not everything was looked at.
+        `strict` refuses duplicate keys (unknown fields are up to the schemas). `expected` is the number of
+        resources that must get a verdict. Raises ToolError unless everything was judged.
         """
         if not schema_location.is_dir():
             raise ToolError(f"nothing was checked: there is no schema folder {schema_location}")
         if isinstance(manifests, bytes):
             with tempfile.TemporaryDirectory(prefix="gangplan-") as folder:
-                # Not through its standard input: there 0.7.0 parses documents in a buffer that it refills at
-                # the same time (15 MB of 375 kB documents: an invented syntax error in 5 runs of 6), and
-                # passes over a document larger than 256 MiB without a word.
+                # Not through standard input: there 0.7.0 parses documents in a buffer that it refills at the
+                # same time (15 MB of 375 kB documents: a false syntax error in 5 runs of 6), and silently
+                # skips a document larger than 256 MiB.
                 file = Path(folder) / "stdin.yaml"
                 file.write_bytes(manifests)
                 judged = self._check_files([file], schema_location, strict, timeout_s)
@@ -147,7 +147,7 @@ class Kubeconform:
         counts: Counter[Path] = Counter()
         verdicts: list[KubeconformVerdict] = []
         for result in _results(done.stdout, done.stderr):
-            # Without a status: an empty document, such as the one before a leading `---`.
+            # An empty document, such as the one before a leading `---`, has no status.
             if result.get("status"):
                 file = by_name.get(str(result.get("filename")), Path(str(result.get("filename"))))
                 verdicts.append(_verdict(result, file, counts[file], schemas))
@@ -161,9 +161,9 @@ class Kubeconform:
 
 
 def pick(passed_over: list[str] | None = None) -> Kubeconform | None:
-    """Return kubeconform where an acceptable version is found; ToolError for a broken override.
+    """Return kubeconform, or None if no acceptable version is found. Raises ToolError for a broken override.
 
-    Programs of the name that cannot be used are added to `passed_over`, one sentence each.
+    Without one, programs of this name that cannot be used are added to `passed_over`, one sentence each.
     """
     outcome = search(KUBECONFORM)
     if passed_over is not None and outcome.found is None:
@@ -172,19 +172,19 @@ def pick(passed_over: list[str] | None = None) -> Kubeconform | None:
 
 
 def schema_file(api_version: str, kind: str) -> str:
-    """Return the file name that kubeconform looks for: lower case, first label of the group, core without."""
+    """Return the file name that kubeconform expects: in lower case, with the group's first label, if any."""
     group, _, version = api_version.rpartition("/")
     parts = [kind, group.split(".")[0], version] if group else [kind, version]
     return "-".join(parts).lower() + ".json"
 
 
 def _template(schemas: Path) -> str:
-    """Return the schema location; a brace in the folder's own name must not start a template action."""
+    """Return the schema location; braces in the folder's name must not start a template action."""
     return str(schemas).replace("{{", '{{"{{"}}') + "/" + FILE_TEMPLATE
 
 
 def _batches(files: Sequence[Path]) -> Iterator[list[Path]]:
-    """Cut a list of files so that each call's arguments fit."""
+    """Split a list of files so that the arguments of each call fit."""
     batch: list[Path] = []
     size = 0
     for file in files:

@@ -1,6 +1,6 @@
-"""Build an overlay: a folder with a kustomization in, the bytes that would reach the cluster out.
+"""Build an overlay: from a folder with a kustomization to the bytes that would reach the cluster.
 
-The engine is the real kustomize, else the one inside kubectl, which is some versions older; a run says which.
+The engine is kustomize itself, else the one in kubectl, which is some versions older; reports name it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from gangplan.tools.pins import KUSTOMIZE
 from gangplan.tools.run import GO, run
 from gangplan.tools.versions import kubectl_kustomize_version
 
-#: The oldest kubectl engine taken: kustomize 5 (kubectl 1.27) dropped and renamed fields of version 4.
+#: The oldest kubectl engine accepted: kustomize 5 (kubectl 1.27) dropped and renamed fields of version 4.
 _OLDEST_EMBEDDED_MAJOR = 5
 
 _ENVIRONMENT = {
-    # Several builds run side by side, one per core: 20 to 25 % faster in all (2 cores, 240 objects a build).
+    # Several builds run in parallel, one per core: 20 to 25 % faster in all (2 cores, 240 objects per build).
     "GOMAXPROCS": "1",
     "GOGC": "400",
-    # The same bytes everywhere: remote files are out of reach, and so are remote bases (git fetches those).
+    # The same bytes everywhere: no remote files, and no remote bases, which git fetches.
     **GO,
     "GIT_ALLOW_PROTOCOL": "file",
     "GIT_TERMINAL_PROMPT": "0",
@@ -29,7 +29,7 @@ _ENVIRONMENT = {
 
 
 class OverlayError(UserError):
-    """kustomize refuses an overlay; `cause` is what it says."""
+    """kustomize refuses an overlay; `cause` is its reason."""
 
     def __init__(self, refused: str, cause: str, help: str) -> None:
         super().__init__(f"{refused}: {cause}", help)
@@ -38,7 +38,7 @@ class OverlayError(UserError):
 
 @dataclass(frozen=True)
 class KustomizeEngine:
-    """A program that builds kustomizations: its name, the kustomize version in it, and how it is called."""
+    """A program that builds kustomizations: its name, its version of kustomize, and its command."""
 
     name: str
     version: str
@@ -46,24 +46,24 @@ class KustomizeEngine:
 
     @property
     def label(self) -> str:
-        """Return how a run names what built its overlays: `kustomize 5.8.1`, `kubectl kustomize 5.5.0`."""
+        """The name of the engine in reports: `kustomize 5.8.1`, `kubectl kustomize 5.5.0`."""
         return f"{self.name} {self.version}"
 
     @property
     def path(self) -> Path:
-        """Return the program's file."""
+        """The program's file."""
         return Path(self.command[0])
 
     def build(self, directory: Path, timeout_s: float = 60.0) -> bytes:
-        """Return the YAML documents of a kustomization, without the network and without plugins.
+        """Build a kustomization into YAML documents, without network and plugins.
 
-        Raises UserError with the innermost cause for a refused overlay, ToolError when the engine breaks.
+        Raises OverlayError with the innermost cause for a refused overlay, ToolError if the engine fails.
         """
         folder = directory.resolve()
         done = run([*self.command, folder], timeout_s=timeout_s, env=_ENVIRONMENT, ok=(0, 1))
         if done.returncode == 0:
             return done.stdout
-        # Here, so that only a failure pays for its expressions.
+        # Imported here, so that only a failure pays for compiling its patterns.
         from gangplan.tools.kustomize_errors import cause
 
         by_hand = f"to see it by hand: {' '.join(self.command)} {directory}"
@@ -71,7 +71,10 @@ class KustomizeEngine:
 
 
 def engine() -> KustomizeEngine | None:
-    """Return the engine to use: kustomize, else kubectl's, else None; ToolError for a broken override."""
+    """Return the engine to use: kustomize, else kubectl's, else None.
+
+    Raises ToolError for a broken override.
+    """
     found = search(KUSTOMIZE).found
     if found is not None:
         return KustomizeEngine(KUSTOMIZE.name, found.version, (str(found.path), "build"))
@@ -79,7 +82,7 @@ def engine() -> KustomizeEngine | None:
 
 
 def require_engine() -> KustomizeEngine:
-    """Return the engine to use; ToolError where there is none says what was looked at."""
+    """Return the engine to use. If none is found, raises ToolError that lists what was tried."""
     chosen = engine()
     if chosen is None:
         error = search(KUSTOMIZE).error()

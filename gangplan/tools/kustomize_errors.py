@@ -1,7 +1,7 @@
-"""Make kustomize's complaint readable: what it printed in, the innermost cause out.
+"""Reduce an error message of kustomize to its innermost cause.
 
 kustomize reports each level of accumulation and both of its guesses (file, then folder) in one line. All
-shapes here were printed by kustomize 5.8.1 and 5.5.0; tests/tools/test_kustomize_errors.py keeps them.
+patterns match messages of kustomize 5.8.1 and 5.5.0; tests/tools/test_kustomize_errors.py has them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import re
 from pathlib import Path
 
-#: kubectl builds that log their failure: `E1121 10:50:28.2 29359 run.go:72] "command failed" err="..."`.
+#: The log line of some builds of kubectl: `E1121 10:50:28.2 29359 run.go:72] "command failed" err="..."`.
 _LOGGED = re.compile(r'^E\d{4} .*? err=(?:"(?P<quoted>.*)"|<\n(?P<block>.*)\n >)$', re.DOTALL | re.MULTILINE)
 _PREFIX = re.compile(r"^error: ", re.IGNORECASE)
 
@@ -21,7 +21,7 @@ _BOTH = re.compile(
     re.DOTALL,
 )
 
-#: Layers without a cause of their own; `where` names the file or folder that the rest is about.
+#: Layers that contain no cause themselves; `where` is the file or folder that the rest is about.
 _LAYERS = tuple(
     re.compile(pattern, re.DOTALL)
     for pattern in (
@@ -35,7 +35,7 @@ _LAYERS = tuple(
     )
 )
 
-#: Causes said more plainly.
+#: Causes in plainer words.
 _PLAIN = (
     (re.compile(r"evalsymlink failure on '(?P<a>[^']*)' : lstat .*"), r"no such file or folder: \g<a>"),
     (re.compile(r"security; file '(?P<a>[^']*)' is not in or .*"), r"\g<a> is outside of the overlay"),
@@ -48,7 +48,7 @@ _PLAIN = (
 
 
 def cause(stderr: str, folder: Path) -> str:
-    """Return one line: the innermost cause, with paths relative to `folder`; never an empty string."""
+    """Return the innermost cause on one line, with paths relative to `folder`; never an empty string."""
     text, where = _complaint(stderr), ""
     while (inner := _inner(text)) is not None:
         text, found = inner
@@ -63,14 +63,14 @@ def cause(stderr: str, folder: Path) -> str:
 
 
 def _relative(text: str, root: Path) -> str:
-    """Say paths from the overlay's folder: builds run in temporary folders that mean nothing to a reader."""
+    """Make paths relative to the overlay's folder: builds run in temporary folders, unknown to the reader."""
     text = text.replace(f"{root}/", "")
     text = re.sub(re.escape(str(root)) + r"(?![\w.-])", ".", text)
     return text.replace(f"{root.parent}/", "../") if root.parent.name else text
 
 
 def _complaint(stderr: str) -> str:
-    """Return the error itself, without deprecation warnings, the word `Error` or a log line around it."""
+    """Return the error itself, without deprecation warnings, the word `Error` or a surrounding log line."""
     text = "\n".join(line for line in stderr.splitlines() if not line.startswith("# Warning:")).strip()
     if logged := _LOGGED.search(text):
         if (block := logged["block"]) is not None:
@@ -83,9 +83,9 @@ def _complaint(stderr: str) -> str:
 
 
 def _inner(text: str) -> tuple[str, str] | None:
-    """Take off one layer: return what is inside and which file it names, or None at the core."""
+    """Strip one layer: return its content and the file that it names, or None at the core."""
     if both := _BOTH.fullmatch(text):
-        # The second guess says only that the file is no folder, unless it was one.
+        # The second guess says only that the path is not a folder, unless it is one.
         unhelpful = both["folder"].startswith("must build at directory")
         return (both["file"] if unhelpful else both["folder"]), ""
     for layer in _LAYERS:

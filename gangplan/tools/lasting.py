@@ -1,4 +1,4 @@
-"""Programs that run while we listen: started with pipes, in sessions of their own, ended as a whole."""
+"""Start long-running programs with pipes, each in a session of its own, and end them with their children."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Program = subprocess.Popen[bytes]
 
 
 def start(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Program:
-    """Start a program as leader of a new session, with `env` and nothing else, its output and errors piped.
+    """Start a program as leader of a new session, with `env` as its whole environment, and pipe its output.
 
-    Raises ToolError where it cannot be started.
+    Raises ToolError if it cannot be started.
     """
     try:
         return subprocess.Popen(
@@ -36,9 +36,9 @@ def start(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Program:
 
 
 def marked(mark: str) -> list[int]:
-    """The processes of this machine whose environment has `mark` (NAME=VALUE), without those that have ended.
+    """Return the other live processes of this machine whose environment has `mark` (NAME=VALUE).
 
-    Empty where the system does not tell (no /proc).
+    Empty on a system without /proc.
     """
     wanted, found = mark.encode(), []
     for place in Path("/proc").glob("[0-9]*"):
@@ -50,7 +50,7 @@ def marked(mark: str) -> list[int]:
 
 
 def end_all(programs: Sequence[Program], mark: str, within_s: float = 5.0) -> bool:
-    """Kill the sessions of the programs and everything marked; whether nothing is left after `within_s`."""
+    """Kill the sessions of programs and all marked processes; return whether all ended in `within_s`."""
     deadline = time.monotonic() + within_s
     while True:
         for one in programs:
@@ -71,14 +71,14 @@ def end_all(programs: Sequence[Program], mark: str, within_s: float = 5.0) -> bo
 
 
 def tell(pids: Sequence[int], number: signal.Signals) -> None:
-    """Send a signal to processes, of which some may have ended."""
+    """Send a signal to processes; some may have ended already."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody listens on now."""
+    """Return a port of the loopback interface on which no program listens at the moment."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])

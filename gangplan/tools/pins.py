@@ -1,8 +1,8 @@
-"""Which programs gangplan uses, at which versions, and where their releases are.
+"""The programs that gangplan uses, their versions, and the archives of their releases.
 
-Versions: `rendered/` is committed, so whoever renders must get the same bytes; both programs change what they
-print between minor versions, so one minor version is accepted and one patch version installed.
-Checksums: docs/decisions/0003-tools.md names the public sources in which each was found.
+Versions: `rendered/` is committed, so everyone must render the same bytes; both programs change their output
+between minor versions, so one minor version is accepted and one patch version installed.
+Checksums: docs/decisions/0003-tools.md names the public source of each.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from gangplan.records import dataclass
 
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
-#: The names that Python and Go have for the same processors.
+#: Go's names of processors, by Python's.
 _GO_ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 
 
 @dataclass(frozen=True)
 class Archive:
-    """A release archive (.tar.gz), trusted only when its SHA-256 is this one (64 hexadecimal digits)."""
+    """A release archive (.tar.gz), trusted only if it has this SHA-256 (64 hexadecimal digits)."""
 
     url: str
     sha256: str
@@ -31,10 +31,10 @@ class Archive:
 
 @dataclass(frozen=True)
 class Tool:
-    """One external program: how it is named, asked, accepted and obtained.
+    """An external program: its name, and how it is found, checked and installed.
 
     `version` is installed; any version of the same major.minor is accepted. `package` is the Go package that
-    `go install` builds. `variable` names the environment variable that overrides the look-up.
+    `go install` builds. `variable` is the environment variable that overrides the search.
     """
 
     name: str
@@ -46,16 +46,16 @@ class Tool:
 
     @property
     def line(self) -> str:
-        """Return the accepted versions as a person writes them: `5.8.x`."""
+        """The accepted versions as people write them: `5.8.x`."""
         return self.version.rsplit(".", 1)[0] + ".x"
 
     def accepts(self, version: str | None) -> bool:
-        """Tell whether a version (such as `5.8.0`, `v5.8.0-rc.1`) is of the accepted line."""
+        """Return whether a version (such as `5.8.0`, `v5.8.0-rc.1`) belongs to the accepted minor version."""
         ours, theirs = _VERSION.search(self.version), _VERSION.search(version or "")
         return bool(ours and theirs and ours.groups()[:2] == theirs.groups()[:2])
 
     def archive(self) -> Archive | None:
-        """Return the release archive for this machine, or None where no checksum is known."""
+        """Return the release archive for this machine, or None if no checksum is known."""
         return self.archives.get(platform())
 
 
@@ -66,7 +66,7 @@ def platform() -> tuple[str, str]:
 
 
 def parse_version(text: str) -> str | None:
-    """Return the first `1.2.3` in a text, or None; seen: `v5.8.1`, `{Version:kustomize/v4.5.7 ...}`."""
+    """Return the first `1.2.3` in a text such as `v5.8.1` or `{Version:kustomize/v4.5.7 ...}`, or None."""
     found = _VERSION.search(text)
     return found.group() if found else None
 

@@ -1,7 +1,7 @@
-"""Install a program into the tool cache: a Tool in, the Found program out.
+"""Install a program into the tool cache.
 
-First the pinned release archive, believed only by its SHA-256; else `go install` of the pinned version, which
-the Go checksum database vouches for. A program appears in the cache whole or not at all.
+It comes from the pinned release archive, which must have the pinned SHA-256, or else from `go install` of the
+pinned version, which the Go checksum database verifies. A program appears in the cache whole or not at all.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from gangplan.tools.pins import Tool, platform
 from gangplan.tools.run import run
 from gangplan.tools.versions import asked_version, cache_root, version_of
 
-#: Both builds together take 35 s on two cores with a cold cache; ten times that is a machine in trouble.
+#: Both builds together take 35 s on two cores with a cold cache; ten times that means a machine in trouble.
 _BUILD_TIMEOUT_S = 600.0
 
-#: Seconds to wait for another process that installs the same program: a build and a bit.
+#: Seconds to wait for another process that installs the same program: a build and a minute.
 _LOCK_TIMEOUT_S = _BUILD_TIMEOUT_S + 60.0
 
-#: What `go install` may need to reach modules and keep its caches. Not GOOS, GOARCH: the program runs here.
+#: Variables that `go install` may need for modules and caches. Not GOOS, GOARCH: the program runs here.
 _GO_ENVIRONMENT = (
     *("GOPROXY", "GOPRIVATE", "GONOPROXY", "GONOSUMDB", "GOSUMDB", "GOINSECURE", "GOAUTH", "GOVCS"),
     *("GOFLAGS", "GOTOOLCHAIN", "GOROOT", "GOPATH", "GOENV", "GOCACHE", "GOMODCACHE"),
@@ -44,24 +44,24 @@ def _silent(_: str) -> None:
 
 
 def is_offline() -> bool:
-    """Tell whether GANGPLAN_OFFLINE forbids to fetch anything."""
+    """Return whether GANGPLAN_OFFLINE forbids all downloads."""
     return os.environ.get("GANGPLAN_OFFLINE", "") not in ("", "0")
 
 
 def ensure(tool: Tool, report: Report = _silent) -> FoundTool:
-    """Return the program to use, installing it where none is found; ToolError as `install`."""
+    """Return the program to use, and install it if none is found. Raises ToolError as `install`."""
     return find(tool) or install(tool, report)
 
 
 def install(tool: Tool, report: Report = _silent) -> FoundTool:
     """Install the pinned version into the tool cache unless it is there; `report` gets a line for each step.
 
-    Raises ToolError that lists what was tried and why each failed.
+    Raises ToolError that lists what was tried and why each attempt failed.
     """
     target = cached_path(tool)
     try:
         with _lock(tool, report):
-            # Whoever held the lock before us may have installed it.
+            # The previous holder of the lock may have installed it.
             if target.is_file() and version_of(tool, target) == tool.version:
                 return FoundTool(tool, target, tool.version, "cache")
             return _install(tool, target, report)
@@ -73,7 +73,7 @@ def install(tool: Tool, report: Report = _silent) -> FoundTool:
 
 
 def _install(tool: Tool, target: Path, report: Report) -> FoundTool:
-    """Try each way in turn, in a work folder beside the target, under the lock."""
+    """Try each way in turn, in a work folder on the cache's file system, while holding the lock."""
     if is_offline():
         raise _failure(tool, ["GANGPLAN_OFFLINE is set: nothing was tried"])
     failures: list[str] = []
@@ -106,14 +106,14 @@ def _from_source(tool: Tool, folder: Path, report: Report) -> Path:
     module = f"{tool.package}@v{tool.version}"
     report(f"{tool.name}: go install {module}")
     kept = {name: os.environ[name] for name in _GO_ENVIRONMENT if name in os.environ}
-    # A C compiler would only add a way to fail; the work folder is removed with everything in it.
+    # A C compiler would only be another cause of failure; the work folder is removed with all its contents.
     own = {"GOBIN": str(folder), "GOTMPDIR": str(folder), "CGO_ENABLED": "0", "GOWORK": "off"}
     run([go, "install", module], timeout_s=_BUILD_TIMEOUT_S, cwd=folder, env={**kept, **own})
     return folder / tool.name
 
 
 def _check(tool: Tool, program: Path) -> None:
-    """Refuse what was made unless it is a program of the pinned version; ToolError says what it is."""
+    """Raise ToolError unless the result is a program of the pinned version."""
     if not program.is_file():
         raise ToolError(f"{program.name} was not made")
     version = asked_version(tool, program)
@@ -122,7 +122,7 @@ def _check(tool: Tool, program: Path) -> None:
 
 
 def _publish(program: Path, target: Path) -> None:
-    """Put a whole program in its place in one step: a kill or a power cut leaves none or all of it."""
+    """Put a program in its place atomically: a kill or a power cut leaves all of it or nothing."""
     program.chmod(0o755)
     with program.open("rb") as file:
         os.fsync(file.fileno())
@@ -140,9 +140,9 @@ def _failure(tool: Tool, reasons: list[str]) -> ToolError:
 
 @contextlib.contextmanager
 def _work_folder(tool: Tool) -> Iterator[Path]:
-    """Give a folder on the cache's own file system (so a rename suffices); removed however we leave."""
+    """Yield a folder on the cache's own file system, so that a rename suffices; remove it in any case."""
     parent = cache_root() / "work" / f"{tool.name}-{tool.version}"
-    # We hold the lock: whatever is there was left by an installation that was killed.
+    # We hold the lock, so anything here was left by an installation that was killed.
     shutil.rmtree(parent, ignore_errors=True)
     parent.mkdir(parents=True)
     folder = Path(tempfile.mkdtemp(dir=parent))
@@ -154,7 +154,10 @@ def _work_folder(tool: Tool) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _lock(tool: Tool, report: Report) -> Iterator[None]:
-    """Hold the lock of one program at one version; the kernel drops it when the holder dies."""
+    """Hold the lock of one program at one version; the kernel releases it if the holder dies.
+
+    Raises ToolError if another process holds it for too long.
+    """
     file = cache_root() / "locks" / f"{tool.name}-{tool.version}"
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("w") as handle:

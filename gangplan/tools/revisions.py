@@ -1,4 +1,4 @@
-"""The revision that a change is compared with, and what Git knows of a merge. Nothing here writes or fetches.
+"""Read the base revision of a change, and the state of a merge. Nothing here writes or fetches.
 
 Read with plumbing of Git 2.25 and later: rev-parse, merge-base, ls-tree, cat-file, ls-files. The work tree
 and the index are never written, no hook runs (`core.fsmonitor` is one), and no object is fetched
@@ -24,9 +24,9 @@ _FETCH = "git fetch --unshallow (GitHub: fetch-depth: 0, GitLab: GIT_DEPTH: 0)"
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """What a change is compared with: its commit, and how it was `asked` for.
+    """The revision that a change is compared with: its commit, and the name that was `asked` for.
 
-    `is_merge_base`: it is where HEAD left `asked`, which has moved on since.
+    `is_merge_base`: the commit is where HEAD branched off `asked`, which has moved on since.
     """
 
     commit: str
@@ -35,7 +35,7 @@ class Revision:
 
     @property
     def words(self) -> str:
-        """`main (1a2b3c4d5e6f)`, `the merge base of HEAD and main (...)`."""
+        """The revision in words: `main (1a2b3c4d5e6f)`, `the merge base of HEAD and main (...)`."""
         name = f"the merge base of HEAD and {self.asked}" if self.is_merge_base else self.asked
         return f"{name} ({self.commit[:12]})"
 
@@ -44,7 +44,7 @@ class Revision:
 class Listing:
     """The files of a workspace at a commit: blob ids by path from its root.
 
-    `unread` are links and submodules there, which nobody compares.
+    `unread` are links and submodules, which are not compared.
     """
 
     files: Mapping[str, str] = field(default_factory=dict)
@@ -52,10 +52,10 @@ class Listing:
 
 
 def revision_of(root: Path, asked: str) -> Revision:
-    """The merge base of HEAD and a revision; of `REF..` the revision itself.
+    """Return the merge base of HEAD and a revision, or for `REF..` the revision itself.
 
-    Raises UserError for an unknown revision and where there is no merge base (exit 2), ToolError without Git
-    and outside a repository (exit 3).
+    Raises UserError for an unknown revision or if there is no merge base (exit 2), ToolError without Git
+    or outside a repository (exit 3).
     """
     name = asked.removesuffix("..")
     if not name.strip():
@@ -87,10 +87,10 @@ def _no_merge_base(root: Path, name: str) -> UserError:
 
 
 def files_of(root: Path, commit: str, folders: Sequence[str]) -> Listing:
-    """The files below some folders of a workspace at a commit. Raises ToolError."""
+    """Return the files below some folders of a workspace at a commit. Raises ToolError."""
     prefix = prefix_of(root)
     names = [f"{prefix}{one}" for one in folders]
-    # Without pathspec magic: a folder of a repository may be called `:(top)`.
+    # Literal pathspecs: a folder of a repository may be called `:(top)`.
     listed = _git(root, "--literal-pathspecs", "ls-tree", "-r", "-z", "--full-tree", commit, "--", *names)
     files: dict[str, str] = {}
     unread = []
@@ -107,12 +107,12 @@ def files_of(root: Path, commit: str, folders: Sequence[str]) -> Listing:
 
 
 def _is_inside(path: str) -> bool:
-    """Whether a path leads nowhere else: a tree that no Git made may hold `..`."""
+    """Return whether a path stays inside the folder; a tree that Git did not write may contain `..`."""
     return all(part not in ("", ".", "..") for part in path.split("/"))
 
 
 def blobs(root: Path, ids: Iterable[str]) -> dict[str, bytes]:
-    """The contents of some blobs, in one process. Raises ToolError for one that is not there."""
+    """Return the contents of blobs by id, read by one process. Raises ToolError for a missing one."""
     wanted = sorted(set(ids))
     if not wanted:
         return {}
@@ -135,7 +135,7 @@ def blobs(root: Path, ids: Iterable[str]) -> dict[str, bytes]:
 
 
 def blob_id(data: bytes, like: str) -> str:
-    """The id that Git gives to contents, in the hash that another id is of (SHA-1 or SHA-256)."""
+    """Return Git's blob id of contents, with the hash function of the id `like` (SHA-1 or SHA-256)."""
     digest = hashlib.sha1(usedforsecurity=False) if len(like) == 40 else hashlib.sha256()
     digest.update(b"blob %d\0" % len(data))
     digest.update(data)
@@ -143,7 +143,7 @@ def blob_id(data: bytes, like: str) -> str:
 
 
 def unmerged(root: Path) -> dict[str, tuple[int, ...]]:
-    """Files of a workspace that a merge left open: their stages in the index (1 base, 2 ours, 3 theirs)."""
+    """Return the unmerged files of a workspace, with their stages in the index (1 base, 2 ours, 3 theirs)."""
     listed = _git(root, "ls-files", "-u", "-z").stdout
     found: dict[str, list[int]] = {}
     for line in listed.split(b"\0"):
@@ -155,7 +155,7 @@ def unmerged(root: Path) -> dict[str, tuple[int, ...]]:
 
 
 def merged_from(root: Path) -> tuple[str, ...]:
-    """The commits that were merged last, or are being merged: both parents; empty where HEAD is no merge."""
+    """Return both parents of the merge in progress, or else of HEAD; empty if HEAD is not a merge."""
     for pair in (("HEAD", "MERGE_HEAD"), ("HEAD^1", "HEAD^2")):
         found = [
             _git(root, "rev-parse", "--verify", "--quiet", f"{one}^{{commit}}", ok=(0, 1, 128))

@@ -1,7 +1,7 @@
-"""The only door to other programs: an argument list in, its output out, or a ToolError that names it.
+"""Run another program and return its output, or raise a ToolError that names it.
 
-Nothing else in the package may import `subprocess` (an import contract checks it), so that timeouts,
-missing programs and crashes are told apart in one place.
+Only this module and `lasting.py` may import `subprocess` (an import contract checks it), so that timeouts,
+missing programs and crashes are distinguished in one place.
 """
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ from typing import IO
 from gangplan.errors import ToolError
 from gangplan.records import dataclass
 
-#: What a program may see of our environment. Everything else (KUBECONFIG, GIT_*, proxies, GODEBUG...)
-#: could change its bytes from one machine to the next; callers add what they need by name.
+#: The variables of our environment that a program gets. Any other (KUBECONFIG, GIT_*, proxies, GODEBUG...)
+#: could change its output from one machine to the next; callers add what they need by name.
 _KEPT = ("PATH", "HOME", "TMPDIR")
 
 #: Messages are matched and shown, so they must not be translated.
 _LOCALE = {"LC_ALL": "C", "LANG": "C"}
 
-#: Sends every request of a Go program to a closed port of this machine: a run must not depend on the network.
+#: Sends every request of a Go program to a closed port of this machine: nothing may depend on the network.
 NO_NETWORK: Mapping[str, str] = {"HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9"}
 
-#: For Go programs that work on a few megabytes and end: their heap may grow fivefold before garbage is
+#: For short-lived Go programs that work on a few megabytes: their heap may grow fivefold before garbage is
 #: collected (twofold by default), which takes a sixth of kubeconform's time.
 GO: Mapping[str, str] = {**NO_NETWORK, "GOGC": "400"}
 
 #: Seconds between asking a process group to end and killing it: enough for `go` to remove its work folder.
 _GRACE_S = 0.5
 
-#: What Ctrl-C, a supervisor and a closed terminal send.
+#: The signals that Ctrl-C, a supervisor and a closed terminal send.
 _INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-#: Bytes that a program may write: of ten thousand runs, kubeconform's verdicts are a hundredth of that.
+#: Bytes that a program may write: kubeconform's verdicts on ten thousand runs are a hundredth of that.
 _MOST_BYTES = 1 << 30
-#: Seconds between two looks at how much it is.
+#: Seconds between two checks of how much it has written.
 _LOOK_S = 0.25
 
-#: How a Go program ends when it breaks: exit 2, one of these lines, then the stack of each goroutine.
+#: The output of a Go program that crashes: exit 2, one of these lines, then the stack of each goroutine.
 _PANIC = re.compile(r"^(?:panic|fatal error|runtime error): .*$|^unexpected fault address.*$", re.MULTILINE)
 _GOROUTINE = re.compile(r"^goroutine \d+.*\[", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Completed:
-    """What a program that ended by itself has left."""
+    """The output and exit code of a program that ended by itself."""
 
     stdout: bytes
     stderr: str
@@ -73,9 +73,9 @@ def run(
     """Run a program to its end in an environment of its own.
 
     It sees PATH, HOME, TMPDIR, the C locale and `env`; its standard input is `input` or empty, never ours.
-    Its whole process group is ended when `timeout_s` seconds have passed or we are interrupted.
-    Raises ToolError when it is missing, cannot be started, crashes, is killed, takes too long, or exits with
-    a code outside `ok`.
+    Its whole process group is ended after `timeout_s` seconds or if we are interrupted.
+    Raises ToolError if it is missing, cannot be started, crashes, is killed, takes or writes too much, or
+    exits with a code outside `ok`.
     """
     command = [str(part) for part in argv]
     name = Path(command[0]).name
@@ -86,7 +86,7 @@ def run(
                 process = open_pipes.enter_context(_start(command, name, stdin=stdin, cwd=cwd, env=env))
             stdout, raw = _said(process, name, timeout_s)
         except BaseException as error:
-            # An interrupt reaches only us (the program has its own session): without this it would live on.
+            # An interrupt reaches only us: the program has its own session, and would go on.
             if process is not None:
                 _end(process)
             if not isinstance(error, subprocess.TimeoutExpired):
@@ -102,9 +102,10 @@ def run(
 
 @contextlib.contextmanager
 def _interrupts_wait() -> Iterator[None]:
-    """Hand interrupts on only afterwards: one between a program's start and its name would let it live on.
+    """Delay interrupts until the end: one between a program's start and the assignment would let it go on.
 
-    Signals that are ignored, or end us without a handler, stay as they are; so do those of other threads.
+    Signals that are ignored, or that end us without a handler, keep their effect. Outside the main thread
+    nothing is delayed.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -125,9 +126,9 @@ def _interrupts_wait() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _given(data: bytes | None) -> Iterator[int | IO[bytes]]:
-    """The standard input of a program, as a file.
+    """Yield the standard input of a program, as a file.
 
-    `communicate` with a time limit stops feeding a pipe when it is called again (CPython 3.11,
+    With a time limit, a second call of `communicate` no longer feeds a pipe (CPython 3.11,
     subprocess.Popen._communicate: `if self.stdin and input`).
     """
     if data is None:
@@ -140,13 +141,16 @@ def _given(data: bytes | None) -> Iterator[int | IO[bytes]]:
 
 
 def _said(process: subprocess.Popen[bytes], name: str, timeout_s: float) -> tuple[bytes, bytes]:
-    """Everything that a program writes until it ends; TimeoutExpired, ToolError for one that floods us."""
+    """Return everything that a program writes until it ends.
+
+    Raises TimeoutExpired, and ToolError if it writes too much.
+    """
     deadline = time.monotonic() + timeout_s
     while True:
         left = deadline - time.monotonic()
         try:
             return process.communicate(timeout=min(left, _LOOK_S))
-        except subprocess.TimeoutExpired as so_far:  # what it has collected is kept for the next call
+        except subprocess.TimeoutExpired as so_far:  # the next call returns the output so far, too
             if len(so_far.output or b"") + len(so_far.stderr or b"") > _MOST_BYTES:
                 raise ToolError(f"{name} wrote more than {_MOST_BYTES >> 20} MiB and was stopped") from None
             if left <= _LOOK_S:
@@ -161,9 +165,9 @@ def _start(
     cwd: Path | None,
     env: Mapping[str, str] | None,
 ) -> subprocess.Popen[bytes]:
-    """Start a program as leader of a new session; ToolError says why it cannot be."""
+    """Start a program as leader of a new session. Raises ToolError with the reason if that fails."""
     if cwd is not None and not cwd.is_dir():
-        # Popen would blame the program: it raises the same FileNotFoundError for both.
+        # Popen raises the same FileNotFoundError for a missing program.
         raise ToolError(f"{name} cannot run in {cwd}: no such folder")
     try:
         return subprocess.Popen(
@@ -193,7 +197,7 @@ def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the whole process group, politely first; close the pipes rather than wait for who holds them."""
+    """End the whole process group, with SIGTERM first, and close the pipes, which others may hold open."""
     for ending in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, ending)
@@ -206,7 +210,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _judge(done: Completed, command: list[str], name: str, ok: Container[int]) -> None:
-    """Raise ToolError unless the program ended by itself with an expected code."""
+    """Raise ToolError unless the program ended by itself with an expected exit code."""
     if done.returncode < 0:
         ending = _signal_name(-done.returncode)
         hint = "memory may have run out" if ending == "SIGKILL" else None
@@ -229,7 +233,7 @@ def _signal_name(number: int) -> str:
 
 
 def _shown(command: list[str]) -> str:
-    """Return a command as a person may paste it, cut where it is too long to read."""
+    """Return a command in a form to paste, shortened if it is too long to read."""
     import shlex
 
     text = shlex.join(command)
@@ -237,6 +241,6 @@ def _shown(command: list[str]) -> str:
 
 
 def first_lines(text: str, count: int = 3) -> str:
-    """Return the first lines that say something, joined by semicolons; never an empty string."""
+    """Return the first lines that are not blank, joined by semicolons; never an empty string."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return "; ".join(lines[:count])[:500] or "it said nothing"

@@ -1,6 +1,6 @@
-"""Learn a program's version once: a path in, its version out, remembered until the file changes.
+"""Read the versions of programs, and remember them until the files change.
 
-Starting a Go program costs 20 to 60 ms, the memory 0.1 ms; commands must not pay for the version each time.
+Starting a Go program takes 20 to 60 ms, reading the memory 0.1 ms, so commands must not ask each time.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from gangplan.tools.buildinfo import BuildInfo
 from gangplan.tools.pins import Tool, parse_version
 from gangplan.tools.run import run
 
-#: Seconds that a program may take to say its version: it takes 20 to 60 ms, on a busy machine a second.
+#: Seconds that a program may take to print its version: it takes 20 to 60 ms, on a busy machine a second.
 _TIMEOUT_S = 6.0
 
-#: Programs remembered at most; the file is read by every command and must stay small.
+#: The most programs that are remembered; every command reads the file, so it must stay small.
 _MAX_REMEMBERED = 64
 
 _FORMAT = 1
@@ -31,19 +31,19 @@ Probe = Callable[[Path, BuildInfo | None], str | None]
 
 
 def cache_root() -> Path:
-    """Return the folder of installed tools: $GANGPLAN_TOOL_CACHE, else gangplan/tools in the user's cache."""
+    """Return the tool cache: $GANGPLAN_TOOL_CACHE, else gangplan/tools in the user's cache folder."""
     if chosen := os.environ.get("GANGPLAN_TOOL_CACHE"):
         return Path(chosen).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME")
-    # The XDG base directory specification tells to ignore a relative path here.
+    # The XDG base directory specification says that a relative path is ignored here.
     root = Path(base) if base and os.path.isabs(base) else _home() / ".cache"
     return root / "gangplan" / "tools"
 
 
 def _home() -> Path:
-    """Return the user's folder, or one that nothing can be in: containers run under users that have none.
+    """Return the user's home, or a path that cannot contain anything: in containers, users may lack one.
 
-    A shared folder such as /tmp would let another user of the machine put his program there first.
+    In a shared folder such as /tmp, another user of the machine could place a program first.
     """
     try:
         return Path.home()
@@ -52,23 +52,23 @@ def _home() -> Path:
 
 
 def version_of(tool: Tool, path: Path) -> str | None:
-    """Return a version such as `5.8.1`, or None when the program says none; ToolError if it cannot be run."""
+    """Return a version such as `5.8.1`, or None without one. Raises ToolError if the program cannot run."""
     return remembered(path, lambda path, info: _ask(tool, path, info))
 
 
 def asked_version(tool: Tool, path: Path) -> str | None:
-    """Return what `version_of` does, without remembering a program that will not stay where it is."""
+    """Return what `version_of` does, but without remembering, for a program that will be moved."""
     return _ask(tool, path, buildinfo.read(path))
 
 
 def _ask(tool: Tool, path: Path, info: BuildInfo | None) -> str | None:
-    """Believe the linker first: `go install` leaves a program that calls itself `development`."""
+    """Return the linker's version, else the printed one: a `go install` build calls itself `development`."""
     built = info.versions.get(info.main, "") if info and info.package == tool.package else ""
     return parse_version(built) or parse_version(_output(path, *tool.version_arguments))
 
 
 def kubectl_kustomize_version(path: Path) -> str | None:
-    """Return the version of the kustomize in kubectl, None without one; ToolError if it cannot be run."""
+    """Return the version of kustomize in kubectl, or None without one. Raises ToolError if it cannot run."""
 
     def probe(path: Path, _: BuildInfo | None) -> str | None:
         try:
@@ -85,10 +85,10 @@ def _output(path: Path, *arguments: str) -> str:
 
 
 def remembered(path: Path, probe: Probe) -> str | None:
-    """Return what `probe` says of a program, from memory while its size and time of change are the same.
+    """Return what `probe` says about a program, from memory until its size, inode or time of change differs.
 
-    Only Go binaries are remembered: a script or a version manager's stand-in may choose another program
-    tomorrow without changing itself.
+    Only Go binaries are remembered: a script or the shim of a version manager may start another program
+    tomorrow without a change of its own. Raises ToolError if the file cannot be read.
     """
     try:
         real = path.resolve(strict=True)
@@ -112,7 +112,7 @@ def _file() -> Path:
 
 
 def _load() -> dict[str, Any]:
-    """Return the memory; an absent, unreadable or damaged one is empty."""
+    """Return the remembered versions; a missing, unreadable or damaged file counts as empty."""
     try:
         content = json.loads(_file().read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -124,7 +124,7 @@ def _load() -> dict[str, Any]:
 
 
 def _store(programs: dict[str, Any]) -> None:
-    """Replace the memory in one step; without a writable cache the version is asked again next time."""
+    """Replace the memory atomically; without a writable cache, programs are asked again next time."""
     kept = dict(list(programs.items())[-_MAX_REMEMBERED:])
     file = _file()
     with contextlib.suppress(OSError):

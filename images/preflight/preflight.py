@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Looks at a run's workers before its training starts: every rank runs this once, under the run's own mpirun.
+"""Checks a run's workers before its training starts: every rank runs this once, under the run's own mpirun.
 
-Needs mpi4py and nothing else. Prints a table and one line of JSON. The exit code is that of the first check
-that failed, in the order of CODES; docs/preflight.md says what each means.
+It needs only mpi4py. It prints a table and one line of JSON. The exit code is that of the first check that
+failed, in the order of CODES; docs/preflight.md explains each.
 """
 
 import argparse
@@ -68,12 +68,12 @@ REPEAT = 10
 
 
 def now():
-    """Seconds of the wall clock."""
+    """Return the seconds of the wall clock."""
     return time.time()
 
 
 def options(words=None):
-    """What the launch script says of the plan."""
+    """Parse the facts of the plan, which the launch script passes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, required=True)
     parser.add_argument("--slots", type=int, required=True)
@@ -85,19 +85,19 @@ def options(words=None):
 
 
 def gpus_here():
-    """GPUs that this container has device files of."""
+    """Return the number of GPUs that have device files in this container."""
     nvidia = [path for path in glob.glob("/dev/nvidia[0-9]*") if path[11:].isdigit()]
     return len(nvidia) or len(glob.glob("/dev/dri/renderD*"))
 
 
 def library():
-    """The MPI library in one line, without what its build says of itself."""
+    """Return the name and version of the MPI library in one line, without details of its build."""
     line = MPI.Get_library_version().strip("\0 \n").split("\n")[0].split(", package")[0]
     return " ".join(line.split())
 
 
 def facts(world):
-    """What each rank knows of itself; all of it on rank 0, nothing elsewhere."""
+    """Return the facts of all ranks on rank 0, and None elsewhere."""
     own = {
         "rank": world.Get_rank(),
         "host": os.uname().nodename,
@@ -109,7 +109,7 @@ def facts(world):
 
 
 def reduced(world):
-    """Sums over all ranks: seconds by bytes, and the ranks that got a wrong one."""
+    """Measure and check sums over all ranks: seconds by bytes, and the ranks that got a wrong one."""
     rank, size = world.Get_rank(), world.Get_size()
     took, wrong = {}, False
     for count in COUNTS:
@@ -126,7 +126,7 @@ def reduced(world):
 
 
 def messages(world, firsts):
-    """One-way seconds by bytes from rank 0 to the first rank of each other host, the slowest of them."""
+    """Measure messages from rank 0 to the first rank of each other host: the slowest one way, by bytes."""
     rank, slowest = world.Get_rank(), {}
     for other in firsts[1:]:
         for size in SIZES:
@@ -147,7 +147,7 @@ def messages(world, firsts):
 
 
 def offsets(world, firsts):
-    """Seconds that the clock of each host's first rank is ahead of rank 0's, by the quickest answer."""
+    """Measure how many seconds the clock of each host is ahead of rank 0's, by the quickest answer."""
     rank, found = world.Get_rank(), {}
     for other in firsts[1:]:
         best = None
@@ -168,7 +168,7 @@ def offsets(world, firsts):
 
 
 def stored(world, folders, is_first):
-    """What is wrong with folders that all workers write to: a text for each, on rank 0."""
+    """Check folders that all workers write to, and return problems as (rank, text) on rank 0."""
     token = world.bcast(f"{time.time_ns():x}", root=0)
     problems = []
     for folder in folders:
@@ -198,7 +198,7 @@ def stored(world, folders, is_first):
 
 
 def seen(path, token):
-    """Whether a file of another worker is there and whole, within the seconds that NFS keeps old answers."""
+    """Return whether another worker's file appears complete within 5 seconds; NFS caches old answers."""
     for _ in range(50):
         try:
             with open(path) as file:
@@ -211,7 +211,7 @@ def seen(path, token):
 
 
 def main():
-    """Run all checks on all ranks; the exit code."""
+    """Run all checks on all ranks, and return the exit code."""
     plan, world = options(), MPI.COMM_WORLD
     known = facts(world)
     firsts = world.bcast(first_ranks(known) if known else None, root=0)
@@ -232,7 +232,7 @@ def main():
 
 
 def first_ranks(known):
-    """The first rank of each host, in order."""
+    """Return the first rank of each host, in order."""
     hosts = {}
     for one in known:
         hosts.setdefault(one["host"], one["rank"])
@@ -240,7 +240,7 @@ def first_ranks(known):
 
 
 def judge(plan, known, wrong, problems, skews):
-    """The result of each check, in the order of CODES: whether it is well, and what was seen."""
+    """Return the result of each check, in the order of CODES: whether it passed, and what was seen."""
     hosts = {}
     for one in known:
         hosts.setdefault(one["host"], []).append(one)
@@ -274,17 +274,17 @@ def judge(plan, known, wrong, problems, skews):
 
 
 def least(group):
-    """The lowest limit of a host's ranks in bytes; -1 where none has one."""
+    """Return the lowest memlock limit of a host's ranks in bytes, or -1 if all are unlimited."""
     return min((one["memlock"] for one in group if one["memlock"] >= 0), default=-1)
 
 
 def listed(numbers):
-    """The first numbers of a list."""
+    """Return the first eight numbers of a list as text."""
     return ", ".join(map(str, numbers[:8])) + (", ..." if len(numbers) > 8 else "")
 
 
 def text(plan, known, checks, took, slowest):
-    """All results on one screen."""
+    """Return all results as a text for one screen."""
     lines = [f"preflight: {len(known)} ranks, planned {plan.workers} workers x {plan.slots}"]
     for one in checks:
         lines.append(f"  {one['check']:<10} {'ok' if one['ok'] else 'FAILED':<7} {one['seen'][:140]}")

@@ -1,4 +1,4 @@
-"""All ranks add up an array of theirs: checks the sum and measures the time, size by size."""
+"""Adds up an array over all ranks: checks the sum and measures the time for several sizes."""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""Potential flow around an obstacle: each rank has a strip of rows, and gives its edges to its neighbours."""
+"""Potential flow around an obstacle: each rank has a strip of rows and sends its edges to its neighbours."""
 
 import argparse
 import configparser
@@ -19,7 +19,7 @@ rank, size = world.Get_rank(), world.Get_size()
 rows = [row for row in range(height) if row * size // height == rank]
 above, below = (rank - 1 if rank else MPI.PROC_NULL), (rank + 1 if rank + 1 < size else MPI.PROC_NULL)
 solid = {(row, column) for row in range(height // 3, height // 2) for column in range(width // 3, width // 2)}
-# One more row at each side: the neighbours' edges, or the walls with the potential that drives the flow.
+# An extra row on each side: the neighbours' edges, or the walls with the potential that drives the flow.
 field = [array("d", [0.0]) * width for _ in range(len(rows) + 2)]
 if rank == 0:
     field[0] = array("d", [1.0]) * width

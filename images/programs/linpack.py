@@ -1,6 +1,6 @@
-"""Solves a dense system of equations as Linpack does: LU with row pivots, rows dealt to the ranks in turn.
+"""Solves a dense system of equations like Linpack: LU with row pivots, rows dealt to the ranks in turn.
 
-Checks the residual, and prints how fast it was; in plain Python that measures the network, not the CPU.
+Checks the residual, and prints the speed; in plain Python, that measures the network, not the CPU.
 """
 
 import argparse
@@ -18,7 +18,7 @@ rank, size = world.Get_rank(), world.Get_size()
 
 
 def equation(row):
-    """One row of the system and its right side; the same on whatever rank."""
+    """Return one row of the system and its right side, the same on every rank."""
     source = random.Random(row)
     return [source.uniform(-1, 1) for _ in range(order + 1)]
 

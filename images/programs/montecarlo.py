@@ -1,4 +1,4 @@
-"""The price of a European call by random paths, held to the formula of Black and Scholes."""
+"""Computes the price of a European call by random paths, and compares it with the Black-Scholes formula."""
 
 import argparse
 import math

@@ -1,4 +1,4 @@
-"""The ranks of a run: MPI under mpirun and horovodrun, torch.distributed under torchrun, else one alone."""
+"""The ranks of a run: MPI under mpirun and horovodrun, torch.distributed under torchrun, or a single one."""
 
 import os
 import signal
@@ -6,12 +6,12 @@ import sys
 
 
 class Ranks:
-    """Who this rank is, and what it does together with the others. This one is alone."""
+    """The number of this rank and its communication with the others. This class is for a single rank."""
 
     rank, size = 0, 1
 
     def mean(self, values):
-        """The mean of each number over all ranks."""
+        """Return the mean of each number over all ranks."""
         return list(values)
 
 
@@ -54,7 +54,7 @@ class TorchRanks(Ranks):
 
 
 def ranks():
-    """The ranks of the launcher that started this program."""
+    """Return the ranks of the launcher that started this program."""
     if "OMPI_COMM_WORLD_RANK" in os.environ or "PMI_RANK" in os.environ:
         return MpiRanks()
     if "TORCHELASTIC_RUN_ID" in os.environ:
@@ -63,7 +63,7 @@ def ranks():
 
 
 class Ending:
-    """Whether somebody asked this program to end (SIGTERM: a preemption, a drain, a deletion)."""
+    """Records whether this program was asked to end (SIGTERM: a preemption, a drain, a deletion)."""
 
     def __init__(self):
         self.asked = False

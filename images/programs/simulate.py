@@ -1,6 +1,6 @@
-"""Folds a chain on a grid (the HP model) by random moves; ranks try on their own, and the best energy wins.
+"""Folds a chain on a grid (the HP model) by random moves; ranks work independently, and the best energy wins.
 
-PROTEIN_ID seeds the chain, SIMULATION_STEPS is how many moves the ranks make together.
+PROTEIN_ID seeds the chain, SIMULATION_STEPS is the number of moves of all ranks together.
 """
 
 import json
@@ -20,7 +20,7 @@ TURNS = ((1, 0), (0, 1), (-1, 0), (0, -1))
 
 
 def energy(moves):
-    """Contacts of hydrophobic parts, each -1; None where the chain crosses itself."""
+    """Return the energy, -1 for each contact of hydrophobic parts, or None if the chain crosses itself."""
     places, x, y = {(0, 0): 0}, 0, 0
     for index, move in enumerate(moves, 1):
         x, y = x + TURNS[move][0], y + TURNS[move][1]
@@ -57,7 +57,7 @@ for step in range(start, steps):
     if found is not None and (found <= now or source.random() < 0.05):
         moves, now = tried, found
         best = min(best, now)
-# A one-hot row for each rank: its mean times the size is everybody's best.
+# A one-hot row for each rank: the mean times the size is the best of every rank.
 bests = world.mean([float(best) if index == world.rank else 0.0 for index in range(world.size)])
 if world.rank == 0:
     print(

@@ -1,7 +1,7 @@
 """Data-parallel training as every framework does it, with a model so small that it runs anywhere.
 
-The shards, the averaged gradients, the checkpoints, the graceful end and the exit codes are those of a real
-training; the model is a linear one on made-up data, in place of a network. Put yours into `gradient`.
+Shards, averaged gradients, checkpoints, graceful end and exit codes are those of a real training; instead of
+a network, the model is a linear one on made-up data. Put yours into `gradient`.
 """
 
 import argparse
@@ -15,7 +15,7 @@ WEIGHTS = 8
 
 
 def options(description):
-    """The options that all training programs here have."""
+    """Return a parser with the options that all training programs here have."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--lr", type=float, default=0.05)
@@ -25,7 +25,7 @@ def options(description):
 
 
 def train(chosen, batch=16):
-    """Train, and return the exit code: 0 when the ranks agree and the model is better, 3 after a SIGTERM."""
+    """Train, and return the exit code: 0 if the ranks agree and the model improved, else 1; 3 by SIGTERM."""
     world, ending = ranks(), Ending()
     truth = [index - 3.5 for index in range(WEIGHTS)]
     weights, start = load()
@@ -50,7 +50,7 @@ def train(chosen, batch=16):
 
 
 def gradient(weights, truth, source, batch):
-    """Loss and its gradient over one batch."""
+    """Return the loss and its gradient over one batch."""
     loss, slope = 0.0, [0.0] * len(weights)
     for _ in range(batch):
         sample = [source.gauss(0, 1) for _ in weights]
@@ -61,7 +61,7 @@ def gradient(weights, truth, source, batch):
 
 
 def load():
-    """Weights and the next epoch, from the checkpoint if there is one."""
+    """Return the weights and the next epoch, from the checkpoint if there is one."""
     try:
         with open(os.path.join(os.environ["CHECKPOINT_DIR"], "checkpoint.json")) as file:
             kept = json.load(file)
@@ -71,7 +71,7 @@ def load():
 
 
 def save(weights, epoch):
-    """Write the checkpoint whole or not at all, where the run has a place for it."""
+    """Write the checkpoint atomically, if the run has a folder for it."""
     folder = os.environ.get("CHECKPOINT_DIR")
     if folder:
         os.makedirs(folder, exist_ok=True)
