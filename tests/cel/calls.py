@@ -1,4 +1,4 @@
-"""Random calls of every library with arguments that are nearly right: what the recorded answers are about."""
+"""Random calls of every library, with arguments that are nearly valid: the recorded answers are for these."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from random import Random
 
-# Texts that are nearly right, parted by blanks or, where they have some, by `|`.
+# Nearly valid texts, separated by blanks or, if they contain blanks, by `|`.
 _URLS = """
 https://u:p@h.example.com:8443/p/a%20th?x=1&x=2&y=#f|http://[::1]:80/|/a/b?c=d|mailto:x@y
 |http://h/%zz|//h/p|http://h:80:90/|*|http://a b/|hTTp://H/|http://h?q|file:///x|s3://b/k
@@ -54,7 +54,7 @@ _VALUES = r"""
 
 
 def words(text: str) -> list[str]:
-    """The texts in a text."""
+    """Split a text into the texts that it lists."""
     text = text.strip()
     if "|" in text and " " not in text.split("|")[0]:
         return [part.strip("\n") for part in text.split("|")]
@@ -62,12 +62,12 @@ def words(text: str) -> list[str]:
 
 
 def literal(text: str) -> str:
-    """The text as a literal of CEL."""
+    """Return the text as a literal of CEL."""
     return json.dumps(text).replace("\\ud83d\\ude00", "\\U0001f600")
 
 
 class Calls:
-    """Calls made from a seed."""
+    """Calls generated from a seed."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
@@ -86,7 +86,8 @@ class Calls:
         )
         while True:
             call = self._one(makers)()
-            # Kubernetes 1.34 is built with Go 1.24, whose `\\p` knows fewer names; huge powers keep Go busy.
+            # Kubernetes 1.34 is built with Go 1.24, whose `\\p` knows fewer names; huge powers take Go a long
+            # time.
             if not re.search(r"\\\\p[^LN{]|[eE][-+]?0*[1-9]\d{3}", call):
                 yield call
 
@@ -100,7 +101,7 @@ class Calls:
         return self.random.choice(choices)
 
     def _near(self, texts: str | list[str], letters: str) -> str:
-        """One of the texts with some letters changed, as a literal."""
+        """Return one of the texts with some letters changed, as a literal."""
         text = list(self.random.choice(words(texts) if isinstance(texts, str) else texts))
         for _ in range(self.random.choice((0, 1, 1, 2, 3))):
             at = self.random.randint(0, len(text))

@@ -1,4 +1,5 @@
-"""Random CEL expressions over the whole function table, well and badly typed, the same for the same seed."""
+"""Random CEL expressions over the whole function table, well and badly typed; a seed always gives the same
+ones."""
 
 from __future__ import annotations
 
@@ -76,7 +77,7 @@ CONSTANTS: dict[Type, Sequence[str]] = {
     types.CIDR: ("cidr('10.0.0.0/8')", "cidr('fd00::/64')", "cidr('10.1.2.3/16')"),
     types.NAMED_FORMAT: ("format.dns1123Label()", "format.uri()", "format.labelValue()", "format.uuid()"),
 }
-# What the bound variables hold; all but request and namespaceObject are dyn.
+# Paths into the bound variables, by type; all variables but request and namespaceObject are dyn.
 PATHS: dict[Type, Sequence[str]] = {
     types.STRING: (
         "object.metadata.name",
@@ -128,7 +129,7 @@ PATHS: dict[Type, Sequence[str]] = {
     types.TIMESTAMP: ("namespaceObject.metadata.creationTimestamp",),
 }
 FIELDS = ("metadata", "spec", "name", "labels", "team", "a", "value", "namespace", "nope")
-# Functions that expressions do not name, or that answer from outside.
+# Functions that expressions do not name, or whose answers come from outside.
 HIDDEN = frozenset(
     [
         "@not_strictly_false",
@@ -164,7 +165,7 @@ INFIX = {
 
 
 class Writer:
-    """Writes expressions. `wrong` is how often a part has a type that nobody asked for."""
+    """A writer of random expressions; `wrong` is how often a part has a type other than the wanted one."""
 
     def __init__(self, seed: int, *, minor: int = 34, wrong: float = 0.04) -> None:
         self.random = random.Random(seed)
@@ -175,7 +176,7 @@ class Writer:
         self.count = 0
 
     def any_type(self, depth: int = 1) -> Type:
-        """A type, now and then one with parts."""
+        """Return a type, sometimes one with parameters."""
         choice = self.random.random()
         if depth and choice < 0.15:
             return list_of(self.any_type(depth - 1))
@@ -186,7 +187,7 @@ class Writer:
         return self.random.choice((*PLAIN, *SCALARS, types.STRING, types.INT, *OPAQUE, types.DYN))
 
     def expression(self, wanted: Type, depth: int) -> str:
-        """An expression that is most likely of the wanted type."""
+        """Return an expression that most likely has the wanted type."""
         if self.random.random() < self.wrong:
             wanted = self.any_type()
         if depth <= 0:
@@ -206,7 +207,7 @@ class Writer:
         return self.leaf(wanted)
 
     def leaf(self, wanted: Type) -> str:
-        """Something short: a constant, a path, a variable."""
+        """Return something short: a constant, a path, a variable."""
         known = [name for name, type_ in self.variables if type_ == wanted or self.random.random() < 0.03]
         if known and self.random.random() < 0.6:
             return self.random.choice(known)
@@ -231,7 +232,7 @@ class Writer:
         return f"dyn({self.leaf(self.any_type())})"
 
     def called(self, wanted: Type, depth: int) -> str:
-        """A call of a function whose result is the wanted type."""
+        """Return a call of a function whose result has the wanted type."""
         fitting = [found for found in self.overloads if _fits(found[1].result, wanted)]
         if not fitting:
             return self.leaf(wanted)
@@ -239,7 +240,7 @@ class Writer:
         bound = dict(_match(overload.result, wanted))
         arguments = [self.argument(type_, bound, depth) for type_ in overload.arguments]
         if function == "lists.range":
-            # The API server makes the list before it asks what that costs.
+            # The API server builds the list before it asks what that costs.
             arguments = [self.random.choice(("0", "3", "object.spec.trainer.numNodes", "-1"))]
         return self.written(function, overload, arguments)
 
@@ -283,7 +284,7 @@ class Writer:
         return f"({parts[0]} ? {parts[1]} : {parts[2]})"
 
     def looped(self, wanted: Type, depth: int) -> str:
-        """A macro over a list or map."""
+        """Return a macro over a list or map."""
         element = self.any_type(0)
         over = self.expression(list_of(element), depth - 1)
         key: Type = types.INT
@@ -352,7 +353,7 @@ class Writer:
 
 
 def _target(text: str) -> str:
-    """An expression that a dot may follow."""
+    """Return an expression that a dot may follow."""
     return f"({text})" if text.startswith(("-", "!")) or text[-1:].isdigit() else text
 
 
@@ -374,7 +375,7 @@ def _match(result: Type, wanted: Type) -> list[tuple[str, Type]]:
 
 
 def expressions(seed: int, count: int, *, wrong: float = 0.04) -> list[str]:
-    """So many expressions of mixed size and type, no two the same."""
+    """Return expressions of mixed size and type, no two the same; `count` less those that are too long."""
     writer = Writer(seed, wrong=wrong)
     found: dict[str, None] = {}
     while len(found) < count:

@@ -1,4 +1,4 @@
-"""Records what the API server's own CEL says: `python -m tests.cel.record PROGRAM`, built from oracle/.
+"""Record what the API server's own CEL says: `python -m tests.cel.record PROGRAM`, built from oracle/.
 
     cd tests/cel/oracle && GOFLAGS=-mod=mod go build -o /tmp/oracle .
 
@@ -26,26 +26,26 @@ REFUSED = ("compile-error", "program-error", "panic")
 
 
 def ask(program: str, requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The program's answers, in the order of the requests."""
+    """Return the program's answers, in the order of the requests."""
     lines = "\n".join(json.dumps(request) for request in requests)
     done = subprocess.run([program], input=lines, capture_output=True, text=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def steady(program: str, requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The answers that are the same every time."""
+    """Return the answers that are the same every time."""
     rounds = [ask(program, requests) for _ in range(REPEATS)]
     return [answers[0] for answers in zip(*rounds, strict=True) if all(a == answers[0] for a in answers)]
 
 
 def write(name: str, data: Any) -> None:
-    """A compressed file that is the same for the same data."""
+    """Write a compressed file that is the same for the same data."""
     text = json.dumps(data, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     (HERE / name).write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 def compiled(program: str) -> None:
-    """Fills in the answers of compile.yaml, which stays as its authors ordered it."""
+    """Fill in the answers of compile.yaml, and keep the order of its cases."""
     cases = plain.load((HERE / "compile.yaml").read_text(encoding="utf-8"))
     requests = [{"expr": case["expr"], "noEval": True, "minor": case.get("minor", 34)} for case in cases]
     lines = ["# Expressions and what the API server says to them: the type, or where it sees what is wrong."]
@@ -64,14 +64,15 @@ def compiled(program: str) -> None:
 
 
 def trees(program: str) -> None:
-    """Checked trees of random expressions."""
+    """Record the checked trees of random expressions."""
     requests = [{"expr": text, "noEval": True, "ast": True} for text in expressions(11, 600, wrong=0)]
     found = [[answer["expr"], answer["ast"]] for answer in ask(program, requests) if "ast" in answer]
     write("trees.json.gz", found)
 
 
 def answers(program: str) -> None:
-    """Values, error messages and costs of random expressions over the variables of conformance.json."""
+    """Record values, error messages and costs of random expressions over the variables of
+    conformance.json."""
     variables = json.loads((HERE / "conformance.json").read_text(encoding="utf-8"))["variables"]
     texts = [*expressions(7, 1300, wrong=0.01), *expressions(8, 300, wrong=0.2)]
     requests = [{"expr": text, "values": variables} for text in texts]
@@ -86,7 +87,7 @@ def answers(program: str) -> None:
 
 
 def calls(program: str) -> None:
-    """Values, error messages and costs of random calls of the libraries."""
+    """Record values, error messages and costs of random calls of the libraries."""
     requests = [{"expr": text} for text in islice(Calls(5), 2500)]
     keys = ("expr", "outcome", "type", "value", "error", "cost")
     cases = []

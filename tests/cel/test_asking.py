@@ -1,4 +1,4 @@
-"""What expressions asked of an object tells their values on others: never another than evaluation gives."""
+"""Question trees: what they answer about new objects is always what evaluation gives."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HERE = Path(__file__).parent
 GIVEN: dict[str, Any] = json.loads(gzip.decompress((HERE / "answers.json.gz").read_bytes()))["variables"]
 NAMES = ("object", "oldObject", "namespaceObject", "request")
 YES, NO = Node(END), Node(END)
-# What mutation puts in: other texts, other types, nothing.
+# Values that mutation puts in: other texts, other types, nothing.
 OTHERS: tuple[Any, ...] = (
     "",
     "a",
@@ -50,12 +50,13 @@ OTHERS: tuple[Any, ...] = (
 
 
 def compiled(text: str) -> Program:
-    """A program for an admission policy."""
+    """Compile an expression for an admission policy."""
     return Environment(minor=34, variables=variables(has_params=True)).compile(text)
 
 
 def asked(tree: QuestionTree, program: Program, given: list[Any]) -> Node:
-    """A new way: as validate/apiserver/policy/silent.py goes it, for both truths."""
+    """Add a new path to the tree and return its end, as validate/apiserver/policy/silent.py does, for both
+    truth values."""
     asker = Asker(tree, given)
     sees = {name: asker.seen(number) for number, name in enumerate(NAMES)}
     try:
@@ -68,7 +69,7 @@ def asked(tree: QuestionTree, program: Program, given: list[Any]) -> Node:
 
 
 def evaluated(program: Program, given: list[Any]) -> Any:
-    """What evaluation says; None for an error."""
+    """Return what evaluation gives; None for an error."""
     activation = {**dict(zip(NAMES, given, strict=True)), "params": GIVEN.get("params"), "authorizer": {}}
     try:
         return program.evaluate(activation)
@@ -77,7 +78,7 @@ def evaluated(program: Program, given: list[Any]) -> Any:
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every entry of a value: what it is in, and where."""
+    """Yield every entry of a value, as its container and its key or index."""
     entries = (
         value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     )
@@ -87,7 +88,7 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def changed(value: Any, chance: random.Random) -> Any:
-    """A copy with up to four entries replaced, repeated or removed."""
+    """Return a copy with up to four entries replaced, repeated or removed."""
     result = copy.deepcopy(value)
     for _ in range(chance.randrange(5)):
         found = list(places(result))
@@ -125,8 +126,8 @@ WRITTEN = (
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_ways_tell_what_evaluation_says(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Random expressions over the whole function table, on objects changed at random."""
+def test_the_tree_agrees_with_evaluation(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try random expressions over the whole function table, on objects changed at random."""
     if seed % 2:
         monkeypatch.setattr(asking, "MOST_CONSTANTS", 0)
     writer, chance = Writer(seed, wrong=0.01), random.Random(seed)
@@ -151,15 +152,16 @@ def test_ways_tell_what_evaluation_says(seed: int, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("text", WRITTEN)
-def test_what_policies_are_written_with_is_told(text: str) -> None:
-    """The steps of the shipped policies are known: their ways end with an answer, not with evaluation."""
+def test_expressions_of_policies_end_with_an_answer(text: str) -> None:
+    """The tree knows the steps of the shipped policies: their paths end with an answer, not with
+    evaluation."""
     program, tree = compiled(text), QuestionTree()
     given = [GIVEN.get(name) for name in NAMES]
     assert evaluated(program, given) is not None
     assert asked(tree, program, given) is not EVALUATE
 
 
-def test_a_text_nobody_saw_is_no_new_way() -> None:
+def test_an_unseen_text_adds_no_path() -> None:
     program, tree = compiled("object.name.startsWith('run-') && object.name.size() < 12"), QuestionTree()
     assert asked(tree, program, [{"name": "run-1"}, None, None, None]) is YES
     for number in range(3 * MOST_KEPT):
@@ -170,8 +172,8 @@ def test_a_text_nobody_saw_is_no_new_way() -> None:
     assert tree._kept <= MOST_KEPT
 
 
-def test_zeros_and_truths_are_told_apart() -> None:
-    """Equal in Python, not in CEL: 1 and true, 0.0 and -0.0."""
+def test_equal_values_of_different_types_are_distinguished() -> None:
+    """1 and true, and 0.0 and -0.0, are equal in Python, not in CEL."""
     program, tree = compiled("string(object.a) == 'true' || 1.0 / double(object.a) > 0.0"), QuestionTree()
     for value in (0.0, -0.0, True, 1, 1.0, False, 0, "1", "-0"):
         for _ in range(2):
@@ -182,7 +184,7 @@ def test_zeros_and_truths_are_told_apart() -> None:
 
 
 def test_a_loop_over_many_constants_asks_for_the_value() -> None:
-    """The nodes of a tree do not grow with a list of teams times the teams."""
+    """Otherwise the tree would grow with the listed teams times the teams of objects."""
     teams = ",".join(f"team-{number}=x" for number in range(200))
     program = compiled(f"'{teams}'.split(',').filter(t, t.startsWith(object.team + '=')).size() == 1")
     tree = QuestionTree()

@@ -1,4 +1,5 @@
-"""What compiles, and to which type: our checker beside recorded answers of the API server's own."""
+"""Which expressions compile, and to which type: our checker compared with recorded answers of the API
+server."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ ENVIRONMENTS = {minor: Environment(minor=minor, variables=VARIABLES) for minor i
 
 
 def said(minor: int, text: str) -> dict[str, Any]:
-    """Our answer in the form of compile.yaml: the type, or every complaint with its line and column."""
+    """Return our answer in the form of compile.yaml: the type, or every complaint with its line and
+    column."""
     try:
         return {"type": str(ENVIRONMENTS[minor].compile(text).type)}
     except CompileError as error:
@@ -33,7 +35,7 @@ def said(minor: int, text: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{c['expr'][:60]}-{c.get('minor', 34)}" for c in CASES])
-def test_it_compiles_what_the_api_server_compiles(case: dict[str, Any]) -> None:
+def test_the_checker_answers_as_the_api_server_does(case: dict[str, Any]) -> None:
     answer = said(case.get("minor", 34), case["expr"])
     if "type" in case:
         assert answer == {"type": case["type"]}
@@ -41,17 +43,17 @@ def test_it_compiles_what_the_api_server_compiles(case: dict[str, Any]) -> None:
     assert answer.get("refused"), f"accepted as {answer.get('type')}"
     is_syntax = any("yntax" in message for _, _, message in case["refused"])
     if case["refused"] and not is_syntax and "google.protobuf" not in case["expr"]:
-        # Our parser stops at the first mistake of its own, cel-go's goes on: ours are among the server's.
+        # Our parser stops at its first error, cel-go's goes on: our errors are among the server's.
         assert all(issue in case["refused"] for issue in answer["refused"])
 
 
-def test_the_recorded_cases_are_of_both_kinds() -> None:
+def test_enough_cases_of_both_kinds_are_recorded() -> None:
     refused = sum("refused" in case for case in CASES)
     assert refused >= 150
     assert len(CASES) - refused >= 150
 
 
-def test_trees_types_and_overloads_are_those_of_the_api_server() -> None:
+def test_trees_types_and_overloads_match_those_of_the_api_server() -> None:
     recorded = json.loads(gzip.decompress((HERE / "trees.json.gz").read_bytes()))
     assert len(recorded) >= 300
     for text, tree in recorded:
@@ -59,7 +61,7 @@ def test_trees_types_and_overloads_are_those_of_the_api_server() -> None:
 
 
 def _tidy(tree: Any) -> Any:
-    """A recorded tree with its overloads in order."""
+    """Return a recorded tree with its overloads in order."""
     if isinstance(tree, list):
         return [_tidy(part) for part in tree]
     if not isinstance(tree, dict):
@@ -72,7 +74,7 @@ def _tidy(tree: Any) -> Any:
     return tidied
 
 
-# Kubernetes 1.37 (k8s.io/apiserver v0.37.0 with cel-go v0.29.2) beside the minor before it.
+# Kubernetes 1.37 (k8s.io/apiserver v0.37.0 with cel-go v0.29.2) compared with the minor before it.
 CHANGED = [
     ("duration(5 + 5)", "google.protobuf.Duration", None),
     ("object.`a-b`.`c/d`", None, "dyn"),
@@ -86,7 +88,7 @@ CHANGED = [
 
 
 @pytest.mark.parametrize(("text", "before", "after"), CHANGED, ids=[text for text, _, _ in CHANGED])
-def test_what_1_37_changed(text: str, before: str | None, after: str | None) -> None:
+def test_changes_of_kubernetes_1_37_are_followed(text: str, before: str | None, after: str | None) -> None:
     assert (said(36, text).get("type"), said(37, text).get("type")) == (before, after)
 
 
@@ -97,7 +99,7 @@ def test_includes_comes_with_1_37() -> None:
         ENVIRONMENTS[36].check("[1].includes(1)")
 
 
-def test_no_version_beyond_those_known() -> None:
+def test_unknown_versions_are_refused() -> None:
     with pytest.raises(ValueError, match=r"Kubernetes 1\.99 is not one"):
         Environment(minor=99, variables={})
 
@@ -122,14 +124,14 @@ def test_a_composed_variable_has_the_type_that_the_api_server_keeps(expression: 
     assert str(environment.check("variables.x").type) == type_
 
 
-def test_params_and_the_authorizer_are_there_only_where_the_policy_has_them() -> None:
+def test_params_and_the_authorizer_exist_only_if_the_policy_has_them() -> None:
     environment = Environment(minor=34, variables=admission.variables(has_params=False, has_authorizer=False))
     for name in ("params", "authorizer", "authorizer.requestResource"):
         with pytest.raises(CompileError, match="undeclared reference"):
             environment.check(f"{name} == null")
 
 
-def test_fields_named_like_words_of_the_language_may_be_declared_escaped() -> None:
+def test_fields_named_like_keywords_may_be_declared_escaped() -> None:
     """CRD schemas declare `namespace` as `__namespace__`; from 1.31 on the plain name finds it."""
     item = types.ObjectType("item", fields={"__namespace__": types.STRING})
     for minor, is_found in ((30, False), (31, True)):

@@ -1,4 +1,4 @@
-"""The engine as a whole beside recorded answers of a real API server, and the runner that compares them."""
+"""The whole engine compared with recorded answers of a real API server, and the runner that compares them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 GIVEN: dict[str, Any] = json.loads((HERE / "conformance.json").read_text(encoding="utf-8"))
 
 
-def test_the_given_cases_agree() -> None:
+def test_the_given_cases_agree_except_for_the_order_of_maps() -> None:
     differences = conformance.run(GIVEN)
     assert [d for d in differences if not d.reason] == []
     # The cost of a loop over a map that stops early depends on the order in which Go walks it.
@@ -69,7 +69,7 @@ def test_the_score_is_printed(capsys: Any) -> None:
     assert third == "    wanted cost 30, got 21"
 
 
-def test_what_the_cluster_knows_is_a_deviation(capsys: Any, tmp_path: Path) -> None:
+def test_answers_that_only_the_cluster_knows_are_deviations(capsys: Any, tmp_path: Path) -> None:
     cases = [
         {
             "expr": "authorizer.path('/').check('get').allowed()",
@@ -89,7 +89,7 @@ def test_what_the_cluster_knows_is_a_deviation(capsys: Any, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "text", ["{", "{}", '{"kubernetes": "1.34", "cases": []}', '{"kubernetes": "1.99", "cases": []}']
 )
-def test_a_file_that_holds_no_cases_is_no_success(text: str, tmp_path: Path, capsys: Any) -> None:
+def test_a_file_without_cases_is_an_error(text: str, tmp_path: Path, capsys: Any) -> None:
     file = tmp_path / "cases.json"
     file.write_text(text)
     assert conformance.main([str(file)]) == 2
@@ -115,7 +115,7 @@ CASE = {"expr": "1", "outcome": "value"}
         ({"kubernetes": "1.34", "declare": {"x": "nope("}, "cases": [CASE]}, "not a type: "),
     ],
 )
-def test_a_file_of_another_shape_is_told_in_words(
+def test_a_file_of_another_shape_is_explained(
     data: Any, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "cases.json"
@@ -128,12 +128,12 @@ def test_a_file_of_another_shape_is_told_in_words(
     assert "it cannot be read: No such file" in capsys.readouterr().err
 
 
-def test_a_reader_may_stop_reading() -> None:
+def test_a_reader_may_close_the_pipe_early() -> None:
     command = f"'{sys.executable}' -m gangplan.cel.conformance '{HERE}/conformance.json' | true"
     done = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_the_runner_wants_one_file(capsys: Any) -> None:
+def test_the_runner_needs_exactly_one_file(capsys: Any) -> None:
     assert conformance.main([]) == 2
     assert "usage" in capsys.readouterr().err

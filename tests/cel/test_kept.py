@@ -1,4 +1,4 @@
-"""Programs that an earlier command compiled: the same as fresh ones, and never needed."""
+"""Programs compiled by an earlier command: the same as fresh ones, and never required."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MINORS = ("1.31", "1.34")
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where compiled files go: an empty folder; nothing is known from other tests."""
+    """Compile into an empty folder, and forget what other tests compiled."""
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.setattr(compiling, "_PROGRAMS", {})
@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def shipped_policies(kubernetes: str) -> Iterator[AdmissionPolicy]:
-    """Every policy that comes with gangplan."""
+    """Yield every policy that comes with gangplan."""
     for name in shipped.PACKS:
         pack, _ = shipped_pack(name)
         assert pack is not None
@@ -45,23 +45,25 @@ def shipped_policies(kubernetes: str) -> Iterator[AdmissionPolicy]:
 
 
 def programs(parts: Parts) -> list[Program]:
-    """All programs of a policy."""
+    """Return all programs of a policy."""
     checks = [program for one in parts.checks for program in (one.program, one.message) if program]
     return [*dict(parts.conditions).values(), *parts.variables.values(), *checks]
 
 
 def told(program: Program) -> tuple[object, ...]:
-    """What a program is, whole."""
+    """Return everything that makes up a program."""
     return program.text, program.type, program.may_crash, repr(program.checked), repr(program.plan.variables)
 
 
 def refuse(self: Environment, text: str) -> None:
-    """Nothing may be compiled again."""
+    """Fail, because nothing may be compiled again."""
     raise AssertionError(f"compiled again: {text}")
 
 
 @pytest.mark.parametrize("kubernetes", MINORS)
-def test_kept_programs_are_those_that_were_compiled(kubernetes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kept_programs_equal_those_that_were_compiled(
+    kubernetes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     minor = int(kubernetes.split(".")[1])
     policies = list(shipped_policies(kubernetes))
     assert len(policies) > 40
@@ -75,7 +77,7 @@ def test_kept_programs_are_those_that_were_compiled(kubernetes: str, monkeypatch
         assert list(map(told, programs(before))) == list(map(told, programs(after)))
 
 
-def test_what_is_not_used_is_not_read_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unused_programs_are_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     policy = next(shipped_policies("1.34"))
     compiling._compiled(policy, 34)
     monkeypatch.setattr(compiling, "_PROGRAMS", {})
@@ -96,8 +98,8 @@ def test_a_damaged_file_is_made_again(damage: bytes, folder: Path) -> None:
     assert file.read_bytes() == sound
 
 
-def test_a_changed_text_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file's name tells nothing: the whole expression and its variables' types are the key."""
+def test_programs_are_kept_by_text_types_and_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file's name decides nothing: the whole expression and its variables' types are the key."""
     environment = Environment(minor=34, variables={})
     kept = KeptPrograms("one")
     kept.compile(environment, "1 + 1", {})
@@ -145,9 +147,7 @@ def test_a_workspace_s_own_policies_are_not_kept(folder: Path) -> None:
     assert not [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
 
 
-def test_nothing_is_written_where_python_writes_nothing(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_kept_if_python_writes_no_bytecode(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     compiling._compiled(next(shipped_policies("1.34")), 34)
     assert not list(folder.rglob("*.cpython*"))

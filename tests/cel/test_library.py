@@ -1,4 +1,4 @@
-"""The libraries beside the API server: recorded random calls, tables to read, and laws."""
+"""The libraries compared with the API server: recorded random calls, tables of examples, and laws."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from gangplan.cel.values import Duration, Timestamp, Uint
 
 HERE = Path(__file__).parent
 NEWEST = Environment(minor=declarations.LAST_MINOR, variables={})
-# What the engine does itself, and what can't be known offline.
+# Overloads that the engine itself implements, and those whose result cannot be known offline.
 WITHOUT_IMPLEMENTATION = """logical_and logical_or conditional select_optional_field index_list index_map
 optional_or_optional list_optindex_optional_int map_optindex_optional_value optional_list_index_int
 optional_list_optindex_optional_int optional_map_optindex_optional_value optional_map_index_value
@@ -40,7 +40,7 @@ AUTHORIZER = ("authorizer_", "pathcheck_", "groupcheck_", "resourcecheck_", "dec
 
 
 def value(expression: str) -> Any:
-    """The value, after it was measured to be the same."""
+    """Return the value, which must be the same when it is measured."""
     program = NEWEST.compile(expression)
     result = program.evaluate({})
     assert program.measure({})[0] == result
@@ -68,7 +68,7 @@ def test_every_declared_overload_has_an_implementation_with_its_types() -> None:
 
 
 def shape(type: Type) -> str:
-    """A type with its parameters unnamed."""
+    """Return a type with its parameters unnamed."""
     return re.sub(r"<\w+>", "<>", str(type))
 
 
@@ -99,7 +99,7 @@ def shape(type: Type) -> str:
         ("dyn(9007199254740993) == 9007199254740992.0", True),
     ],
 )
-def test_quirks(expression: str, result: Any) -> None:
+def test_quirks_of_the_libraries_are_kept(expression: str, result: Any) -> None:
     assert value(expression) == result
 
 
@@ -128,7 +128,7 @@ def test_errors_are_in_the_servers_words(expression: str, text: str) -> None:
         assert str(caught.value) == text
 
 
-def test_what_would_take_minutes_or_tables_is_unknown_not_wrong() -> None:
+def test_values_that_take_minutes_or_tables_are_unknown_not_wrong() -> None:
     for expression in ("quantity('1234567890123456789.5e99999').isInteger()", "'é'.matches('\\\\p{Greek}')"):
         with pytest.raises(UnknownError):
             NEWEST.compile(expression).evaluate({})
@@ -147,7 +147,7 @@ scalars = st.one_of(
 
 
 @given(st.lists(st.integers(-5, 5), max_size=8))
-def test_sort_and_distinct(numbers: list[int]) -> None:
+def test_sort_and_distinct_agree_with_python(numbers: list[int]) -> None:
     assert sort(numbers) == sorted(numbers)
     assert distinct(numbers) == list(dict.fromkeys(numbers))
 
@@ -181,7 +181,7 @@ def test_doubles_read_back(number: float) -> None:
 def test_durations_read_back_to_the_precision_of_their_text(nanoseconds: int) -> None:
     read = parse_duration(write_duration(Duration(nanoseconds)))
     assert read is not None
-    # The text is made of a float64 of seconds.
+    # The text is made from a float64 of seconds.
     assert abs(read.nanoseconds - nanoseconds) <= max(1, abs(nanoseconds) >> 50)
 
 
@@ -218,7 +218,7 @@ def test_addresses_read_back(address: Any) -> None:
 
 
 @given(st.text(max_size=20))
-def test_quoting_keeps_text_on_one_line_and_format_takes_it_as_it_is(text: str) -> None:
+def test_quoting_keeps_one_line_and_format_changes_no_text(text: str) -> None:
     assert go_quote(text).isprintable()
     assert format_text("%s|%%|%s", [text, text]) == f"{text}|%|{text}"
 

@@ -1,4 +1,4 @@
-"""Texts to trees: precedence, macros, constants, positions and limits, as cel-go's parser has them."""
+"""Parsing: precedence, macros, constants, positions and limits, as in cel-go's parser."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gangplan.cel.values import Uint
 
 
 def written(node: ast.Node) -> str:
-    """A tree as one line, calls with their functions first."""
+    """Return a tree as one line, calls with their functions first."""
     match node:
         case ast.Literal(value=value):
             return f"{int(value)}u" if isinstance(value, Uint) else repr(value)
@@ -98,7 +98,7 @@ TREES = [
 
 
 @pytest.mark.parametrize(("text", "tree"), TREES, ids=[text for text, _ in TREES])
-def test_a_text_is_read_as_the_api_server_reads_it(text: str, tree: str) -> None:
+def test_a_text_is_parsed_as_the_api_server_parses_it(text: str, tree: str) -> None:
     assert written(parse(text, 34)) == tree
 
 
@@ -122,7 +122,7 @@ CONSTANTS = [
 
 
 @pytest.mark.parametrize(("text", "value"), CONSTANTS, ids=[text for text, _ in CONSTANTS])
-def test_constants(text: str, value: object) -> None:
+def test_constants_are_parsed(text: str, value: object) -> None:
     node = parse(text, 34)
     assert isinstance(node, ast.Literal)
     assert (node.value, type(node.value)) == (value, type(value))
@@ -157,14 +157,14 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("text", "offset", "message"), ERRORS, ids=[text for text, _, _ in ERRORS])
-def test_what_is_wrong_is_said_at_its_place(text: str, offset: int, message: str) -> None:
+def test_errors_are_reported_at_their_offset(text: str, offset: int, message: str) -> None:
     with pytest.raises(CompileError) as caught:
         parse(text, 34)
     (issue,) = caught.value.issues
     assert (issue.offset, issue.message[: len(message)]) == (offset, message)
 
 
-# The deepest that the API server accepts (k8s.io/apiserver v0.34.4), and how a level is written.
+# The deepest nesting that the API server accepts (k8s.io/apiserver v0.34.4), and how to write it.
 DEPTHS = {
     "parentheses": (249, lambda n: "(" * n + "1" + ")" * n),
     "sum": (250, lambda n: "1" + "+1" * n),
@@ -178,7 +178,7 @@ DEPTHS = {
 
 
 @pytest.mark.parametrize("name", DEPTHS)
-def test_nesting_ends_where_the_api_server_ends_it(name: str) -> None:
+def test_nesting_is_limited_as_in_the_api_server(name: str) -> None:
     deepest, text = DEPTHS[name]
     environment = Environment(minor=34, variables={"object": DYN})
     environment.check(text(deepest))
@@ -220,7 +220,7 @@ def test_syntax_and_macros_come_with_their_version(text: str, since: int) -> Non
 )
 def test_a_walk_reaches_every_node_once(text: str) -> None:
     def numbers(value: object) -> list[int]:
-        """The ids of all nodes in the fields of a value, whatever kinds of nodes there are."""
+        """Return the ids of all nodes in the fields of a value, for every kind of node."""
         if isinstance(value, tuple):
             return [number for one in value for number in numbers(one)]
         if not isinstance(value, ast.Node | ast.MapEntry):

@@ -1,4 +1,4 @@
-"""Evaluation: the quick way beside the measured one, budgets, unknowns, variables, memory."""
+"""Evaluation: the quick one compared with the measured one, budgets, unknowns, variables, memory."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ VARIABLES: dict[str, Any] = GIVEN["variables"]
 
 
 def outcome(evaluate: Any, *arguments: Any) -> str:
-    """What an evaluation ends with, as text."""
+    """Return the result of an evaluation, or its error, as text."""
     try:
         return repr(evaluate(*arguments))
     except (EvalError, UnknownError) as problem:
         return f"{type(problem).__name__}: {problem}"
 
 
-def test_the_quick_way_and_the_measured_one_agree() -> None:
+def test_quick_and_measured_evaluation_agree() -> None:
     data = json.loads(gzip.decompress((HERE / "answers.json.gz").read_bytes()))
     programs = 0
     for case in data["cases"]:
@@ -56,7 +56,7 @@ def test_the_quick_way_and_the_measured_one_agree() -> None:
         "[dyn('a'), dyn(1), dyn(9)].exists(x, x > 5)",
         "!['a', 'b'].all(x, x == 'b' && object.nope)",
         "{'a': 1, 'b': 2}.exists(k, v, k == 'b' && v == 2)",
-        # Loops inside loops keep their variables apart.
+        # Nested loops keep their variables apart.
         "[1, 2].map(x, [10, 20].map(y, x * y)) == [[10, 20], [20, 40]]",
         "[1, 2].map(x, [x].map(x, x + 1)) == [[2], [3]]",
         "[[1, 2], [3]].exists(l, l.exists_one(x, x > 2))",
@@ -69,7 +69,7 @@ def test_the_quick_way_and_the_measured_one_agree() -> None:
         "dyn(1) in [1u, 2u] && dyn(1) in [1.0] && !(dyn(true) in [1])",
     ],
 )
-def test_holds(expression: str) -> None:
+def test_expressions_hold_in_both_kinds_of_evaluation(expression: str) -> None:
     program = ADMISSION.compile(expression)
     assert program.evaluate(VARIABLES) is True
     assert program.measure(VARIABLES)[0] is True
@@ -90,13 +90,13 @@ def test_a_budget_ends_an_evaluation() -> None:
 @pytest.mark.parametrize(
     "text", ["{object: 1}.size()", "{'a': object}.transformMapEntry(k, v, {v: k})", "{dyn([1]): 1}"]
 )
-def test_a_map_or_a_list_as_a_key_is_not_followed(text: str) -> None:
+def test_a_map_or_a_list_as_a_key_is_unknown(text: str) -> None:
     for evaluate in (ADMISSION.compile(text).evaluate, ADMISSION.compile(text).measure):
         assert outcome(evaluate, VARIABLES).startswith("UnknownError")
     assert ADMISSION.compile(f"true || {text} == {text}").evaluate(VARIABLES) is True
 
 
-def test_what_the_authorizer_would_say_is_unknown_unless_it_does_not_matter() -> None:
+def test_the_authorizer_s_answer_is_unknown_unless_it_is_irrelevant() -> None:
     check = "authorizer.group('').resource('pods').check('create').allowed()"
     for text in (check, f"{check} && true", f"object.nope || {check}"):
         program = ADMISSION.compile(text)
@@ -108,14 +108,14 @@ def test_what_the_authorizer_would_say_is_unknown_unless_it_does_not_matter() ->
     )
 
 
-def test_a_conversion_that_can_only_fail_makes_no_program() -> None:
+def test_a_conversion_that_can_only_fail_does_not_compile() -> None:
     for text in ("int('a')", "bool('x')", "object[null]", "'a'.find('(')"):
         with pytest.raises(CompileError):
             ADMISSION.compile(text)
 
 
 class Lazy(Mapping[str, Any]):
-    """Variables of a policy: worked out when they are read."""
+    """Variables of a policy, computed when they are read."""
 
     def __init__(self, values: dict[str, Any]) -> None:
         self.values_ = values
@@ -135,7 +135,7 @@ class Lazy(Mapping[str, Any]):
         return len(self.values_)
 
 
-def test_variables_may_be_lazy_and_fail_only_where_they_are_used() -> None:
+def test_variables_are_lazy_and_fail_only_where_they_are_used() -> None:
     types = admission.variables(has_params=False, composed={"a": INT, "b": DYN})
     environment = Environment(minor=34, variables=types)
     variables = Lazy({"a": 2, "b": EvalError("b failed")})
@@ -162,7 +162,7 @@ def test_types_of_numbers_are_kept() -> None:
     assert ADMISSION.compile("dyn(true) == dyn(1)").evaluate({}) is False
 
 
-def test_evaluating_again_and_again_takes_no_memory() -> None:
+def test_repeated_evaluation_holds_no_more_memory() -> None:
     texts = [
         "object.spec.trainer.env.all(e, e.name.startsWith('NCCL_') || e.name == 'MASTER')",
         "quantity(params.data.maxMemory).isGreaterThan(quantity('1Gi'))",
@@ -182,7 +182,7 @@ def test_evaluating_again_and_again_takes_no_memory() -> None:
 
 
 def _held() -> int:
-    """Bytes that code of gangplan.cel holds: other threads of the tests allocate, too."""
+    """Return the bytes that code of gangplan.cel holds: other threads of the tests allocate as well."""
     ours = tracemalloc.Filter(True, f"{Path(gangplan.cel.__file__).parent}/*")
     snapshot = tracemalloc.take_snapshot().filter_traces([ours])
     return sum(each.size for each in snapshot.statistics("filename"))
@@ -195,7 +195,7 @@ def _evaluate(programs: list[Program], times: int) -> None:
 
 
 def _doubling(step: str, times: int) -> dict[str, object]:
-    """A value that is made of the one before it, over and over, as a policy's variables can be."""
+    """Return a value built from its predecessor again and again, as the variables of a policy can be."""
     value: object = [1, 2]
     program = Environment(minor=34, variables={"v": DYN}).compile(step)
     for _ in range(times):
@@ -203,7 +203,7 @@ def _doubling(step: str, times: int) -> dict[str, object]:
     return {"v": value}
 
 
-def test_lists_that_double_do_not_take_all_memory() -> None:
+def test_lists_that_double_are_unknown_before_memory_runs_out() -> None:
     with pytest.raises(UnknownError, match="not followed offline"):
         _doubling("v + v", 40)
     nested = _doubling("[v, v]", 40)

@@ -1,4 +1,4 @@
-"""Checked trees as plain data, in the form in which the recorded answers of the API server hold them."""
+"""Checked trees as plain data, in the form of the recorded answers of the API server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gangplan.cel.values import Uint
 
 
 def dump(checked: Checked, text: str) -> Any:
-    """Every node with its type, its overloads (sorted) and its place (line from 1, column from 0)."""
+    """Return every node with its type, its overloads (sorted) and its place (line from 1, column from 0)."""
 
     def place(offset: int) -> list[int]:
         before = text[:offset]
@@ -50,7 +50,7 @@ def dump(checked: Checked, text: str) -> Any:
 
 
 def constant(value: object) -> Any:
-    """A constant as JSON, tagged where JSON has no such value."""
+    """Return a constant as JSON, tagged if JSON has no such value."""
     if isinstance(value, Uint):
         return {"$uint": str(int(value))}
     if isinstance(value, bytes):

@@ -1,5 +1,4 @@
-"""Statuses that were recorded from the real controllers of each profile (tests/e2e/test_health.py
---update)."""
+"""Statuses recorded from the real controllers of each profile (tests/e2e/test_health.py --update)."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from typing import Any
 from gangplan.gitops.record import QUEUE, STATE
 
 FOLDER = Path(__file__).parent / "statuses"
-# The labels and annotations that health goes by.
+# The fields, labels and annotations that decide health.
 _KEPT = ("name", "namespace", "generation")
 _MARKS = ("labels", QUEUE), ("annotations", STATE)
 _SPEC = ("suspend", "active", "stopPolicy", "clusterQueue")
@@ -20,8 +19,8 @@ _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def trimmed(body: dict[str, Any]) -> dict[str, Any]:
-    """An object of a cluster as far as its health goes: no times, no uids, and of its spec what says
-    whether it waits."""
+    """Return the parts of an object that decide its health, without times and uids; of its spec, only what
+    shows whether it waits."""
     metadata = {key: value for key, value in body["metadata"].items() if key in _KEPT}
     for place, name in _MARKS:
         if name in (body["metadata"].get(place) or {}):
@@ -35,7 +34,7 @@ def trimmed(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def recorded() -> list[tuple[str, str, dict[str, Any]]]:
-    """Each object with a name for its case and the word that it must get."""
+    """Return each object with a name for its case and the word that it must get."""
     return [
         (f"{path.stem}-{one['object']['kind']}-{one['case'].replace(' ', '-')}", one["word"], one["object"])
         for path in sorted(FOLDER.glob("*.json"))

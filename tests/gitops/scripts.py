@@ -1,4 +1,4 @@
-"""Scripts of CI recipes, run here as their runners would: the text of a step, its variables, a folder."""
+"""Scripts of CI recipes, run as their runners would: the text of a step, its variables, a folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from tests import workspaces
 
-# No file is named where Git would write its settings: it replaces such a file, and a device as well.
+# No file is named for Git's settings: when Git writes them, it replaces the file, even a device.
 IDENTITY = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_AUTHOR_NAME": "a",
@@ -23,7 +23,7 @@ IDENTITY = {
 
 
 def git(root: Path, *arguments: str) -> str:
-    """What Git prints, without anybody's settings."""
+    """Return what Git prints, without any user's settings."""
     command = ["git", *arguments]
     environment = {**os.environ, **IDENTITY, "HOME": str(root.parent)}
     done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=True)
@@ -31,7 +31,7 @@ def git(root: Path, *arguments: str) -> str:
 
 
 def program(folder: Path) -> Path:
-    """`gangplan` and `python` of this test as programs of a folder, which is made."""
+    """Create a folder with `gangplan` and `python` of these tests as programs."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, words in (("gangplan", "-m gangplan"), ("python", "")):
         text = f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n'
@@ -41,8 +41,8 @@ def program(folder: Path) -> Path:
 
 
 def repository(root: Path) -> tuple[str, str]:
-    """A rendered workspace in a repository: the commits of its branches main and change, which it is left
-    on."""
+    """Create a rendered workspace in a repository with the branches main and change, and return their
+    commits; change is checked out."""
     workspaces.stock(root)
     (root / "requirements.txt").write_text("")
     workspaces.render(root)
@@ -62,7 +62,7 @@ def repository(root: Path) -> tuple[str, str]:
 def run(
     script: str, folder: Path, variables: Mapping[str, str], shell: str = "sh", path: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a script with these variables; `path` comes first where programs are looked for."""
+    """Run a script with these variables; programs are looked for in `path` first."""
     places = [str(path)] if path else []
     environment = {
         "PATH": os.pathsep.join([*places, os.environ["PATH"]]),
@@ -78,7 +78,7 @@ def run(
 
 
 def filled(value: Any, values: Mapping[str, str]) -> Any:
-    """Tekton's `$(params.name)` and the like, filled in; what has no value stays."""
+    """Fill in Tekton's `$(params.name)` and the like; what has no value stays."""
     if isinstance(value, str):
         return re.sub(r"\$\(([\w.-]+)\)", lambda match: values.get(match[1], match[0]), value)
     if isinstance(value, list):

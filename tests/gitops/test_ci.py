@@ -20,7 +20,7 @@ WORKFLOW, ACTION = ".github/workflows/gangplan.yaml", ".github/actions/gangplan/
 
 
 def made(name: str, folder: Path, *flags: str) -> dict[str, str]:
-    """The files that a command writes, by path, without the line that says so."""
+    """Write the files of a command, check that each records it, and return their texts by path."""
     root = folder / "workspace"
     scripts.workspaces.stock(root)
     outcome = gangplan("gitops", name, "-C", root, "-o", folder / "out", *flags)
@@ -34,7 +34,7 @@ def made(name: str, folder: Path, *flags: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository on a branch that changes a spec; `base` is where it began."""
+    """Create a repository on a branch that changes a spec; origin/main is where the branch began."""
     root = tmp_path_factory.mktemp("clone") / "repository"
     base, _ = scripts.repository(root)
     scripts.git(root, "update-ref", "refs/remotes/origin/main", base)
@@ -43,7 +43,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with gangplan in it."""
+    """Create a folder with gangplan as a program."""
     return scripts.program(tmp_path_factory.mktemp("tools"))
 
 
@@ -52,7 +52,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def github(tmp_path: Path) -> tuple[Object, Object]:
-    """The workflow and the action."""
+    """Return the workflow and the action."""
     files = made("github", tmp_path)
     return plain.load(files[WORKFLOW]), plain.load(files[ACTION])
 
@@ -69,17 +69,17 @@ def test_actions_are_pinned_by_commit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pin", ["actions/cache=v5", "actions/cache", "acme/other=" + "1" * 40])
-def test_only_commits_of_known_actions_are_pins(pin: str, root: Path) -> None:
+def test_pins_must_be_commits_of_known_actions(pin: str, root: Path) -> None:
     outcome = gangplan("gitops", "github", "-C", root, "--pin", pin)
     assert (outcome.code, outcome.out) == (Exit.INPUT, "")
     said = "help: Write --pin ACTION=COMMIT with 40 hexadecimal digits; actions: actions/checkout,"
     assert (said if "=" in pin else "--pin actions/cache: not of the form actions/cache=") in outcome.err
 
 
-def test_no_stranger_s_text_is_run_on_github(github: tuple[Object, Object]) -> None:
+def test_no_untrusted_text_is_run_on_github(github: tuple[Object, Object]) -> None:
     workflow, action = github
     assert workflow["permissions"] == {}
-    assert "pull_request_target" not in workflow[True]  # `on` is a truth value for YAML 1.1
+    assert "pull_request_target" not in workflow[True]  # `on` is a truth value in YAML 1.1
     assert {event for event in workflow[True] if "workflow_run" in event} == set()
     steps = [step for job in workflow["jobs"].values() for step in job["steps"]] + action["runs"]["steps"]
     assert not any("${{" in step.get("run", "") for step in steps)
@@ -89,7 +89,7 @@ def test_no_stranger_s_text_is_run_on_github(github: tuple[Object, Object]) -> N
     assert tokens == ["Comment on the pull request"]
 
 
-def test_jobs_may_do_what_they_need(github: tuple[Object, Object]) -> None:
+def test_jobs_have_only_the_permissions_that_they_need(github: tuple[Object, Object]) -> None:
     rights = {name: job["permissions"] for name, job in github[0]["jobs"].items()}
     assert rights == {
         "check": {"contents": "read"},
@@ -100,8 +100,8 @@ def test_jobs_may_do_what_they_need(github: tuple[Object, Object]) -> None:
     assert all(job["timeout-minutes"] for job in github[0]["jobs"].values())
 
 
-def test_nothing_of_a_pull_request_runs_where_a_token_may_write(github: tuple[Object, Object]) -> None:
-    """It may change requirements.txt, the action, and what caches of its branch hold."""
+def test_pull_request_code_never_runs_with_a_token_that_may_write(github: tuple[Object, Object]) -> None:
+    """A pull request may change requirements.txt, the action, and the caches of its branch."""
     writing = {name: job for name, job in github[0]["jobs"].items() if "write" in job["permissions"].values()}
     assert set(writing) == {"alerts", "comment"}
     for name, job in writing.items():
@@ -109,7 +109,7 @@ def test_nothing_of_a_pull_request_runs_where_a_token_may_write(github: tuple[Ob
         assert "dependabot[bot]" in job["if"]
         (checkout,) = (step for step in job["steps"] if "checkout@" in step.get("uses", ""))
         runs = [step for step in job["steps"] if "run" in step]
-        # Where something runs, it is what the target branch has.
+        # A job that runs something takes it from the target branch.
         assert (checkout["with"].get("ref") == "${{ github.event.pull_request.base.sha }}") == bool(runs), (
             name
         )
@@ -117,7 +117,7 @@ def test_nothing_of_a_pull_request_runs_where_a_token_may_write(github: tuple[Ob
         assert not any("cache" in step.get("uses", "") + str(step.get("with", "")) for step in job["steps"])
 
 
-def test_jobs_take_the_artifacts_of_those_before_them(github: tuple[Object, Object]) -> None:
+def test_jobs_take_the_artifacts_of_earlier_jobs(github: tuple[Object, Object]) -> None:
     workflow, action = github
     kept = {
         step["with"]["name"]: step["with"]["path"]
@@ -138,7 +138,7 @@ def test_jobs_take_the_artifacts_of_those_before_them(github: tuple[Object, Obje
 
 
 @pytest.mark.parametrize("link", [False, True])
-def test_a_plan_that_is_a_link_is_no_comment(
+def test_a_plan_that_is_a_link_is_not_commented(
     link: bool, github: tuple[Object, Object], tools: Path, tmp_path: Path
 ) -> None:
     text = github[0]["jobs"]["comment"]["steps"][-1]["run"]
@@ -150,13 +150,13 @@ def test_a_plan_that_is_a_link_is_no_comment(
     else:
         plan.write_text("plan\n")
     done = scripts.run(text, tmp_path, {"RUNNER_TEMP": str(tmp_path)}, "bash", tools)
-    # The rest is gangplan's, which lacks a repository here.
+    # Then gangplan itself runs, which lacks a repository here.
     assert (done.returncode, "the repository is missing" in done.stderr) == (
         (1, False) if link else (2, True)
     )
 
 
-def test_the_action_declares_what_it_reads(github: tuple[Object, Object]) -> None:
+def test_the_action_declares_the_inputs_that_it_reads(github: tuple[Object, Object]) -> None:
     workflow, action = github
     declared = action["inputs"]
     assert set(re.findall(r"inputs\.([\w-]+)", str(action["runs"]))) == set(declared)
@@ -170,7 +170,7 @@ def test_the_action_declares_what_it_reads(github: tuple[Object, Object]) -> Non
 
 
 def script(action: Object, name: str) -> str:
-    """What a step of the action runs."""
+    """Return what a step of the action runs."""
     (found,) = (step["run"] for step in action["runs"]["steps"] if step.get("name") == name)
     return str(found)
 
@@ -207,13 +207,13 @@ def test_the_action_plans(github: tuple[Object, Object], clone: Path, tools: Pat
 
 @pytest.fixture
 def gitlab(tmp_path: Path) -> tuple[Object, str]:
-    """The inputs of the component, and its jobs as text."""
+    """Return the inputs of the component, and its jobs as text."""
     head, body = re.split(r"^---\n", made("gitlab", tmp_path)[".gitlab/gangplan.yml"], flags=re.MULTILINE)
     return plain.load(head)["spec"]["inputs"], body
 
 
 def jobs_of(gitlab: tuple[Object, str], **given: str) -> Object:
-    """The jobs with their inputs filled in, and what they extend."""
+    """Return the jobs with their inputs filled in, merged with what they extend."""
     inputs, body = gitlab
     values = {name: str(one["default"]).replace("False", "false") for name, one in inputs.items()} | given
     jobs = plain.load(re.sub(r"\$\[\[ inputs\.([\w-]+) \]\]", lambda match: values[match[1]], body))
@@ -224,7 +224,7 @@ def jobs_of(gitlab: tuple[Object, str], **given: str) -> Object:
     }
 
 
-def test_the_component_declares_what_it_reads(gitlab: tuple[Object, str], tmp_path: Path) -> None:
+def test_the_component_declares_the_inputs_that_it_reads(gitlab: tuple[Object, str], tmp_path: Path) -> None:
     inputs, body = gitlab
     assert set(re.findall(r"inputs\.([\w-]+)", body)) == set(inputs)
     assert all("default" in one and one["description"] for one in inputs.values())
@@ -276,8 +276,8 @@ def test_the_component_plans(gitlab: tuple[Object, str], clone: Path, tools: Pat
     (clone / "plan.md").unlink()
 
 
-def test_nothing_of_a_merge_request_runs_where_the_token_is(gitlab: tuple[Object, str]) -> None:
-    """GitLab gives a variable of an environment to the jobs that name it alone."""
+def test_merge_request_code_never_runs_with_the_token(gitlab: tuple[Object, str]) -> None:
+    """GitLab gives a variable of an environment only to the jobs that name the environment."""
     jobs = jobs_of(gitlab)
     (name,) = (name for name, job in jobs.items() if "TOKEN" in str(job))
     job = jobs[name]
@@ -291,13 +291,13 @@ def test_nothing_of_a_merge_request_runs_where_the_token_is(gitlab: tuple[Object
 @pytest.mark.parametrize(
     ("plan", "token", "code", "said"),
     [
-        ("file", "secret", 2, "the repository is missing"),  # gangplan's own words, as far as it gets here
+        ("file", "secret", 2, "the repository is missing"),  # from gangplan itself: no repository
         ("link", "secret", 1, ""),
         ("none", "secret", 1, ""),
         ("file", "", 0, "no comment: the variable GITLAB_TOKEN does not reach this job"),
     ],
 )
-def test_the_component_comments_on_a_plan_alone(
+def test_the_component_comments_only_on_a_plan_that_is_a_file(
     plan: str, token: str, code: int, said: str, gitlab: tuple[Object, str], tools: Path, tmp_path: Path
 ) -> None:
     root = tmp_path / "job"
@@ -317,7 +317,7 @@ def test_the_component_comments_on_a_plan_alone(
 # Jenkins
 
 
-def test_the_pipeline_of_jenkins_is_whole(tmp_path: Path) -> None:
+def test_the_pipeline_of_jenkins_is_well_formed(tmp_path: Path) -> None:
     text = made("jenkins", tmp_path, "--image", "registry.example.com/ci@sha256:" + "0" * 64)["Jenkinsfile"]
     bare = re.sub(r"'''.*?'''|'[^'\n]*'|//[^\n]*", "''", text, flags=re.DOTALL)
     depth = 0
@@ -350,7 +350,7 @@ def test_jenkins_validates_and_plans(clone: Path, tools: Path, tmp_path: Path) -
     assert written == {"base.txt", "gangplan.xml", "gangplan.sarif", "plan.md"}
 
 
-# All
+# All recipes
 
 
 @pytest.mark.parametrize(
@@ -367,14 +367,15 @@ def test_jenkins_validates_and_plans(clone: Path, tools: Path, tmp_path: Path) -
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_what_makes_no_recipe_is_refused(flags: tuple[str, ...], said: str, root: Path) -> None:
+def test_invalid_flags_are_refused(flags: tuple[str, ...], said: str, root: Path) -> None:
     outcome = gangplan("gitops", *flags, "-C", root)
     assert (outcome.code, outcome.out) == (Exit.INPUT, "")
     assert said in outcome.err
 
 
 def test_hooks_are_those_of_a_new_workspace(tmp_path: Path) -> None:
-    """One for people who have gangplan, the other for pre-commit to install it: the same commands."""
+    """One set is for people who have gangplan, the other lets pre-commit install it: the commands are the
+    same."""
     hooks = {hook["id"]: hook for hook in plain.load((REPOSITORY / ".pre-commit-hooks.yaml").read_text())}
     gangplan("init", tmp_path, "--team", "nlp", "--cluster", "lab")
     (local,) = plain.load((tmp_path / ".pre-commit-config.yaml").read_text())["repos"]
@@ -389,8 +390,9 @@ def test_hooks_are_those_of_a_new_workspace(tmp_path: Path) -> None:
         )
 
 
-def test_the_hook_of_recipes_starts_for_every_file_that_it_compares(root: Path, tmp_path: Path) -> None:
-    """And for what they are made of; not for other files beside them. pre-commit searches as Python does."""
+def test_the_hook_of_recipes_runs_for_every_file_that_it_compares(root: Path, tmp_path: Path) -> None:
+    """It also runs for the files that decide them, and not for others next to them. pre-commit searches as
+    Python does."""
     hooks = {hook["id"]: hook for hook in plain.load((REPOSITORY / ".pre-commit-hooks.yaml").read_text())}
     scripts.workspaces.render(root)
     url = ("--repo", "https://git.example.com/ml/jobs.git")
@@ -419,7 +421,7 @@ def test_the_hook_of_recipes_starts_for_every_file_that_it_compares(root: Path, 
     assert {path for path in paths | read | others if pattern.search(path)} == paths | read
 
 
-def test_hooks_of_a_workspace_in_a_bigger_repository_read_from_its_top(tmp_path: Path) -> None:
+def test_hooks_of_a_workspace_inside_a_repository_work_from_its_top(tmp_path: Path) -> None:
     """pre-commit runs hooks at the top of the repository, with names of files from there."""
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     gangplan("init", tmp_path / "ml/jobs", "--team", "nlp", "--cluster", "lab")
@@ -436,8 +438,8 @@ def test_hooks_of_a_workspace_in_a_bigger_repository_read_from_its_top(tmp_path:
     assert "pre-commit install --config ml/jobs/.pre-commit-config.yaml" in text
 
 
-def test_the_page_can_be_typed(root: Path, tmp_path: Path) -> None:
-    """Every command of docs/gitops.md is one, and works."""
+def test_every_command_of_the_page_works(root: Path, tmp_path: Path) -> None:
+    """The commands of docs/gitops.md work, and the page names every subcommand."""
     page = (REPOSITORY / "docs/gitops.md").read_text()
     lines = [line for line in re.findall(r"^gangplan gitops [^#\n]+", page, re.MULTILINE) if " -o " in line]
     assert len(lines) >= 9

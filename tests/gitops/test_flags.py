@@ -1,4 +1,5 @@
-"""Flags whose values become a part of files for engines and forges: what is taken, what is refused, and how."""
+"""Flags whose values become part of files for engines and forges: values accepted, values refused, and
+messages."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ ARGO, FLUX, OCI = (
     ("flux", "--repo", "oci://a.example.com/b"),
 )
 OWNERS, TEKTON, INIT = ("codeowners",), ("tekton",), ("init", "--team", "nlp", "--cluster", "lab")
-# A command with its good flags, the flag, then values that are taken and values that are not, with what is said.
-# Values of a row are as near to each other as they can be.
+# A command with valid flags, the flag, values that are accepted, and refused ones with their messages. Values
+# of a row are as similar to each other as possible.
 CASES: list[tuple[tuple[str, ...], str, tuple[str, ...], dict[str, str]]] = [
     (("argocd",), "--repo",
      (URL, "http://git.example.com:8080/a", "ssh://git@git.example.com:2222/a/b.git", "git@git.example.com:a/b.git",
@@ -85,7 +86,7 @@ REFUSED = [(words, flag, value, said) for words, flag, _, bad in CASES for value
 
 
 def called(words: tuple[str, ...], root: Path, out: Path, *more: str) -> workspaces.Outcome:
-    """A command that writes into a folder; a flag that is given again replaces what was."""
+    """Run a command that writes into a folder; a second --repo replaces the first."""
     kept = list(words[1:])
     for flag in more[::2]:
         if flag in kept and flag == "--repo":
@@ -97,14 +98,14 @@ def called(words: tuple[str, ...], root: Path, out: Path, *more: str) -> workspa
 
 @pytest.fixture(scope="module")
 def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small workspace, rendered."""
+    """Create and render the small workspace."""
     root = workspaces.stock(tmp_path_factory.mktemp("flags"))
     workspaces.render(root)
     return root
 
 
 @pytest.mark.parametrize(("words", "flag", "value"), TAKEN)
-def test_a_value_that_is_right_is_written(
+def test_a_valid_value_is_written(
     words: tuple[str, ...], flag: str, value: str, stock: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -116,7 +117,7 @@ def test_a_value_that_is_right_is_written(
 
 
 @pytest.mark.parametrize(("words", "flag", "value", "said"), REFUSED)
-def test_a_value_that_is_wrong_is_refused_before_anything_is_written(
+def test_an_invalid_value_is_refused_before_anything_is_written(
     words: tuple[str, ...], flag: str, value: str, said: str, stock: Path, tmp_path: Path
 ) -> None:
     outcome = called(words, stock, tmp_path / "out", flag, value)
@@ -128,7 +129,7 @@ def test_a_value_that_is_wrong_is_refused_before_anything_is_written(
     assert not (tmp_path / "out").exists()
 
 
-def test_every_row_has_cases() -> None:
+def test_every_option_has_cases() -> None:
     tried = {flag for _, flag, _, _ in CASES}
     assert {option.flag for one in engines() for option in one.options} - tried == {"--retries"}, "a number"
 
@@ -158,7 +159,7 @@ def test_every_row_has_cases() -> None:
     ],
     ids=lambda value: " ".join(value[:1]) if isinstance(value, tuple) else "",
 )  # fmt: skip
-def test_all_that_is_wrong_is_said_at_once(
+def test_all_invalid_values_are_reported_at_once(
     words: tuple[str, ...], said: tuple[str, ...], stock: Path, tmp_path: Path
 ) -> None:
     outcome = called(words, stock, tmp_path / "out")
@@ -177,7 +178,9 @@ def test_all_that_is_wrong_is_said_at_once(
         (URL, URL),
     ],
 )
-def test_flux_reads_every_form_of_an_address(given: str, flux: str, stock: Path, tmp_path: Path) -> None:
+def test_flux_gets_every_address_in_the_form_that_it_reads(
+    given: str, flux: str, stock: Path, tmp_path: Path
+) -> None:
     assert flux_url(given) == flux
     outcome = gangplan("gitops", "flux", "-C", stock, "--repo", given, "-o", tmp_path)
     assert outcome.code == Exit.CLEAN, outcome.err

@@ -22,7 +22,7 @@ from tests.lab import build, programs
 Object = dict[str, Any]
 TABLE = {kind.name: kind for kind in KINDS}
 CASES = [pytest.param(word, body, id=name) for name, word, body in recorded()]
-# What a real cluster shows of it for too short a time to be recorded, or only when something is broken.
+# Statuses that a real cluster shows too briefly to record, or only when something is broken.
 MADE = {
     "new": ("TrainJob", {}, "new"),
     "without conditions": ("TrainJob", {"jobsStatus": [{"name": "node", "active": 1}]}, "running"),
@@ -40,7 +40,7 @@ MADE = {
 
 
 def made(kind: str, status: Any) -> Object:
-    """An object with a status that is written here."""
+    """Return an object with a status written by hand."""
     if isinstance(status, list):
         status = {"conditions": [{"type": one, "status": two, "reason": three} for one, two, three in status]}
     return {"kind": kind, "metadata": {"name": "a", "generation": 1}, "spec": {}, "status": status}
@@ -49,7 +49,7 @@ def made(kind: str, status: Any) -> Object:
 CASES += [pytest.param(word, made(kind, status), id=name) for name, (kind, status, word) in MADE.items()]
 
 
-def test_every_word_of_a_run_is_recorded() -> None:
+def test_every_word_of_each_kind_is_recorded() -> None:
     seen = {(body["kind"], word) for _, word, body in recorded()}
     words = {"queued", "running", "failed", "preempted", "complete", "suspended"}
     assert {word for kind, word in seen if kind == "TrainJob"} == words | {"stopped"}
@@ -59,12 +59,12 @@ def test_every_word_of_a_run_is_recorded() -> None:
 
 
 @pytest.mark.parametrize(("word", "body"), CASES)
-def test_the_table(word: str, body: Object) -> None:
+def test_the_table_gives_the_word(word: str, body: Object) -> None:
     assert state_of(TABLE[body["kind"]], body).word == word
 
 
 @pytest.mark.parametrize(("word", "body"), CASES)
-def test_flux(word: str, body: Object) -> None:
+def test_flux_gives_the_status_of_the_table(word: str, body: Object) -> None:
     kind = TABLE[body["kind"]]
     environment = Environment(minor=34, variables=dict.fromkeys(("metadata", "spec", "status"), types.DYN))
     said = {
@@ -73,7 +73,7 @@ def test_flux(word: str, body: Object) -> None:
         )
         for name in (CURRENT, FAILED)
     }
-    # Flux takes the first that holds, and what holds none as in progress.
+    # Flux takes the first expression that is true; if none is, the object is in progress.
     found = next((name for name in (FAILED, CURRENT) if said[name]), health.IN_PROGRESS)
     assert found == state_of(kind, body).flux
     assert not all(said.values())
@@ -81,7 +81,7 @@ def test_flux(word: str, body: Object) -> None:
 
 @pytest.fixture(scope="module")
 def lua() -> dict[str, dict[str, str]]:
-    """What Argo CD's Lua says of each case."""
+    """Return the answer of Argo CD's Lua to each case."""
     if build.missing([programs.LUA]) and (trouble := build.problem()):
         pytest.skip(f"the Lua of Argo CD cannot be built: {trouble}")
     try:
@@ -97,14 +97,14 @@ def lua() -> dict[str, dict[str, str]]:
 
 
 @pytest.mark.parametrize("case", [case.id for case in CASES])
-def test_argo_cd(case: str, lua: dict[str, dict[str, str]]) -> None:
+def test_argo_cd_gives_the_status_and_word_of_the_table(case: str, lua: dict[str, dict[str, str]]) -> None:
     word, body = next(one.values for one in CASES if one.id == case)
     answer = lua[case]
     assert (answer.get("status"), answer.get("error")) == (state_of(TABLE[body["kind"]], body).argocd, None)
     assert re.fullmatch(rf"{word}(: .+)?", answer["message"], re.DOTALL)
 
 
-def test_argo_cd_says_why(lua: dict[str, dict[str, str]]) -> None:
+def test_argo_cd_gives_the_reason(lua: dict[str, dict[str, str]]) -> None:
     (said,) = (answer for case, answer in lua.items() if case == "new-TrainJob-failed")
     assert said["message"].startswith("failed: jobset failed")
     (said,) = (answer for case, answer in lua.items() if case == "new-Workload-queued")
@@ -112,7 +112,7 @@ def test_argo_cd_says_why(lua: dict[str, dict[str, str]]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_tables_end_and_are_reached(kind: Kind) -> None:
+def test_every_row_can_be_reached_and_the_lua_is_safe(kind: Kind) -> None:
     assert not kind.rows[-1].tests
     assert all(row.tests for row in kind.rows[:-1])
     text = lua_of(kind)
@@ -121,7 +121,7 @@ def test_tables_end_and_are_reached(kind: Kind) -> None:
     assert not re.search(r"(?<![-.])\b(?:(?:string|os|io)[.:]|require|load)", text)
 
 
-def test_nothing_that_waits_is_called_failed() -> None:
+def test_a_waiting_run_is_never_called_failed() -> None:
     """A run that is queued for a week must not degrade its application, nor fail a Kustomization."""
     for kind in KINDS:
         for row in kind.rows:

@@ -1,4 +1,4 @@
-"""Files that say how they were made: written, compared, made again; what belongs to people is left alone."""
+"""Files that record how they were made: written, compared, made again; files of people are left alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ IMAGE = "registry.example.com/gangplan@sha256:" + "1" * 64
 
 @pytest.fixture
 def rendered(root: Path) -> Path:
-    """The small workspace, rendered."""
+    """Render the small workspace."""
     workspaces.render(root)
     return root
 
@@ -49,7 +49,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_files_say_how_they_are_made_again(name: str, rendered: Path, tmp_path: Path) -> None:
+def test_files_record_the_command_that_makes_them_again(name: str, rendered: Path, tmp_path: Path) -> None:
     word, flags = name.split()[0], COMMANDS[name]
     for folder in ("a", "b"):
         outcome = gangplan("gitops", word, "-C", rendered, "-o", tmp_path / folder, *flags)
@@ -63,7 +63,7 @@ def test_files_say_how_they_are_made_again(name: str, rendered: Path, tmp_path: 
     assert str(tmp_path) not in "".join(data.decode() for data in tree(tmp_path / "a").values())
 
 
-def test_what_differs_is_named(rendered: Path, tmp_path: Path) -> None:
+def test_differing_files_are_named(rendered: Path, tmp_path: Path) -> None:
     out = tmp_path / "argocd"
     command = ("gitops", "argocd", "-C", rendered, "--repo", URL, "-o", out)
     assert gangplan(*command).code == Exit.CLEAN
@@ -84,7 +84,7 @@ def test_what_differs_is_named(rendered: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_link", [False, True])
-def test_what_people_wrote_is_not_written_over(is_link: bool, rendered: Path, tmp_path: Path) -> None:
+def test_files_of_people_are_not_overwritten(is_link: bool, rendered: Path, tmp_path: Path) -> None:
     file = tmp_path / "CODEOWNERS"
     if is_link:
         (tmp_path / "other").write_text("# Made by `gangplan gitops codeowners`; see docs/gitops.md.\n")
@@ -97,13 +97,13 @@ def test_what_people_wrote_is_not_written_over(is_link: bool, rendered: Path, tm
     assert outcome.err.startswith("fatal: nothing was written: ")
 
 
-def test_check_makes_everything_again(tmp_path: Path) -> None:
+def test_check_compares_everything_that_was_made(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     root = tmp_path / "ml/jobs"
     workspaces.render(workspaces.stock(root))
     check = ("gitops", "check", "-C", root)
     assert gangplan(*check).out == "nothing was made by `gangplan gitops`\n"
-    (tmp_path / "Jenkinsfile").write_text("pipeline {}\n")  # a person's, which gets an owner
+    (tmp_path / "Jenkinsfile").write_text("pipeline {}\n")  # written by a person; it gets an owner
     made = [("argocd", root / "argocd", "--repo", URL), ("github", tmp_path), ("codeowners", tmp_path)]
     for name, folder, *flags in made:
         assert gangplan("gitops", name, "-C", root, "-o", folder, *flags).code == Exit.CLEAN
@@ -119,7 +119,7 @@ def test_check_makes_everything_again(tmp_path: Path) -> None:
     assert "CODEOWNERS is stale\n" in outcome.out
 
 
-def test_a_line_of_a_file_is_no_command(rendered: Path) -> None:
+def test_an_unknown_command_in_a_file_is_refused(rendered: Path) -> None:
     write(rendered, {"argocd/a.yaml": "# Made by `gangplan gitops ../cache clear`; see docs/gitops.md.\n"})
     outcome = gangplan("gitops", "check", "-C", rendered)
     assert outcome.code == Exit.INPUT
@@ -139,8 +139,8 @@ def test_codeowners_name_every_team_and_the_platform(rendered: Path) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "ml/jobs"])
-def test_whoever_adds_ci_of_any_kind_needs_the_platform(prefix: str, tmp_path: Path) -> None:
-    """A file that CI reads decides what runs, whatever the forge, and also where there was none."""
+def test_the_platform_owns_every_file_of_ci(prefix: str, tmp_path: Path) -> None:
+    """A file that CI reads decides what runs, on every forge, and also where there was none."""
     git(tmp_path, "init", "-q")
     root = workspaces.stock(tmp_path / prefix)
     out = tmp_path / "out"
@@ -165,16 +165,16 @@ def test_whoever_adds_ci_of_any_kind_needs_the_platform(prefix: str, tmp_path: P
         (("--cluster", "leb"), "there is no cluster 'leb'"),
     ],
 )
-def test_flags_that_mean_nothing(flags: tuple[str, ...], said: str, rendered: Path) -> None:
+def test_invalid_flags_are_refused(flags: tuple[str, ...], said: str, rendered: Path) -> None:
     outcome = gangplan("gitops", "argocd", "-C", rendered, "--repo", URL, *flags)
     assert (outcome.code, outcome.out) == (Exit.INPUT, "")
     assert said in outcome.err
 
 
-# What Argo CD itself must know
+# Argo CD's own settings
 
 
-def test_settings_hold_our_keys_alone() -> None:
+def test_settings_contain_only_our_keys() -> None:
     files = settings_of("argocd", ArgoOptions(recipients=(("slack", "a"),)), IMAGE)
     assert sorted(files) == ["argocd-cm.yaml", "argocd-notifications-cm.yaml", "plugin.yaml"]
     keys = [key for bodies in files.values() for body in bodies for key in body.get("data", ())]
@@ -194,7 +194,7 @@ def test_settings_hold_our_keys_alone() -> None:
 
 
 @pytest.mark.parametrize("case", ["fresh", "stale", "no runs"])
-def test_the_plugin_prints_a_fresh_tree_and_no_other(case: str, rendered: Path, tmp_path: Path) -> None:
+def test_the_plugin_prints_only_a_fresh_tree(case: str, rendered: Path, tmp_path: Path) -> None:
     from tests.gitops import scripts
 
     bodies = settings_of("argocd", ArgoOptions(has_plugin=True), IMAGE)["plugin.yaml"]
@@ -214,7 +214,7 @@ def test_the_plugin_prints_a_fresh_tree_and_no_other(case: str, rendered: Path, 
 
 
 def closed(schema: Any) -> Any:
-    """A schema of a CRD that refuses fields that it does not name, as the API server prunes them."""
+    """Close a schema of a CRD to fields that it does not name; the API server prunes them."""
     if isinstance(schema, list):
         return [closed(one) for one in schema]
     if not isinstance(schema, dict):
@@ -227,7 +227,7 @@ def closed(schema: Any) -> Any:
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name.startswith("argocd")])
-def test_argo_cd_s_own_schemas_take_what_is_written(name: str, rendered: Path, tmp_path: Path) -> None:
+def test_argo_cd_s_own_schemas_accept_what_is_written(name: str, rendered: Path, tmp_path: Path) -> None:
     if build.missing([programs.ARGOCD]):
         pytest.skip("the lab's Argo CD, which has the schemas, is not built (make lab)")
     manifests = json.loads((build.home(programs.ARGOCD) / "manifests.json").read_text())
@@ -244,8 +244,8 @@ def test_argo_cd_s_own_schemas_take_what_is_written(name: str, rendered: Path, t
         assert [one.message for one in jsonschema.Draft202012Validator(spec).iter_errors(body["spec"])] == []
 
 
-def test_files_of_another_workspace_are_not_written_over(rendered: Path, tmp_path: Path) -> None:
-    """Two workspaces of one repository have one CODEOWNERS: the second leaves the owners of the first."""
+def test_files_of_another_workspace_are_not_overwritten(rendered: Path, tmp_path: Path) -> None:
+    """Two workspaces of one repository share one CODEOWNERS: the second leaves the owners of the first."""
     top = tmp_path / "top"
     owners = ("gitops", "codeowners", "--organisation", "ml", "-C", rendered, "-o", top)
     assert gangplan(*owners, "--prefix", "ml/jobs").code == Exit.CLEAN

@@ -1,4 +1,4 @@
-"""An engine that nobody has: a row of annotations, and every object tells it what to do."""
+"""An engine that does not exist: a row of annotations, and every object tells the engine what to do."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def told(root: Path, part: str) -> dict[str, dict[str, str]]:
-    """What objects tell the engine, by kind; what is rendered is valid."""
+    """Render, and return the annotations of objects for the engine, by kind."""
     outcome = gangplan("render", "-C", root, "--engine", "serial")
     assert outcome.code == 0, outcome.err
     bodies = [
@@ -48,24 +48,24 @@ def told(root: Path, part: str) -> dict[str, dict[str, str]]:
     }
 
 
-def test_runs_tell_it_that_they_stay(root: Path) -> None:
+def test_runs_are_annotated_to_stay(root: Path) -> None:
     write(root, {"specs/nlp/job.yaml": SPEC})
     found = told(root, "runs/nlp/*.yaml")
     assert found["TrainJob"] == {"remove": "never", "order": "10"}
     assert found["NetworkPolicy"] == {"remove": "never", "order": "-20"}
 
 
-def test_an_archived_run_tells_it_that_it_is_not_applied(root: Path) -> None:
+def test_an_archived_run_is_annotated_not_to_be_applied(root: Path) -> None:
     write(root, {"specs/nlp/job.yaml": f"{SPEC}state: archived\n"})
     assert told(root, "runs/nlp/*.yaml")["TrainJob"] == {"remove": "never", "apply": "never", "order": "10"}
 
 
-def test_guardrails_tell_it_who_decides(root: Path) -> None:
+def test_guardrails_are_annotated_not_to_be_removed_unasked(root: Path) -> None:
     write(root, {"specs/nlp/job.yaml": SPEC})
     assert told(root, "tenants/nlp/*.yaml")["Namespace"] == {"remove": "never", "order": "-30"}
     assert told(root, "platform/queues.yaml")["ClusterQueue"] == {"remove": "asked", "order": "-12"}
 
 
-def test_an_import_leaves_its_annotations_out(root: Path) -> None:
+def test_an_import_leaves_out_annotations_of_engines(root: Path) -> None:
     assert all(syncing.is_read(f"{engine.prefix}x") for engine in (MADE_UP, *syncing.ENGINES.values()))
     assert not syncing.is_read("example.com/x")

@@ -1,4 +1,4 @@
-"""gangplan.yaml: what it lists is written, each file in its place, and compared."""
+"""gangplan.yaml: the engines that it lists are written, each file in its place, and compared."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ STATED = f"""\
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A rendered workspace in a folder of a repository."""
+    """Create a rendered workspace in a folder of a repository."""
     git(tmp_path, "init", "-q")
     root = tmp_path / "ml/jobs"
     workspaces.render(workspaces.stock(root))
     return root
 
 
-def test_all_is_written_in_its_place(root: Path) -> None:
+def test_every_engine_is_written_in_its_place(root: Path) -> None:
     write(root, {"gangplan.yaml": STATED})
     outcome = gangplan("gitops", "write", "-C", root)
     assert (outcome.code, outcome.err) == (Exit.CLEAN, "")
@@ -56,7 +56,7 @@ def test_all_is_written_in_its_place(root: Path) -> None:
     assert "trunk" not in workflow
     for file in (root / "deploy/argo/lab.yaml", top / "CODEOWNERS"):
         flags = made_by(file.read_text()) or []
-        assert set(flags[1::2]) <= {"--prefix", "--organisation"}  # which Git says
+        assert set(flags[1::2]) <= {"--prefix", "--organisation"}  # which Git gives
     before = tree(top)
     assert gangplan("gitops", "check", "-C", root).out == "3 made by `gangplan gitops`, all fresh\n"
     assert gangplan("gitops", "write", "-C", root).code == Exit.CLEAN
@@ -71,7 +71,7 @@ def test_all_is_written_in_its_place(root: Path) -> None:
         (URL, "https://git.example.com/other/jobs.git", "CODEOWNERS is stale"),
     ],
 )
-def test_what_the_file_says_now_is_compared(old: str, new: str, said: str, root: Path) -> None:
+def test_check_compares_files_with_the_current_settings(old: str, new: str, said: str, root: Path) -> None:
     write(root, {"gangplan.yaml": STATED})
     assert gangplan("gitops", "write", "-C", root).code == Exit.CLEAN
     write(root, {"gangplan.yaml": STATED.replace(old, new)})
@@ -108,7 +108,7 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 @pytest.mark.parametrize("command", ["write", "check"])
-def test_what_it_cannot_say(command: str, name: str, root: Path) -> None:
+def test_invalid_settings_are_refused(command: str, name: str, root: Path) -> None:
     old, new, said = WRONG[name]
     write(root, {"gangplan.yaml": STATED.replace(old, new)})
     before = tree(root.parents[1])
@@ -119,7 +119,7 @@ def test_what_it_cannot_say(command: str, name: str, root: Path) -> None:
     assert tree(root.parents[1]) == before
 
 
-def test_one_engine_that_is_refused_hides_no_other_that_is_stale(root: Path) -> None:
+def test_a_refused_engine_does_not_hide_a_stale_one(root: Path) -> None:
     write(root, {"gangplan.yaml": STATED})
     assert gangplan("gitops", "write", "-C", root).code == Exit.CLEAN
     wrong = STATED.replace("retries: 0", "retries: -1").replace("branch: release", "branch: other")
@@ -130,7 +130,7 @@ def test_one_engine_that_is_refused_hides_no_other_that_is_stale(root: Path) -> 
     assert "workflows/gangplan.yaml is stale" in outcome.out
 
 
-def test_all_wrong_values_are_told_together(root: Path) -> None:
+def test_all_wrong_values_are_reported_together(root: Path) -> None:
     wrong = STATED.replace("retries: 0", "retries: -1, namespace: A B").replace(URL, "x")
     write(root, {"gangplan.yaml": wrong})
     told = gangplan("gitops", "write", "-C", root).err
@@ -138,7 +138,7 @@ def test_all_wrong_values_are_told_together(root: Path) -> None:
         assert said in told
 
 
-def test_flags_go_before_the_file(root: Path) -> None:
+def test_flags_override_the_file(root: Path) -> None:
     write(root, {"gangplan.yaml": STATED})
     text = gangplan("gitops", "argocd", "-C", root, "--revision", "v2").out
     assert "targetRevision: v2" in text
@@ -146,7 +146,7 @@ def test_flags_go_before_the_file(root: Path) -> None:
     assert f"repoURL: {URL}" in text
 
 
-def test_a_file_that_somebody_took_over_is_left_alone(root: Path) -> None:
+def test_a_file_without_our_mark_is_left_alone(root: Path) -> None:
     write(root, {"gangplan.yaml": STATED})
     assert gangplan("gitops", "write", "-C", root).code == Exit.CLEAN
     file = root / "deploy/argo/lab.yaml"
@@ -175,7 +175,7 @@ def test_without_the_file_nothing_is_written(root: Path) -> None:
     assert gangplan("gitops", "check", "-C", root).code == Exit.CLEAN
 
 
-def test_every_setting_has_an_example_that_is_taken(root: Path) -> None:
+def test_every_setting_has_a_valid_example(root: Path) -> None:
     model = stated.workspace_model()
     for one in engine.engines():
         settings = {option.name: stated.example_of(option) for option in one.options}
@@ -206,7 +206,7 @@ MADE_UP = Engine(
 
 @pytest.fixture
 def spindle(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The made-up engine in the place of what there is."""
+    """Add the made-up engine to those that exist."""
     module = ModuleType("gangplan.delivery.spindle")
     module.ENGINE = MADE_UP  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "gangplan.delivery.spindle", module)
@@ -217,7 +217,7 @@ def spindle(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("spindle")
-def test_an_engine_is_one_module(root: Path) -> None:
+def test_an_engine_needs_only_one_module(root: Path) -> None:
     write(
         root,
         {"gangplan.yaml": f"{HEAD}gitops: {{engines: {{spindle: {{where: there}}, codeowners: {{}}}}}}\n"},

@@ -1,4 +1,4 @@
-"""Tekton: Tasks, Pipeline and PipelineRuns fit together, and their scripts do what they say."""
+"""Tekton: Tasks, Pipeline and PipelineRuns fit together, and their scripts do what they should."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RUN = {"pipelineRef", "params", "timeouts", "workspaces", "taskRunTemplate", "ta
 
 
 def objects(folder: Path, *flags: str) -> dict[str, Object]:
-    """What a command writes, by kind and name."""
+    """Return what a command writes, by kind and name."""
     found = [body for text in made("tekton", folder, *flags).values() for body in plain.load_all(text)]
     return {
         f"{body['kind']}/{body['metadata'].get('name') or body['metadata']['generateName']}": body
@@ -51,12 +51,12 @@ FORMS = {
 
 @pytest.fixture(params=FORMS.values(), ids=FORMS.keys())
 def made_by_flags(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Object]:
-    """The objects of each form."""
+    """Return the objects of each form."""
     return objects(tmp_path, *request.param)
 
 
 def texts(value: Any) -> Iterator[str]:
-    """All texts in a value."""
+    """Yield all texts in a value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
@@ -79,10 +79,10 @@ def test_tasks_declare_what_they_read(made_by_flags: dict[str, Object]) -> None:
         assert read <= declared
         assert {one for one in declared if one.startswith("params.")} <= read
         for step in spec["steps"]:
-            # Scripts get nothing filled in: a branch may be called $(reboot).
+            # Nothing is filled into scripts: a branch may be called $(reboot).
             assert not re.search(r"\$\((params|workspaces|results)\.", step["script"])
             assert step["image"] == "$(params.image)"
-            # Settings of Git come in variables: a file of them may belong to somebody else.
+            # Git's settings come in variables: a file of them may belong to someone else.
             assert "git config" not in step["script"]
             settings = step.get("securityContext") or spec["stepTemplate"]["securityContext"]
             assert settings["allowPrivilegeEscalation"] is False
@@ -108,11 +108,11 @@ def test_the_pipeline_fits_its_tasks(made_by_flags: dict[str, Object]) -> None:
     assert declared <= read
     assert {one for one in read - declared if not re.fullmatch(r"tasks\.[\w-]+\.status", one)} == set()
     assert {one.split(".")[1] for one in read - declared} <= names
-    # Reports come also when something before them failed.
+    # The report also runs after a task that failed.
     assert [one["name"] for one in pipeline["finally"]] == ["report"]
 
 
-def test_pipelines_as_code_starts_it(made_by_flags: dict[str, Object]) -> None:
+def test_pipelines_as_code_starts_the_pipeline(made_by_flags: dict[str, Object]) -> None:
     pipeline = made_by_flags["Pipeline/gangplan"]["spec"]
     runs = {name: body for name, body in made_by_flags.items() if name.startswith("PipelineRun/")}
     assert sorted(runs) == ["PipelineRun/gangplan-pull-request-", "PipelineRun/gangplan-push-"]
@@ -135,7 +135,7 @@ def test_pipelines_as_code_starts_it(made_by_flags: dict[str, Object]) -> None:
     }
 
 
-def test_the_sync_is_waited_for_with_no_more_rights_than_that(tmp_path: Path) -> None:
+def test_waiting_for_the_sync_needs_only_the_right_to_read_it(tmp_path: Path) -> None:
     found = objects(tmp_path, "--wait", "argocd", "--namespace", "pipelines")
     names = {one["name"]: one.get("default") for one in found["Task/gangplan-wait"]["spec"]["params"]}[
         "names"
@@ -149,7 +149,7 @@ def test_the_sync_is_waited_for_with_no_more_rights_than_that(tmp_path: Path) ->
 
 
 def step(body: Object, name: str, values: dict[str, str]) -> tuple[str, dict[str, str]]:
-    """The script of a step and its variables, filled in."""
+    """Return the script of a step and its variables, filled in."""
     spec = scripts.filled(body["spec"], values)
     (found,) = (one for one in spec["steps"] if one["name"] == name)
     env = [*spec.get("stepTemplate", {}).get("env", ()), *found.get("env", ())]
@@ -157,7 +157,7 @@ def step(body: Object, name: str, values: dict[str, str]) -> tuple[str, dict[str
 
 
 @pytest.mark.parametrize("task", ["validate", "check", "plan"])
-def test_what_is_fetched_is_checked(task: str, clone: Path, tools: Path, tmp_path: Path) -> None:
+def test_the_fetched_revision_is_checked(task: str, clone: Path, tools: Path, tmp_path: Path) -> None:
     found = objects(tmp_path)
     source = tmp_path / "source"
     source.mkdir()
@@ -176,7 +176,7 @@ def test_what_is_fetched_is_checked(task: str, clone: Path, tools: Path, tmp_pat
 
 
 def fetched(found: dict[str, Object], clone: Path, source: Path) -> dict[str, str]:
-    """What the Tasks are given, once the first of them has fetched a repository."""
+    """Fetch a repository with the first Task, and return the values that the Tasks are given."""
     scripts.git(clone, "branch", "-f", "main", "origin/main")
     values = {
         "params.repo-url": str(clone),
@@ -195,7 +195,7 @@ def fetched(found: dict[str, Object], clone: Path, source: Path) -> dict[str, st
 def gathered(
     found: dict[str, Object], source: Path, statuses: str
 ) -> tuple[subprocess.CompletedProcess[str], str]:
-    """What the report says, and the comment that it leaves for its next step."""
+    """Run the report; return its outcome and the comment that it leaves for its next step."""
     values = {"params.statuses": statuses, "workspaces.source.path": str(source)}
     script, variables = step(found["Task/gangplan-report"], "gather", values)
     file = source.parent / "comment.md"
@@ -204,7 +204,7 @@ def gathered(
 
 
 def test_a_failure_is_reported(tmp_path: Path) -> None:
-    """As `finally` runs it: after a task that failed, and also after nothing was fetched."""
+    """`finally` runs it after a task that failed, and also after nothing was fetched."""
     found = objects(tmp_path)
     source = tmp_path / "source"
     (source / "reports").mkdir(parents=True)
@@ -214,14 +214,15 @@ def test_a_failure_is_reported(tmp_path: Path) -> None:
     assert text == "<!-- gangplan -->\nvalidate Failed\n"
 
 
-# What comes from a pull request, and tokens
+# Contents of pull requests, and tokens
 
 
-def test_nothing_of_a_pull_request_runs_where_a_token_is(made_by_flags: dict[str, Object]) -> None:
-    """It may change requirements.txt, and so every program of the environment that is made of it."""
+def test_pull_request_code_never_runs_with_a_token(made_by_flags: dict[str, Object]) -> None:
+    """A pull request may change requirements.txt, and so every program of the environment installed from
+    it."""
     tasks = {name: body["spec"] for name, body in made_by_flags.items() if name.startswith("Task/")}
     runs = {name for name, spec in tasks.items() if "venv/bin/" in str(spec["steps"])}
-    # What was merged syncs, and only the run of a push has that task (tests/sync/test_tekton.py).
+    # The sync handles what was merged, and only the run of a push has that task (tests/sync/test_tekton.py).
     runs -= {"Task/gangplan-sync"}
     assert runs == {"Task/gangplan-install", "Task/gangplan-run"}
     for name in runs:
@@ -243,7 +244,7 @@ def test_nothing_of_a_pull_request_runs_where_a_token_is(made_by_flags: dict[str
 
 
 @pytest.mark.parametrize("link", ["reports/plan.md", "reports/validate.txt", "reports"])
-def test_a_link_of_a_pull_request_leads_to_no_file_of_the_report(link: str, tmp_path: Path) -> None:
+def test_the_report_follows_no_link_of_a_pull_request(link: str, tmp_path: Path) -> None:
     found = objects(tmp_path)
     (tmp_path / "secrets").mkdir()
     for name in ("plan.md", "validate.txt"):
@@ -258,8 +259,9 @@ def test_a_link_of_a_pull_request_leads_to_no_file_of_the_report(link: str, tmp_
     assert text == "<!-- gangplan -->\nplan Succeeded\n"
 
 
-def test_an_earlier_run_on_the_volume_starts_nothing(clone: Path, tmp_path: Path) -> None:
-    """Git starts programs that a repository names in its configuration, here beside credentials."""
+def test_hooks_of_an_earlier_run_on_the_volume_are_not_started(clone: Path, tmp_path: Path) -> None:
+    """Git starts programs that the configuration of a repository names, here with credentials within
+    reach."""
     found = objects(tmp_path)
     source = tmp_path / "source"
     hook = source / "repository/.git/hooks/post-checkout"
@@ -273,7 +275,7 @@ def test_an_earlier_run_on_the_volume_starts_nothing(clone: Path, tmp_path: Path
     assert not (tmp_path / "started").exists()
 
 
-def test_the_comment_is_written_by_the_image_s_own_gangplan(
+def test_the_comment_is_written_by_the_gangplan_of_the_image(
     forge: tuple[type[Forge], str], tools: Path, tmp_path: Path
 ) -> None:
     kind, address = forge
@@ -291,7 +293,7 @@ def test_the_comment_is_written_by_the_image_s_own_gangplan(
     done = scripts.run(script, tmp_path, given, path=tools)
     assert (done.returncode, done.stdout) == (0, "wrote the comment on acme/jobs 7\n"), done.stderr
     assert [one["body"] for one in kind.comments] == ["<!-- gangplan -->\nplan Succeeded\n"]
-    # An image without it writes none, rather than with that of the pull request.
+    # An image without gangplan writes no comment, rather than with the program of the pull request.
     places = {one: tmp_path / "bin" / one for one in ("sh", "mktemp")}
     (tmp_path / "bin").mkdir()
     for one, place in places.items():
@@ -301,16 +303,16 @@ def test_the_comment_is_written_by_the_image_s_own_gangplan(
     assert (len(kind.comments), (tmp_path / "stolen").exists()) == (1, False)
 
 
-# The wait
+# Waiting for the sync
 
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, str]]:
-    """A repository, and its commits by what they are to the one called `own`."""
+    """Create a repository; return it with its commits, by their relation to the one called `own`."""
     root = tmp_path_factory.mktemp("history") / "repository"
     root.mkdir()
     scripts.git(root, "init", "-q", "-b", "main")
-    scripts.git(root, "config", "uploadpack.allowFilter", "true")  # as forges have it
+    scripts.git(root, "config", "uploadpack.allowFilter", "true")  # as on forges
 
     def commit(name: str, *words: str) -> str:
         scripts.git(root, *(words or ("commit", "-q", "--allow-empty", "-m", name)))
@@ -337,14 +339,14 @@ WAITED = {
 
 @pytest.mark.parametrize("engine", ["argocd", "flux"])
 @pytest.mark.parametrize("name", WAITED)
-def test_the_wait_ends_when_what_was_merged_is_synced(
+def test_the_wait_ends_once_the_merged_commit_is_synced(
     name: str,
     engine: str,
     history: tuple[str, dict[str, str]],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Also when a later push was synced in its place; and only then."""
+    """It also ends when a later push that contains the commit is synced, and only then."""
     url, commits = history
     commit = commits[name]
     synced = {
@@ -382,7 +384,7 @@ READY = [{"type": "Ready", "status": "True"}]
     ],
     ids=["out of sync", "new", "not ready", "new to flux", "OCI artifact"],
 )
-def test_a_status_says_whether_it_is_synced(
+def test_the_status_decides_whether_it_is_synced(
     engine: str,
     form: Object,
     code: object,
@@ -395,7 +397,7 @@ def test_a_status_says_whether_it_is_synced(
 
 
 def waited(engine: str, url: str, revision: str, status: Object, monkeypatch: pytest.MonkeyPatch) -> object:
-    """How the script ends, with no time to wait, where the API server answers this status."""
+    """Run the script with no time to wait and this status from the API server, and return how it ends."""
     text = _wait_script(engine)
     given = {"REVISION": revision, "REPO_URL": url, "NAMES": "a", "MINUTES": "0", "AUTH_BOUND": "false"}
     for key, value in given.items():
@@ -431,14 +433,14 @@ def _at(found: tuple[str, dict[str, str]], folder: Path) -> tuple[str, Path, dic
 
 
 class Forge(BaseHTTPRequestHandler):
-    """A forge with one discussion: what is asked of it, and what is in it."""
+    """A forge with one discussion: its comments, and the requests that it got."""
 
     comments: list[Object]
     asked: list[tuple[str, str, str | None]]
     locked: set[int]
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def _body(self) -> Object:
         found: Object = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
@@ -478,7 +480,7 @@ class Forge(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def forge() -> Iterator[tuple[type[Forge], str]]:
-    """A forge that listens on this machine, and its address."""
+    """Run a forge on this machine, and yield it with its address."""
     kind = type("OneForge", (Forge,), {"comments": [], "asked": [], "locked": set()})
     server = HTTPServer(("127.0.0.1", 0), kind)
     thread = threading.Thread(target=server.serve_forever)
@@ -491,7 +493,7 @@ def forge() -> Iterator[tuple[type[Forge], str]]:
 
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No variables of the CI that these tests run in."""
+    """Remove the variables of the CI that runs these tests."""
     for name in ("GITHUB_ACTIONS", "GITHUB_REF", "GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITHUB_API_URL"):
         monkeypatch.delenv(name, raising=False)
     for name in ("GITLAB_CI", "CI_API_V4_URL", "CI_PROJECT_ID", "CI_MERGE_REQUEST_IID", "GITLAB_TOKEN"):
@@ -544,7 +546,7 @@ def test_a_comment_is_kept_up_to_date(
 
 @pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize(("forge_name", "most"), [("github", 65_536), ("gitlab", 1_000_000)])
-def test_a_long_comment_is_as_long_as_the_forge_allows(
+def test_a_long_comment_is_shortened_to_the_limit_of_the_forge(
     forge_name: str,
     most: int,
     forge: tuple[type[Forge], str],
@@ -565,7 +567,7 @@ def test_a_long_comment_is_as_long_as_the_forge_allows(
 
 
 @pytest.mark.usefixtures("alone")
-def test_somebody_else_s_comment_is_left_alone(
+def test_a_comment_of_someone_else_is_left_alone(
     forge: tuple[type[Forge], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kind, address = forge
@@ -610,7 +612,7 @@ def test_somebody_else_s_comment_is_left_alone(
     ],
     ids=["repository", "number", "token", "digits", "forge", "http", "network"],
 )
-def test_what_cannot_be_written_says_why(
+def test_a_comment_that_cannot_be_written_is_explained(
     flags: tuple[str, ...], token: str, code: Exit, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if token:

@@ -1,4 +1,4 @@
-"""Tekton Triggers: the listener starts what Pipelines as Code would, and may do no more than that."""
+"""Tekton Triggers: the listener starts what Pipelines as Code would start, and may do no more than that."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ NAMES = {"pull-request", "push"}
 
 @pytest.fixture(params=FLAGS)
 def flags(request: pytest.FixtureRequest) -> tuple[str, ...]:
-    """The flags of each form, without those that say what starts it."""
+    """Return the flags of each form, without those that choose what starts it."""
     return FLAGS[request.param]
 
 
 @pytest.fixture
 def found(flags: tuple[str, ...], tmp_path: Path) -> dict[str, Object]:
-    """The objects of each form."""
+    """Return the objects of each form."""
     return objects(tmp_path, "--start", "triggers", *flags)
 
 
 def run_of(found: dict[str, Object], name: str) -> Object:
-    """The PipelineRun that an event creates."""
+    """Return the PipelineRun that an event creates."""
     (run,) = found[f"TriggerTemplate/gangplan-{name}"]["spec"]["resourcetemplates"]
     assert isinstance(run, dict)
     return run
 
 
-def test_runs_are_those_of_pipelines_as_code(
+def test_runs_equal_those_of_pipelines_as_code(
     flags: tuple[str, ...], found: dict[str, Object], tmp_path: Path
 ) -> None:
-    """And nobody starts them twice: its own PipelineRuns are not written."""
+    """No run starts twice: the PipelineRuns of Pipelines as Code are not written."""
     others = objects(tmp_path / "pac", *flags)
     branch = flags[-1] if "--branch" in flags else "main"
     for name in NAMES:
@@ -60,8 +60,8 @@ def test_runs_are_those_of_pipelines_as_code(
     assert not any(name.startswith("PipelineRun/") for name in found)
 
 
-def test_what_an_event_says_is_a_parameter_and_nothing_else(found: dict[str, Object]) -> None:
-    """A body is what a stranger may have written: no part of it is a name, a script or a Pipeline."""
+def test_an_event_only_sets_parameters(found: dict[str, Object]) -> None:
+    """Anyone may have written a body: no part of it becomes a name, a script or a Pipeline."""
     bindings = {f"TriggerBinding/gangplan-{name}" for name in NAMES}
     assert {
         name for name, body in found.items() if any("$(body." in text for text in texts(body))
@@ -120,7 +120,7 @@ def test_the_listener_may_create_runs_and_read_no_secret(
     assert places == {namespace, None}  # the Tasks and the Pipeline go where they are applied
 
 
-def test_no_forge_sends_no_events(root: Path, tmp_path: Path) -> None:
+def test_triggers_need_a_forge_that_sends_events(root: Path, tmp_path: Path) -> None:
     outcome = gangplan(
         "gitops", "tekton", "-C", root, "--start", "triggers", "--forge", "none", "-o", tmp_path / "out"
     )
@@ -129,6 +129,6 @@ def test_no_forge_sends_no_events(root: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_it_is_one_file(tmp_path: Path) -> None:
+def test_triggers_are_written_to_one_file(tmp_path: Path) -> None:
     tekton = {".tekton/gangplan-pipeline.yaml", ".tekton/gangplan-tasks.yaml"}
     assert set(made("tekton", tmp_path, "--start", "triggers")) == tekton | {"tekton/gangplan-triggers.yaml"}

@@ -1,4 +1,4 @@
-"""What looks like a variable of Flux's postBuild stays as it is, in every object of every example."""
+"""Texts that look like variables of Flux's postBuild stay as they are, in every object of every example."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tests import plain
 from tests.golden import EXAMPLES, read_example
 from tests.workspaces import SPEC, gangplan, stock, write
 
-# Flux fills in every ${NAME} of a text, unless its object says this (kustomize-controller 1.9, "Post build
-# variable substitution").
+# Flux fills in every ${NAME} in a text unless its object has this annotation (kustomize-controller 1.9, "Post
+# build variable substitution").
 SAYS = ("kustomize.toolkit.fluxcd.io/substitute", "disabled")
 
 
 @pytest.mark.parametrize("name", [path.name for path in EXAMPLES])
-def test_no_engine_fills_values_into_texts(name: str) -> None:
+def test_no_engine_fills_values_into_texts_of_examples(name: str) -> None:
     found = [
         body for text in read_example(name).values() for body in plain.load_all(text) if "${" in dump(body)
     ]
@@ -49,7 +49,9 @@ spec: {policyName: no-braces, validationActions: [Deny]}
 
 
 @pytest.mark.parametrize(("word", "is_told"), [("${", True), ("$x", False)])
-def test_a_policy_of_somebody_is_not_changed_on_its_way(word: str, is_told: bool, tmp_path: Path) -> None:
+def test_a_policy_of_the_workspace_is_kept_from_substitution(
+    word: str, is_told: bool, tmp_path: Path
+) -> None:
     root = stock(tmp_path)
     write(root, {"policies/own.yaml": POLICY.replace("WORD", word), "specs/nlp/job.yaml": SPEC})
     assert gangplan("render", "-C", root).code == 0

@@ -1,1 +1,1 @@
-"""Images: what the catalog says of them, and what registries and layouts have."""
+"""Images: what the catalog states about them, and what registries and layouts contain."""

@@ -1,4 +1,5 @@
-"""Images made in tests: layers, configurations, manifests, indexes, as registries and layouts keep them."""
+"""Images that tests build: layers, configurations, manifests and indexes, as registries and layouts store
+them."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ CONFIG = "application/vnd.oci.image.config.v1+json"
 
 
 def layer(files: Mapping[str, str | bytes | None]) -> bytes:
-    """A tar with these files: None is a folder, '-> NAME' a symbolic link, '=> NAME' a hard one."""
+    """Return a tar with these files: None is a folder, '-> NAME' a symbolic link, '=> NAME' a hard link."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for name, content in files.items():
@@ -46,7 +47,7 @@ def image(
     architecture: str = "amd64",
     compress: bool = True,
 ) -> dict[str, Any]:
-    """An image in a store: the body of its manifest."""
+    """Add the blobs of an image to a store and return the body of its manifest."""
     entries = []
     for data in layers or []:
         packed = gzip.compress(data, mtime=0) if compress else data
@@ -64,7 +65,7 @@ def image(
 def index(
     store: Store, repository: str, images: Mapping[str, dict[str, Any]], tag: str = "", is_signed: bool = True
 ) -> str:
-    """An index of images by architecture, pushed with them; its digest."""
+    """Push images by architecture with an index of them, and return the digest of the index."""
     entries: list[dict[str, Any]] = []
     for architecture, body in images.items():
         data = json.dumps(body).encode()
@@ -73,7 +74,7 @@ def index(
         entries.append(
             {"mediaType": body["mediaType"], "digest": digest, "size": len(data), "platform": platform}
         )
-    if is_signed:  # an attestation, as buildx adds them; its manifest is not there
+    if is_signed:  # an attestation, as buildx adds them; its manifest does not exist
         unknown = {"os": "unknown", "architecture": "unknown"}
         signed = {"mediaType": OCI_MANIFEST, "digest": digest_of(b"signed"), "size": 6, "platform": unknown}
         entries.append(signed)
@@ -81,7 +82,7 @@ def index(
 
 
 def layout(folder: Path, store: Store, top: dict[str, Any], name: str = "latest") -> Path:
-    """An OCI layout with one image of a store."""
+    """Write an OCI layout with one image of a store and return its folder."""
     data = json.dumps(top).encode()
     blobs = {**store.blobs, digest_of(data): data}
     blobs |= {key[1]: value[1] for key, value in store.manifests.items() if key[1].startswith("sha256:")}

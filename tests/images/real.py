@@ -19,14 +19,14 @@ import pytest
 from tests.images.registry import PASSWORD, USER, Store
 from tests.lab import build, programs
 
-#: bcrypt of PASSWORD, as `htpasswd -B` writes it: the registry takes no other kind.
+#: The bcrypt hash of PASSWORD, as `htpasswd -B` writes it: the registry takes no other kind.
 HTPASSWD = f"{USER}:$2b$04$lSUDqnuus0wdgq1tJPQBw.t1iTINJUGpG80952wb0TQE9Yo7EWt4W\n"
-#: Manifests may name layers that are somewhere else; without this the registry refuses them.
+#: Manifests may name layers that are stored elsewhere; without this the registry refuses them.
 _FOREIGN = {"manifests": {"urls": {"allow": ["^https://"]}}}
 
 
 def program() -> Path:
-    """The registry's program, built if it is not there; the test is skipped where it cannot be."""
+    """Return the registry's program, built if it is missing; skip the test if it cannot be built."""
     try:
         build.ensure([programs.DISTRIBUTION])
     except build.GoMissingError as missing:
@@ -36,7 +36,7 @@ def program() -> Path:
 
 @dataclass(frozen=True)
 class Real:
-    """A running registry; what its answers to `Authorization` are, and which certificate it shows."""
+    """A running registry, the headers of requests to it, and the certificate that it shows."""
 
     host: str
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -44,11 +44,12 @@ class Real:
 
     @property
     def port(self) -> int:
-        """Its port on this machine."""
+        """The registry's port on this machine."""
         return int(self.host.rpartition(":")[2])
 
     def push(self, store: Store, repository: str) -> None:
-        """Push everything that a store has of a repository, as clients do: blobs, manifests, then tags."""
+        """Push everything that a store has of a repository, in the order of clients: blobs, manifests, then
+        tags."""
         for digest, data in store.blobs.items():
             self._blob(repository, digest, data)
         names = [key for key in store.manifests if key[0] == repository]
@@ -71,7 +72,7 @@ class Real:
     def ask(
         self, method: str, path: str, data: bytes = b"", headers: Mapping[str, str] | None = None
     ) -> http.client.HTTPResponse:
-        """One request, with who we are."""
+        """Send one request with the registry's headers."""
         if self.trusted is None:
             connection = http.client.HTTPConnection(self.host, timeout=10)
         else:
@@ -83,7 +84,7 @@ class Real:
 
 
 def basic() -> dict[str, str]:
-    """The header of the only account."""
+    """Return the header of the only account."""
     return {"Authorization": "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()}
 
 
@@ -96,10 +97,10 @@ def running(
     upstream: str = "",
     headers: Mapping[str, str] | None = None,
 ) -> Iterator[Real]:
-    """A registry while the block runs, in a folder of its own.
+    """Run a registry in its own folder while the block runs.
 
-    `auth` is the section of its configuration; `certificate` a file with its key; `upstream` the registry
-    that it gives on (a pull-through mirror); `headers` go along with what is pushed.
+    `auth` is the section of its configuration; `certificate` is a file with its key; `upstream` is the
+    registry that it mirrors (a pull-through mirror); `headers` are sent with every push.
     """
     folder.mkdir(parents=True, exist_ok=True)
     config: dict[str, Any] = {
@@ -131,7 +132,7 @@ def running(
 
 
 def htpasswd(folder: Path) -> dict[str, Any]:
-    """The section of a registry with one account."""
+    """Write an account file and return the section of a registry with this one account."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "htpasswd").write_text(HTPASSWD)
     return {"htpasswd": {"realm": "tests", "path": str(folder / "htpasswd")}}

@@ -19,23 +19,24 @@ USER, PASSWORD, TOKEN, IDENTITY = "reader", "s3cret:with:colons", "tok.en-1", "i
 
 @dataclass
 class Store:
-    """What a registry has: manifests by repository and digest or tag, blobs by digest; and how it behaves."""
+    """The contents of a registry, manifests by repository and digest or tag, blobs by digest; and its
+    behaviour."""
 
     manifests: dict[tuple[str, str], tuple[str, bytes]] = field(default_factory=dict)
     blobs: dict[str, bytes] = field(default_factory=dict)
     auth: str = ""  # "", "bearer", "basic"
-    is_public: bool = False  # tokens are given to anybody
-    elsewhere: str = ""  # where blobs are: the address of another server
+    is_public: bool = False  # anyone gets a token
+    elsewhere: str = ""  # the address of another server, which has the blobs
     faults: list[int] = field(default_factory=list)  # statuses of the next answers
-    lies: dict[str, str] = field(default_factory=dict)  # digests that headers give in place of the real ones
-    broken: dict[str, bytes] = field(default_factory=dict)  # bytes in place of what a digest names
-    moved: str = ""  # where every request is sent instead
-    realm: str = ""  # in place of its own token service
-    cut: int = 0  # the next answers that end in the middle
-    asked: list[tuple[str, str]] = field(default_factory=list)  # paths, and the Authorization that came along
+    lies: dict[str, str] = field(default_factory=dict)  # digests that headers give instead of the real ones
+    broken: dict[str, bytes] = field(default_factory=dict)  # bytes sent instead of those that a digest names
+    moved: str = ""  # where every request is redirected
+    realm: str = ""  # used instead of its own token service
+    cut: int = 0  # how many of the next answers end in the middle
+    asked: list[tuple[str, str]] = field(default_factory=list)  # each path with its Authorization
 
     def push(self, repository: str, tag: str, body: dict[str, Any] | bytes, media_type: str = "") -> str:
-        """Keep a manifest under its digest and a tag; its digest."""
+        """Store a manifest under its digest and a tag, and return the digest."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         media_type = media_type or (json.loads(data)["mediaType"] if data.startswith(b"{") else "")
         digest = digest_of(data)
@@ -45,7 +46,7 @@ class Store:
         return digest
 
     def blob(self, data: bytes) -> dict[str, Any]:
-        """Keep a blob; its descriptor without media type."""
+        """Store a blob and return its descriptor without media type."""
         self.blobs[digest_of(data)] = data
         return {"digest": digest_of(data), "size": len(data)}
 
@@ -55,10 +56,10 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def do_POST(self) -> None:
-        """Give a token for an identity token, as docker login keeps them."""
+        """Return a token for an identity token, as `docker login` keeps them."""
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
         facts = dict(urllib.parse.parse_qsl(body))
         good = facts.get("grant_type") == "refresh_token" and facts.get("refresh_token") == IDENTITY
@@ -66,7 +67,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._say(200 if good else 401, {"access_token": TOKEN} if good else {})
 
     def do_GET(self) -> None:
-        """Answer as a registry."""
+        """Answer as a registry does."""
         store, path = self.server.store, self.path
         store.asked.append((path, self.headers.get("Authorization", "")))
         if store.faults:
@@ -164,21 +165,21 @@ class _Server(ThreadingHTTPServer):
 
     @property
     def host(self) -> str:
-        """Its host as images name it."""
+        """The host, as images name it."""
         return f"127.0.0.1:{self.server_address[1]}"
 
     @property
     def url(self) -> str:
-        """Its address."""
+        """The address of the server."""
         return f"http://{self.host}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that hang up are part of the tests."""
+        """Ignore clients that hang up: they are part of the tests."""
 
 
 @contextlib.contextmanager
 def serve(store: Store) -> Iterator[_Server]:
-    """A registry with these contents while the block runs."""
+    """Serve these contents as a registry while the block runs."""
     server = _Server(store)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()

@@ -1,4 +1,4 @@
-"""`images check` and `images list`: the catalog against itself and the specs, without any registry."""
+"""`images check` and `images list`: the catalog compared with itself and the specs, without a registry."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ def root_with(tmp_path: Path, **files: str) -> Path:
     return workspaces.write(tmp_path, workspaces.STOCK | named)
 
 
-def test_the_sample_is_clean() -> None:
+def test_the_sample_has_no_errors_or_warnings() -> None:
     done = gangplan("images", "check", "-C", REPOSITORY)
     assert done.code == 0, done.err
     assert not [one for one in done.findings if one.severity != "note"]
 
 
-def test_what_specs_ask_of_images_is_reported_where_they_ask(tmp_path: Path) -> None:
+def test_image_errors_are_reported_at_the_spec(tmp_path: Path) -> None:
     spec = workspaces.SPEC.replace("image: openmpi", "image: intel")
     done = gangplan("images", "check", "-C", root_with(tmp_path, specs__nlp__filings=spec))
     assert done.code == 2
     assert ("specs/nlp/filings.yaml:3:8", "licence-not-acknowledged") in done.errors()
 
 
-def test_what_is_not_about_images_is_left_to_validate(tmp_path: Path) -> None:
+def test_errors_that_are_not_about_images_are_left_to_validate(tmp_path: Path) -> None:
     spec = workspaces.SPEC.replace("memory: 32Gi", "memory: 90Ti")
     done = gangplan("images", "check", "-C", root_with(tmp_path, specs__nlp__filings=spec))
     assert (done.code, done.errors()) == (0, [])
 
 
-def test_the_catalog_itself(tmp_path: Path) -> None:
+def test_contradictions_in_the_catalog_are_reported(tmp_path: Path) -> None:
     catalog = workspaces.CATALOG.replace('OpenMPI, version: "5.0.8"', 'OpenMPI, version: "3.1.0"').replace(
         "    framework: torch\n", '    framework: torch\n    tag: 2.9-cuda12.8\n    cuda: "12.7"\n'
     )
@@ -50,19 +50,19 @@ def test_the_catalog_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("day", "code"), [("2026-03-01", 0), ("2026-12-01", 1)])
-def test_scans_are_judged_by_the_day(tmp_path: Path, day: str, code: int) -> None:
+def test_scans_are_judged_by_the_given_day(tmp_path: Path, day: str, code: int) -> None:
     catalog = workspaces.CATALOG.partition("  openmpi4:")[0] + "    scan: {date: 2026-01-01}\n"
     root = root_with(tmp_path, images__catalog=catalog + "requirements: {scanDays: 90}\n")
     assert gangplan("images", "check", "-C", root, "--today", day).code == code
 
 
-def test_a_catalog_that_cannot_be_read(tmp_path: Path) -> None:
+def test_an_unreadable_catalog_is_reported(tmp_path: Path) -> None:
     done = gangplan("images", "check", "-C", root_with(tmp_path, images__catalog="images: [\n"))
     assert done.code == 2
     assert "yaml-syntax" in done.err
 
 
-def test_the_list_says_what_is_inside_and_who_uses_it(tmp_path: Path) -> None:
+def test_the_list_shows_contents_and_users_of_images(tmp_path: Path) -> None:
     mpi = '    mpi: {implementation: OpenMPI, version: "5.0.8"}\n'
     more = "    tier: tested\n    owner: ml@example.com\n    licence: MIT\n    scan: {date: 2026-01-01}\n"
     more += "    architectures: [amd64, arm64]\n"
@@ -83,7 +83,7 @@ def test_the_list_says_what_is_inside_and_who_uses_it(tmp_path: Path) -> None:
     assert "2026-01-01" in table[1]
 
 
-def test_a_team_sees_what_its_regimes_allow(tmp_path: Path) -> None:
+def test_a_team_sees_images_that_its_regimes_allow(tmp_path: Path) -> None:
     team = workspaces.TEAM + "compliance: [hipaa]\n"
     catalog = workspaces.CATALOG.replace(
         "    framework: torch\n", "    framework: torch\n    approved: [hipaa]\n"

@@ -1,4 +1,4 @@
-"""What the catalog says of an image, against the pools: architecture, CUDA and ROCm with drivers, tiers."""
+"""The catalog's facts about an image compared with pools: architecture, CUDA and ROCm with drivers, tiers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ GPU = "gpu: {model: a100-80gb, count: 8}"
 
 
 def check(tmp_path: Path, *, image: str = "", pool: str = "", catalog: str = "", **files: str) -> Outcome:
-    """`validate` of the small workspace, with lines of the first image, of the pool a100, of the catalog."""
+    """Run `validate` on the small workspace, with these lines of the first image, pool a100 and the
+    catalog."""
     entries = workspaces.CATALOG.replace(MPI, MPI + image, 1) + catalog
     cluster = workspaces.CLUSTER.replace(
         f"{GPU}, labels: {{pool: a100}}", pool or f"{GPU}, labels: {{pool: a100}}"
@@ -47,7 +48,7 @@ def with_driver(version: str) -> str:
         ("twelve", "570.26", False, "unknown"),
     ],
 )
-def test_cuda_on_a_driver(cuda: str, driver: str, has_compat: bool, outcome: str) -> None:
+def test_cuda_is_compared_with_the_driver(cuda: str, driver: str, has_compat: bool, outcome: str) -> None:
     assert cuda_on(cuda, driver, has_compat).outcome == outcome
 
 
@@ -61,12 +62,13 @@ def test_cuda_on_a_driver(cuda: str, driver: str, has_compat: bool, outcome: str
         ("7.0", "99.1", "unknown"),
     ],
 )
-def test_rocm_on_a_driver(rocm: str, driver: str, outcome: str) -> None:
+def test_rocm_is_compared_with_the_driver(rocm: str, driver: str, outcome: str) -> None:
     assert rocm_on(rocm, driver).outcome == outcome
 
 
 def test_the_tables_grow_with_the_versions() -> None:
-    """Each minor version came with a newer driver, and none of a major one runs below its least."""
+    """Newer CUDA came with newer drivers, each major version has a least driver, and ROCm's drivers are in
+    order."""
 
     def numbers(text: str) -> list[int]:
         return [int(part) for part in text.split(".")]
@@ -80,7 +82,7 @@ def test_the_tables_grow_with_the_versions() -> None:
         assert list(runs) == sorted(runs, key=numbers), line
 
 
-def test_a_driver_that_is_too_old_is_told_with_the_pool(tmp_path: Path) -> None:
+def test_a_driver_that_is_too_old_is_reported_with_the_pool(tmp_path: Path) -> None:
     done = check(tmp_path, image='    cuda: "13.0"\n', pool=with_driver("535.183.01"))
     (found,) = [one for one in done.findings if one.severity == "error"]
     assert (found.rule, found.place) == ("image-driver", "specs/nlp/filings.yaml:3:8")
@@ -89,19 +91,19 @@ def test_a_driver_that_is_too_old_is_told_with_the_pool(tmp_path: Path) -> None:
     assert done.code == 2
 
 
-def test_a_minor_version_is_a_note(tmp_path: Path) -> None:
+def test_minor_version_compatibility_is_a_note(tmp_path: Path) -> None:
     done = check(tmp_path, image='    cuda: "12.8"\n', pool=with_driver("535.183.01"))
     assert done.code == 0
     assert [one.rule for one in done.findings if one.rule.startswith("cuda")] == ["cuda-minor-version"]
 
 
-def test_the_compatibility_package_helps(tmp_path: Path) -> None:
+def test_the_compatibility_package_allows_an_older_driver(tmp_path: Path) -> None:
     done = check(tmp_path, image='    cuda: "13.0"\n    cudaCompat: true\n', pool=with_driver("535.183.01"))
     assert done.code == 0
     assert "cuda-forward" in {one.rule for one in done.findings}
 
 
-def test_a_run_goes_to_the_pool_whose_driver_will_do(tmp_path: Path) -> None:
+def test_a_run_goes_to_the_pool_with_a_new_enough_driver(tmp_path: Path) -> None:
     old = with_driver("535.183.01") + "}\n"
     newer = with_driver("580.95.05").replace("pool: a", "pool: b")
     done = check(
@@ -136,7 +138,7 @@ def test_pods_are_sent_to_the_architecture_that_the_pool_states(tmp_path: Path) 
 
 def test_a_sidecar_must_run_on_the_node_of_its_worker(tmp_path: Path) -> None:
     spec = workspaces.SPEC + "sidecars: [{image: mpich, command: [tail]}]\n"
-    catalog = workspaces.CATALOG.rstrip("\n") + "\n    architectures: [arm64]\n"  # of mpich, the last one
+    catalog = workspaces.CATALOG.rstrip("\n") + "\n    architectures: [arm64]\n"  # of mpich, the last image
     files = workspaces.STOCK | {"specs/nlp/filings.yaml": spec, "images/catalog.yaml": catalog}
     done = gangplan("validate", "--no-cache", "-C", workspaces.write(tmp_path, files))
     assert [one for one in done.errors() if one[1] == "architecture-mismatch"], done.err
@@ -150,7 +152,7 @@ def test_an_untested_combination_warns_with_its_tier(tmp_path: Path) -> None:
     assert done.code == 0
 
 
-def test_rows_of_the_catalog_come_first_and_the_first_counts(tmp_path: Path) -> None:
+def test_the_first_matching_tier_of_the_catalog_counts(tmp_path: Path) -> None:
     rows = (
         "requirements: {tier: certified}\n"
         "tiers:\n"
@@ -162,7 +164,7 @@ def test_rows_of_the_catalog_come_first_and_the_first_counts(tmp_path: Path) -> 
     assert "is untested (the catalog's tiers)" in check(tmp_path, catalog=other).err
 
 
-def test_what_our_own_tests_start_counts_without_gpus_alone(tmp_path: Path) -> None:
+def test_combinations_that_our_tests_start_count_only_without_gpus(tmp_path: Path) -> None:
     spec = workspaces.SPEC.replace("gpus: 2", "gpus: 0")
     done = check(tmp_path, catalog="requirements: {tier: tested}\n", specs__nlp__filings=spec)
     assert "image-tier" not in done.err
@@ -182,7 +184,7 @@ ARM = "gpu: {model: a100-80gb, count: 8}, labels: {pool: a100, kubernetes.io/arc
         (ARM.replace("arm64", "amd64"), "", ""),
     ],
 )
-def test_the_label_of_a_pool_says_its_architecture(
+def test_the_label_of_a_pool_sets_its_architecture(
     pool: str, image: str, reason: str, tmp_path: Path
 ) -> None:
     done = check(tmp_path, image=image, pool=pool)
@@ -193,8 +195,8 @@ def test_the_label_of_a_pool_says_its_architecture(
         assert reason in one.message
 
 
-def test_a_launcher_has_the_processors_of_its_workers(tmp_path: Path) -> None:
-    """Though the image would start on the other nodes, and a launcher needs no GPU."""
+def test_a_launcher_runs_on_the_architecture_of_its_workers(tmp_path: Path) -> None:
+    """The image would start on the other nodes as well, and a launcher needs no GPU."""
     both = "    architectures: [amd64, arm64]\n"
     assert check(tmp_path, image=both, pool=ARM).code == 0
     assert "launcher on a100" in gangplan("plan", "specs/nlp/filings.yaml", "-C", tmp_path).out
@@ -203,7 +205,7 @@ def test_a_launcher_has_the_processors_of_its_workers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stated", ["arch: amd64, ", "arch: arm64, "])
-def test_a_pool_has_one_architecture(stated: str, tmp_path: Path) -> None:
+def test_a_pool_with_two_architectures_is_refused(stated: str, tmp_path: Path) -> None:
     done = check(tmp_path, pool=stated + ARM, image="    architectures: [arm64]\n")
     wrong = [one for one in done.findings if one.rule == "spec-value"]
     assert len(wrong) == ("amd64" in stated)

@@ -1,4 +1,4 @@
-"""`images inspect`: what is inside images of layouts and of a registry, and hostile ones."""
+"""`images inspect`: the contents of images in layouts and in a registry, also of hostile ones."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ images:
 def inspect(
     tmp_path: Path, *layers: dict[str, Any] | bytes, catalog: str = "", config: Any = None
 ) -> Outcome:
-    """`images inspect` of a layout with these layers, compared with the catalog."""
+    """Run `images inspect` on a layout with these layers, and compare it with the catalog."""
     store = Store()
     packed = [one if isinstance(one, bytes) else made.layer(one) for one in layers]
     folder = made.layout(tmp_path / "layout", store, made.image(store, packed, config))
@@ -61,7 +61,7 @@ def look(tmp_path: Path, *words: str, catalog: str = "", host: str = "registry.e
     return gangplan("images", "inspect", *words, "-C", root)
 
 
-def test_an_image_as_the_catalog_says(tmp_path: Path) -> None:
+def test_an_image_that_matches_the_catalog_has_no_findings(tmp_path: Path) -> None:
     config = {
         "User": "1000",
         "Env": ["PATH=/opt/openmpi/bin:/usr/bin", "EMPTY"],
@@ -123,7 +123,7 @@ def test_an_image_as_the_catalog_says(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_differs_is_told(
+def test_differences_from_the_catalog_are_reported(
     tmp_path: Path, change: dict[str, Any], catalog: str, rule: str, says: str
 ) -> None:
     done = inspect(tmp_path, BASE, change, catalog=catalog)
@@ -153,7 +153,9 @@ def test_what_differs_is_told(
         ({"usr/bin/mpichversion": "x"}, "MPICH", ""),
     ],
 )
-def test_which_mpi_is_inside(tmp_path: Path, files: dict[str, Any], family: str, version: str) -> None:
+def test_the_mpi_inside_an_image_is_recognised(
+    tmp_path: Path, files: dict[str, Any], family: str, version: str
+) -> None:
     store = Store()
     folder = made.layout(tmp_path / "layout", store, made.image(store, [made.layer(files)]))
     done = gangplan("images", "inspect", f"oci:{folder}", "--format", "json")
@@ -161,7 +163,7 @@ def test_which_mpi_is_inside(tmp_path: Path, files: dict[str, Any], family: str,
     assert (mpi["family"], mpi["version"]) == (family, version)
 
 
-def test_layers_are_laid_upon_each_other() -> None:
+def test_later_layers_replace_and_remove_files() -> None:
     files = Files()
     for number, one in enumerate(
         [
@@ -201,10 +203,10 @@ def test_links_that_form_a_cycle_lead_nowhere() -> None:
         frozenset(),
     )
     assert files.find("/a/x") is None
-    assert files.find("/up/passwd") is not None  # above the root is the root
+    assert files.find("/up/passwd") is not None  # the parent of the root is the root
 
 
-def test_hard_links() -> None:
+def test_hard_links_are_found() -> None:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
         for name, link in (("usr/bin/sshd", ""), ("usr/sbin/sshd", "usr/bin/sshd")):
@@ -217,14 +219,14 @@ def test_hard_links() -> None:
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a/../../etc/passwd", "/../etc/passwd"])
-def test_names_that_lead_out_of_the_image_are_left_out_and_told(tmp_path: Path, name: str) -> None:
+def test_names_that_lead_out_of_the_image_are_reported(tmp_path: Path, name: str) -> None:
     done = inspect(tmp_path, BASE, {name: "evil:x:0:0::/:/bin/sh\n"})
     assert [one.rule for one in done.findings] == ["image-unread"]
     assert "leads out of it" in done.err
     assert "evil" not in done.out
 
 
-def test_unicode_and_bytes_that_are_no_text(tmp_path: Path) -> None:
+def test_control_characters_are_not_printed(tmp_path: Path) -> None:
     labels = {"schlüssel\u202e": "wert\x1b[31m", "x": "é"}
     store = Store()
     odd = made.layer({"home/ünï/\u202e.sshd_config": "Port 1\n", "ä" * 200: "long"})
@@ -236,7 +238,7 @@ def test_unicode_and_bytes_that_are_no_text(tmp_path: Path) -> None:
     assert "\u202e" not in done.out
 
 
-def test_labels_that_are_not_utf8_are_no_json(tmp_path: Path) -> None:
+def test_labels_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
     store = Store()
     config = b'{"architecture": "amd64", "config": {"Labels": {"a": "\xff\xfe"}}}'
     body = made.image(store) | {"config": store.blob(config) | {"mediaType": made.CONFIG}}
@@ -252,11 +254,13 @@ def test_labels_that_are_not_utf8_are_no_json(tmp_path: Path) -> None:
         {"Labels": {"a": {"b": 1}}},
     ],
 )
-def test_configurations_of_other_types(tmp_path: Path, config: Any) -> None:
+def test_wrong_types_in_a_configuration_are_ignored(tmp_path: Path, config: Any) -> None:
     assert inspect(tmp_path, BASE, config=config).code == 0
 
 
-def test_a_bomb_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_layer_that_unpacks_to_too_much_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("gangplan.oci.layers._ALWAYS", 1 << 20)
     monkeypatch.setattr("gangplan.oci.layers._GROWTH", 10)
     done = inspect(tmp_path, BASE, {"zeros": bytes(8 << 20)})
@@ -264,7 +268,7 @@ def test_a_bomb_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "layer 2 unpacks to more than" in done.err
 
 
-def test_zstd_is_refused_in_words(tmp_path: Path) -> None:
+def test_a_zstd_layer_is_reported_as_unread(tmp_path: Path) -> None:
     store = Store()
     body = made.image(store, [b"\x28\xb5\x2f\xfd" + bytes(100)], compress=False)
     folder = made.layout(tmp_path / "layout", store, body)
@@ -275,7 +279,7 @@ def test_zstd_is_refused_in_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [20, 100, -20])
-def test_a_layer_that_ends_too_early(tmp_path: Path, cut: int) -> None:
+def test_a_layer_that_ends_too_early_is_reported(tmp_path: Path, cut: int) -> None:
     store = Store()
     body = made.image(store, [gzip.compress(made.layer(BASE), mtime=0)[:cut]], compress=False)
     folder = made.layout(tmp_path / "layout", store, body)
@@ -285,7 +289,7 @@ def test_a_layer_that_ends_too_early(tmp_path: Path, cut: int) -> None:
 
 
 def header(name: bytes, size: bytes, kind: bytes = b"0") -> bytes:
-    """A header of a tar as anybody may write it, with a checksum that is right."""
+    """Return a tar header with any fields and a correct checksum."""
     body = name.ljust(100, b"\0") + b"0" * 24 + size.ljust(12, b"\0") + b"0" * 12 + b" " * 8 + kind
     body = body.ljust(512, b"\0")
     return body[:148] + f"{sum(body):06o}\0 ".encode() + body[156:]
@@ -303,7 +307,7 @@ def header(name: bytes, size: bytes, kind: bytes = b"0") -> bytes:
         (header(b"a", b"\xff" + b"\xff" * 11), ""),
     ],
 )
-def test_hostile_archives(data: bytes, says: str) -> None:
+def test_hostile_archives_are_refused(data: bytes, says: str) -> None:
     if not says:
         assert [one.size for one, _ in entries(io.BytesIO(data), 1 << 30, "layer 1")] == [0]
         return
@@ -312,7 +316,7 @@ def test_hostile_archives(data: bytes, says: str) -> None:
 
 
 @pytest.mark.parametrize("format", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT, tarfile.USTAR_FORMAT])
-def test_archives_as_programs_write_them(format: int) -> None:
+def test_archives_of_every_format_are_read(format: int) -> None:
     out = io.BytesIO()
     names = ["a", "d/" * 40 + "name", "ü/é"] + (
         [] if format == tarfile.USTAR_FORMAT else ["l" * 300, "d/" * 200 + "x"]
@@ -328,7 +332,7 @@ def test_archives_as_programs_write_them(format: int) -> None:
     assert found == [(name, "file", name.encode()[:1] * 700) for name in names]
 
 
-def test_a_layout_whose_bytes_are_others(tmp_path: Path) -> None:
+def test_a_layout_with_altered_bytes_is_refused(tmp_path: Path) -> None:
     store = Store()
     body = made.image(store, [made.layer(BASE)])
     folder = made.layout(tmp_path / "layout", store, body)
@@ -338,7 +342,7 @@ def test_a_layout_whose_bytes_are_others(tmp_path: Path) -> None:
     assert (done.code, "are others" in done.err) == (3, True)
 
 
-def test_an_index_that_leads_to_itself_cannot_be_made_but_one_too_deep_can(tmp_path: Path) -> None:
+def test_an_index_that_is_nested_too_deep_is_refused(tmp_path: Path) -> None:
     store = Store()
     top = made.image(store)
     for _ in range(6):
@@ -356,7 +360,7 @@ def test_an_index_that_leads_to_itself_cannot_be_made_but_one_too_deep_can(tmp_p
     assert (done.code, "nested more than" in done.err) == (3, True)
 
 
-def test_links_in_a_layout_are_not_followed(tmp_path: Path) -> None:
+def test_links_in_a_layout_are_refused(tmp_path: Path) -> None:
     store = Store()
     body = made.image(store, [made.layer(BASE)])
     folder = made.layout(tmp_path / "layout", store, body)
@@ -368,7 +372,7 @@ def test_links_in_a_layout_are_not_followed(tmp_path: Path) -> None:
     assert (done.code, "is a link" in done.err) == (3, True)
 
 
-def test_a_layout_in_a_tar_is_the_same(tmp_path: Path) -> None:
+def test_a_layout_in_a_tar_reads_the_same(tmp_path: Path) -> None:
     store = Store()
     folder = made.layout(tmp_path / "layout", store, made.image(store, [made.layer(BASE)]), "v1")
     with tarfile.open(tmp_path / "image.tar", "w") as archive:
@@ -383,7 +387,7 @@ def test_a_layout_in_a_tar_is_the_same(tmp_path: Path) -> None:
     assert gangplan("images", "inspect", "oci:nowhere").code == 2
 
 
-def test_an_image_of_a_registry(tmp_path: Path) -> None:
+def test_an_image_of_a_registry_is_inspected(tmp_path: Path) -> None:
     store = Store()
     images = {
         name: made.image(store, [made.layer(BASE)], {"User": name}, architecture=name)
@@ -398,7 +402,7 @@ def test_an_image_of_a_registry(tmp_path: Path) -> None:
         assert facts["architectures"] == ["amd64", "arm64"]
         assert "inside" not in facts
         asked = [path for path, _ in store.asked if "/blobs/" in path]
-        assert len(asked) == 1  # the configuration alone
+        assert len(asked) == 1  # only the configuration
         done = look(tmp_path, name, "--layers", "--arch", "arm64", host=server.host)
         assert (done.code, done.findings) == (0, []), done.err
         assert "user          arm64" in done.out
@@ -420,12 +424,12 @@ def test_an_image_of_a_registry(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["openmp", "no/host", "UPPER.example.com/x", "a.example.com/x:" + "t" * 200, "a.example.com/../x"]
 )
-def test_names_that_are_no_images(tmp_path: Path, name: str) -> None:
+def test_invalid_names_of_images_are_refused(tmp_path: Path, name: str) -> None:
     done = look(tmp_path, name)
     assert done.code == 2, done.err
 
 
-def test_a_hard_link_has_the_content_of_a_name_that_says_nothing(tmp_path: Path) -> None:
+def test_a_hard_link_to_a_file_with_any_name_is_read(tmp_path: Path) -> None:
     linked = {
         "opt/openmpi/lib/pkgconfig/.wh.ompi.pc": "",
         "usr/share/other": "Version: 4.1.8\n",

@@ -1,4 +1,4 @@
-"""`images pin` against a registry on this machine: tags, mirrors, credentials, and what goes wrong."""
+"""`images pin` against a registry on this machine: tags, mirrors, credentials, and errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ images:
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No credentials of whoever runs the tests, and no proxy; retries wait for nothing."""
+    """Remove the credentials and proxies of the user, let retries not wait, and return Docker's folder."""
     for name in (
         "REGISTRY_AUTH_FILE",
         "XDG_RUNTIME_DIR",
@@ -96,7 +96,7 @@ def test_a_tag_that_moved_is_written_and_nothing_else_changes(tmp_path: Path, st
         assert (again.code, again.findings) == (0, [])
 
 
-def test_the_digest_of_an_index_is_kept(tmp_path: Path) -> None:
+def test_the_digest_of_an_index_is_pinned(tmp_path: Path) -> None:
     store = Store()
     both = {name: made.image(store, architecture=name) for name in ("amd64", "arm64")}
     digest = made.index(store, "training/openmpi", both, "5.0.8")
@@ -106,7 +106,7 @@ def test_the_digest_of_an_index_is_kept(tmp_path: Path) -> None:
         assert f"digest: {digest} # of May" in (root / "images/catalog.yaml").read_text()
 
 
-def test_an_architecture_that_is_not_there_is_told(tmp_path: Path, store: Store) -> None:
+def test_a_missing_architecture_is_reported(tmp_path: Path, store: Store) -> None:
     with serve(store) as server:
         root = workspace(tmp_path, server.host, CATALOG + "    architectures: [amd64, arm64]\n")
         done = pin(root)
@@ -117,14 +117,14 @@ def test_an_architecture_that_is_not_there_is_told(tmp_path: Path, store: Store)
     assert "is to be for arm64" in done.err
 
 
-def test_a_tag_that_is_not_there(tmp_path: Path, store: Store) -> None:
+def test_a_missing_tag_is_reported(tmp_path: Path, store: Store) -> None:
     with serve(store) as server:
         root = workspace(tmp_path, server.host, CATALOG.replace('"5.0.8"', '"5.0.9"', 1))
         done = pin(root)
     assert (done.code, done.errors()) == (1, [("images/catalog.yaml:7:10", "image-tag-gone")])
 
 
-def test_without_a_tag_the_digest_is_looked_for(tmp_path: Path, store: Store) -> None:
+def test_without_a_tag_the_digest_is_looked_up(tmp_path: Path, store: Store) -> None:
     with serve(store) as server:
         root = workspace(tmp_path, server.host, CATALOG.replace('    tag: "5.0.8"\n', ""))
         done = pin(root)
@@ -132,7 +132,7 @@ def test_without_a_tag_the_digest_is_looked_for(tmp_path: Path, store: Store) ->
     assert done.code == 1
 
 
-def test_the_mirror_of_a_cluster_is_asked_for_the_same_build(tmp_path: Path, store: Store) -> None:
+def test_the_mirror_of_a_cluster_must_have_the_same_build(tmp_path: Path, store: Store) -> None:
     mirror = Store()
     with serve(store) as server, serve(mirror) as other:
         rule = f'[{{source: "{server.host}", mirror: "{other.host}/all"}}]'
@@ -143,12 +143,12 @@ def test_the_mirror_of_a_cluster_is_asked_for_the_same_build(tmp_path: Path, sto
         assert done.code == 1
         mirror.push("all/training/openmpi", "5.0.8", made.image(mirror))
         assert pin(root, "--cluster", "lab", "--check").code == 0
-        # Who cannot reach the registry itself looks tags up in the mirror.
+        # Where the registry itself cannot be reached, tags are looked up in the mirror.
         store.manifests.clear()
         assert pin(root, "--via", "lab", "--check").code == 0
 
 
-def test_a_build_of_its_own_is_pinned_for_its_cluster(tmp_path: Path, store: Store) -> None:
+def test_the_build_of_a_cluster_is_pinned_for_that_cluster(tmp_path: Path, store: Store) -> None:
     mirror = Store()
     own = mirror.push("own/openmpi", "5.0.8", made.image(mirror, config={"User": "7"}))
     with serve(store) as server, serve(mirror) as other:
@@ -160,7 +160,7 @@ def test_a_build_of_its_own_is_pinned_for_its_cluster(tmp_path: Path, store: Sto
     assert text.count(OLD) == text.count(f"    earlier: [{OLD}]\n") == 1
 
 
-def test_a_token_for_anybody(tmp_path: Path, store: Store) -> None:
+def test_a_token_for_anyone_is_enough(tmp_path: Path, store: Store) -> None:
     store.auth, store.is_public = "bearer", True
     with serve(store) as server:
         assert pin(workspace(tmp_path, server.host)).code == 0
@@ -174,7 +174,7 @@ def test_a_token_for_anybody(tmp_path: Path, store: Store) -> None:
 
 
 @pytest.mark.parametrize("auth", ["bearer", "basic"])
-def test_credentials_of_docker_login(tmp_path: Path, store: Store, home: Path, auth: str) -> None:
+def test_credentials_of_docker_login_are_used(tmp_path: Path, store: Store, home: Path, auth: str) -> None:
     store.auth = auth
     with serve(store) as server:
         root = workspace(tmp_path, server.host)
@@ -186,7 +186,9 @@ def test_credentials_of_docker_login(tmp_path: Path, store: Store, home: Path, a
     assert PASSWORD not in refused.err
 
 
-def test_podman_lists_repositories(tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_credentials_of_a_repository_win_over_those_of_its_host(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store.auth = "basic"
     with serve(store) as server:
         auth = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
@@ -208,7 +210,7 @@ def test_an_identity_token_is_exchanged(tmp_path: Path, store: Store, home: Path
 
 @pytest.fixture
 def helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A credential helper that notes what it was asked for."""
+    """Install a credential helper that records what it is asked for, and return its folder."""
     folder = tmp_path / "bin"
     folder.mkdir()
     program = folder / "docker-credential-vault"
@@ -219,7 +221,7 @@ def helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_credential_helper(tmp_path: Path, store: Store, home: Path, helper: Path) -> None:
+def test_a_credential_helper_is_asked(tmp_path: Path, store: Store, home: Path, helper: Path) -> None:
     store.auth = "basic"
     with serve(store) as server:
         (home / "config.json").write_text(json.dumps({"credHelpers": {server.host: "vault"}}))
@@ -231,7 +233,7 @@ def test_a_credential_helper(tmp_path: Path, store: Store, home: Path, helper: P
 
 
 @pytest.mark.parametrize("name", ["../evil", "a b", "x;y", "-rf"])
-def test_a_helper_is_a_name(tmp_path: Path, store: Store, home: Path, name: str) -> None:
+def test_invalid_names_of_helpers_are_refused(tmp_path: Path, store: Store, home: Path, name: str) -> None:
     store.auth = "basic"
     (home / "config.json").write_text(json.dumps({"credsStore": name}))
     with serve(store) as server:
@@ -240,7 +242,7 @@ def test_a_helper_is_a_name(tmp_path: Path, store: Store, home: Path, name: str)
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"auths": {"HOST": {"auth": "%%%"}}}'])
-def test_damaged_credentials(tmp_path: Path, store: Store, home: Path, text: str) -> None:
+def test_damaged_credentials_are_reported(tmp_path: Path, store: Store, home: Path, text: str) -> None:
     store.auth = "basic"
     with serve(store) as server:
         (home / "config.json").write_text(text.replace("HOST", server.host))
@@ -249,8 +251,8 @@ def test_damaged_credentials(tmp_path: Path, store: Store, home: Path, text: str
     assert "docker" in done.err
 
 
-def test_what_is_for_the_registry_goes_to_no_other_host(tmp_path: Path, store: Store, home: Path) -> None:
-    """Blobs are often in a store behind a redirect; registry.py fails where Authorization comes along."""
+def test_credentials_go_to_no_other_host(tmp_path: Path, store: Store, home: Path) -> None:
+    """A redirect often leads to a store of blobs; registry.py fails if Authorization is sent there."""
     store.auth, elsewhere = "basic", Store(blobs=store.blobs)
     with serve(elsewhere) as behind, serve(store) as server:
         store.elsewhere = behind.url
@@ -277,7 +279,7 @@ def test_an_answer_that_breaks_off_is_asked_for_again(tmp_path: Path, store: Sto
 
 
 @pytest.mark.parametrize("fault", ["lies", "broken"])
-def test_bytes_decide_and_not_words(tmp_path: Path, store: Store, fault: str) -> None:
+def test_bytes_with_another_digest_are_refused(tmp_path: Path, store: Store, fault: str) -> None:
     digest = next(key[1] for key in store.manifests if key[1].startswith("sha256:"))
     if fault == "lies":
         store.lies[digest] = OLD
@@ -292,9 +294,7 @@ def test_bytes_decide_and_not_words(tmp_path: Path, store: Store, fault: str) ->
         assert (root / "images/catalog.yaml").read_bytes() == before
 
 
-def test_of_several_images_none_is_written_where_one_cannot_be_asked_for(
-    tmp_path: Path, store: Store
-) -> None:
+def test_nothing_is_written_if_one_image_cannot_be_read(tmp_path: Path, store: Store) -> None:
     lost = (
         CATALOG
         + '  lost: {repository: "127.0.0.1:1/lost", tag: a, digest: "'
@@ -311,7 +311,7 @@ def test_of_several_images_none_is_written_where_one_cannot_be_asked_for(
         assert pin(root, "openmpi").code == 0
 
 
-def test_names_that_are_not_there(tmp_path: Path) -> None:
+def test_unknown_images_and_clusters_are_refused(tmp_path: Path) -> None:
     root = workspace(tmp_path, "registry.example.com")
     assert "the catalog has no image 'openmp'" in pin(root, "openmp").err
     assert pin(root, "openmp").code == 2
@@ -341,7 +341,7 @@ def test_names_that_are_not_there(tmp_path: Path) -> None:
         (b"x" * ((4 << 20) + 1), OCI_INDEX, "at most 4194304 are read"),
     ],
 )
-def test_manifests_that_are_none(tmp_path: Path, body: bytes, media_type: str, says: str) -> None:
+def test_invalid_manifests_are_refused(tmp_path: Path, body: bytes, media_type: str, says: str) -> None:
     store = Store()
     store.push("training/openmpi", "5.0.8", body, media_type or OCI_INDEX)
     with serve(store) as server:
@@ -349,7 +349,7 @@ def test_manifests_that_are_none(tmp_path: Path, body: bytes, media_type: str, s
     assert (done.code, says in done.err) == (3, True), done.err
 
 
-def test_redirects_end(store: Store) -> None:
+def test_endless_and_invalid_redirects_are_refused(store: Store) -> None:
     with serve(store) as server:
         store.moved = server.url
         with pytest.raises(ToolError, match="more than 5 times"):
@@ -365,7 +365,7 @@ def test_a_token_service_without_encryption_is_refused(store: Store) -> None:
         Registry({}).manifest(parse_reference(f"{server.host}/training/openmpi:5.0.8"))
 
 
-def test_something_else_than_a_registry(store: Store) -> None:
+def test_a_server_that_is_not_a_registry_is_reported(store: Store) -> None:
     with serve(store) as server:
         store.faults = [404]
         with pytest.raises(ToolError, match="is no registry: it answers 404"):
@@ -385,7 +385,7 @@ def test_something_else_than_a_registry(store: Store) -> None:
         ("Negotiate", "negotiate", {}),
     ],
 )
-def test_challenges(text: str, kind: str, facts: dict[str, str]) -> None:
+def test_challenges_are_parsed(text: str, kind: str, facts: dict[str, str]) -> None:
     assert parse_challenge(text) == (kind, facts)
 
 
@@ -412,7 +412,7 @@ def test_a_mirror_may_be_a_whole_registry(tmp_path: Path, store: Store) -> None:
 
 
 @pytest.mark.parametrize("depth", [1, 2])
-def test_an_index_without_platforms_is_looked_into(tmp_path: Path, depth: int) -> None:
+def test_an_index_without_platforms_is_searched(tmp_path: Path, depth: int) -> None:
     store = Store()
     top = made.image(store)
     for level in range(depth):

@@ -40,7 +40,7 @@ def store() -> Store:
 
 
 def top(store: Store) -> str:
-    """The digest of the index that a store has."""
+    """Return the digest of the index that a store has."""
     found = (key[1] for key, value in store.manifests.items() if b'"manifests"' in value[1])
     return next(name for name in found if ":" in name)
 
@@ -78,7 +78,7 @@ def test_pin_and_inspect(tmp_path: Path, store: Store, home: Path, is_closed: bo
         assert gangplan("images", "check", "-C", root).code == 0
 
 
-def test_what_is_not_there(tmp_path: Path, store: Store, home: Path) -> None:  # noqa: F811
+def test_missing_images_are_reported(tmp_path: Path, store: Store, home: Path) -> None:  # noqa: F811
     with real.running(tmp_path / "registry") as registry:
         registry.push(store, NAME)
         gone = workspace(tmp_path, registry.host, CATALOG.replace('"5.0.8"', '"5.0.9"', 1))
@@ -99,7 +99,8 @@ def grants(*mine: str, everybody: tuple[str, ...] = ()) -> dict[str, tuple[str, 
 
 @contextmanager
 def closed(folder: Path, store: Store, granted: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[Any, Any]]:
-    """A registry that wants signed tokens, and the service that gives them; the image is in it."""
+    """Run a registry that wants signed tokens with the service that gives them; the image is in the
+    registry."""
     with tokens.serve(folder / "tokens", dict(granted)) as service:
         pusher = tokens.Service(service.folder, {"pusher": (NAME,)})
         said = {"Authorization": f"Bearer {pusher.token('pusher', f'repository:{NAME}:pull,push')}"}
@@ -109,7 +110,7 @@ def closed(folder: Path, store: Store, granted: Mapping[str, tuple[str, ...]]) -
 
 
 @pytest.mark.parametrize("how", ["anybody", "password", "identity token"])
-def test_tokens(tmp_path: Path, store: Store, home: Path, how: str) -> None:  # noqa: F811
+def test_every_kind_of_token_works(tmp_path: Path, store: Store, home: Path, how: str) -> None:  # noqa: F811
     granted = grants(everybody=(NAME,)) if how == "anybody" else grants(NAME)
     with closed(tmp_path, store, granted) as (registry, service):
         root = workspace(tmp_path, registry.host, BOTH)
@@ -131,7 +132,7 @@ def test_tokens(tmp_path: Path, store: Store, home: Path, how: str) -> None:  # 
         assert scopes == {f"repository:{NAME}:pull"}
 
 
-def test_tokens_that_are_wrong(tmp_path: Path, store: Store, home: Path) -> None:  # noqa: F811
+def test_wrong_tokens_are_refused(tmp_path: Path, store: Store, home: Path) -> None:  # noqa: F811
     with closed(tmp_path, store, grants(NAME)) as (registry, service):
         root = workspace(tmp_path, registry.host, BOTH)
         login(home, registry.host, auth="d3Jvbmc6cGFzc3dvcmQ=")
@@ -142,11 +143,11 @@ def test_tokens_that_are_wrong(tmp_path: Path, store: Store, home: Path) -> None
         assert late.code == 3
         assert "does not let us read" in late.err
         service.lifetime_s = 300
-        service.make_key()  # the registry trusts the old one
+        service.make_key()  # the registry still trusts the old one
         assert pin(root).code == 3
 
 
-def test_a_certificate_of_the_site(
+def test_a_certificate_of_the_site_is_trusted_once_it_is_named(
     tmp_path: Path,
     store: Store,
     home: Path,  # noqa: F811
@@ -174,7 +175,7 @@ def test_a_certificate_of_the_site(
         assert asked[-1].startswith(f"CONNECT {HOST}:443 ")
 
 
-def test_tls_on_this_machine(
+def test_tls_on_a_local_registry_is_reported(
     tmp_path: Path,
     store: Store,
     home: Path,  # noqa: F811
@@ -187,7 +188,7 @@ def test_tls_on_this_machine(
     assert "speaks TLS" in done.err
 
 
-def test_a_mirror_that_gives_on(tmp_path: Path, store: Store, home: Path) -> None:  # noqa: F811
+def test_a_pull_through_mirror_is_used(tmp_path: Path, store: Store, home: Path) -> None:  # noqa: F811
     with ExitStack() as upstream:
         registry = upstream.enter_context(real.running(tmp_path / "registry"))
         registry.push(store, NAME)
@@ -201,7 +202,7 @@ def test_a_mirror_that_gives_on(tmp_path: Path, store: Store, home: Path) -> Non
             assert pin(root, "--cluster", "lab", "--check").code == 0
             code, facts, told = inspected(root, "openmpi", "--cluster", "lab", "--layers")
             assert (code, facts["findings"]) == (0, []), told
-            # A tag that moves is seen through the mirror at once.
+            # A moved tag is seen through the mirror at once.
             again = Store()
             layers = [made.layer(BASE | {"etc/release": "2"})]
             both = {name: made.image(again, layers, architecture=name) for name in ("amd64", "arm64")}
@@ -210,14 +211,14 @@ def test_a_mirror_that_gives_on(tmp_path: Path, store: Store, home: Path) -> Non
             moved = pin(root, "--via", "lab", "--check")
             assert [one.rule for one in moved.findings] == ["image-tag-moved"]
             assert new in moved.err
-            # Without the registry behind it: what was pulled is still there.
+            # Without the registry that it mirrors, the mirror still has what was pulled.
             upstream.close()
             assert inspected(root, "openmpi", "--cluster", "lab")[0] == 0
             assert pin(root, "--check").code == 3
 
 
 def docker(store: Store, layers: list[bytes], architecture: str = "amd64") -> dict[str, Any]:
-    """An image in Docker's second format."""
+    """Return an image in Docker's second format."""
     body = made.image(store, layers, {"User": "1000"}, architecture)
     body["mediaType"] = DOCKER_MANIFEST
     body["config"]["mediaType"] = DOCKER_CONFIG
@@ -227,14 +228,14 @@ def docker(store: Store, layers: list[bytes], architecture: str = "amd64") -> di
 
 
 def packed(data: bytes) -> bytes:
-    """Packed with zstd."""
+    """Pack bytes with zstd."""
     try:
         return subprocess.run(["zstd", "-q", "-c"], input=data, capture_output=True, check=True).stdout
     except FileNotFoundError:
         pytest.skip("no zstd, which packs the layer")
 
 
-def test_formats(tmp_path: Path, home: Path) -> None:  # noqa: F811
+def test_images_in_docker_s_format_are_read(tmp_path: Path, home: Path) -> None:  # noqa: F811
     store = Store()
     above = made.layer(
         {
@@ -262,13 +263,13 @@ def test_formats(tmp_path: Path, home: Path) -> None:  # noqa: F811
         assert digest in (root / "images/catalog.yaml").read_text()
         code, facts, told = inspected(root, "openmpi", "--layers")
     assert code == 1, told
-    # The hidden record does not count; the one that is a hard link to a file of its layer does.
+    # The removed record does not count; the one that is a hard link to a file of its layer does.
     assert [one["version"] for one in facts["inside"]["mpi"] if one["version"]] == ["4.1.8"]
     assert [one["rule"] for one in facts["findings"]] == ["image-differs"]
 
 
 @pytest.mark.parametrize("kind", ["zstd", "foreign", "index of an index"])
-def test_layers_of_other_kinds(tmp_path: Path, home: Path, kind: str) -> None:  # noqa: F811
+def test_layers_of_other_kinds_are_handled(tmp_path: Path, home: Path, kind: str) -> None:  # noqa: F811
     store = Store()
     body = made.image(store, [made.layer(BASE)], {"User": "1000"})
     if kind == "zstd":

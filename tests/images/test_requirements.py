@@ -35,7 +35,7 @@ ALLOWED = ("Apache-2.0", "BSD-3-Clause", "GPL-2.0-only WITH Classpath-exception-
         ("(" * 60 + "MIT", ["(" * 60 + "MIT"]),
     ],
 )
-def test_licences(expression: str, refused: list[str]) -> None:
+def test_licence_expressions_are_compared_with_the_allowed_ones(expression: str, refused: list[str]) -> None:
     assert refused_licences(expression, ALLOWED) == refused
 
 
@@ -44,7 +44,7 @@ def catalog(lines: str, requirements: str) -> str:
     return head + mpi + lines + tail + f"requirements: {requirements}\n"
 
 
-def test_each_image_that_states_too_little_is_told_at_its_name(tmp_path: Path) -> None:
+def test_missing_facts_are_reported_at_each_image(tmp_path: Path) -> None:
     lines = (
         "    owner: ml-platform@example.com\n    licence: Apache-2.0 AND MIT\n    scan: {date: 2020-01-31}\n"
     )
@@ -67,7 +67,7 @@ def test_each_image_that_states_too_little_is_told_at_its_name(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("day", "is_old"), [("2026-04-01", False), ("2026-04-02", True)])
-def test_a_scan_is_too_old_from_a_day_on(day: str, is_old: bool) -> None:
+def test_a_scan_is_too_old_after_the_allowed_days(day: str, is_old: bool) -> None:
     text = catalog("    scan: {date: 2026-01-01}\n", "{scanDays: 90}")
     document, _ = load(text.encode(), "images/catalog.yaml")
     assert document is not None
@@ -76,7 +76,7 @@ def test_a_scan_is_too_old_from_a_day_on(day: str, is_old: bool) -> None:
     assert bool(old_scans(value, document, datetime.date.fromisoformat(day))) is is_old
 
 
-def test_what_is_rendered_does_not_depend_on_the_day(tmp_path: Path) -> None:
+def test_rendering_does_not_depend_on_the_day(tmp_path: Path) -> None:
     text = catalog("    scan: {date: 2020-01-31}\n", "{}").replace("{}", "{scanDays: 90}")
     text = (
         text.replace("    mpi:", "    scan: {date: 2020-01-31}\n    mpi:")

@@ -1,4 +1,4 @@
-"""The founding documents' tables of certified combinations: TensorFlow and PyTorch by Horovod, 120 + 80."""
+"""The founding documents' tables of certified combinations with Horovod: 120 of TensorFlow, 80 of PyTorch."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def image_of(framework: str, version: str, mpi: str) -> str:
 
 
 def combinations() -> dict[str, tuple[str, str, int, int]]:
-    """Every combination by the name of its job: framework with version, MPI, workers, GPUs of each."""
+    """Return every combination by the name of its job: image, MPI, workers, GPUs of each."""
     found = {}
     for framework, versions in FRAMEWORKS.items():
         for version, mpi, workers, gpus in itertools.product(versions, MPIS, WORKERS, GPUS):
@@ -43,7 +43,7 @@ def combinations() -> dict[str, tuple[str, str, int, int]]:
 
 
 def workspace(folder: Path, gpu: str = "a100-80gb") -> Path:
-    """A workspace with all of them, whose catalog certifies their images on one model of GPUs."""
+    """Write a workspace with all combinations; its catalog certifies their images on one model of GPUs."""
     lines = ["apiVersion: gangplan.dev/v1", "kind: ImageCatalog", "requirements: {tier: certified}", "tiers:"]
     lines += [f"- {{tier: certified, framework: horovod, mpi: {mpi}, gpus: [{gpu}]}}" for mpi in MPIS]
     lines += ["images:"]
@@ -61,13 +61,13 @@ def workspace(folder: Path, gpu: str = "a100-80gb") -> Path:
     return workspaces.write(folder, files)
 
 
-def test_all_are_there() -> None:
+def test_the_tables_have_120_and_80_combinations() -> None:
     names = list(combinations())
     counts = [sum(name.startswith(framework) for name in names) for framework in FRAMEWORKS]
     assert counts == [120, 80]
 
 
-def test_each_is_rendered_and_starts_its_ranks(tmp_path: Path) -> None:
+def test_each_combination_is_rendered_and_starts_its_ranks(tmp_path: Path) -> None:
     root = workspace(tmp_path)
     planned = json.loads(gangplan("plan", "--format", "json", "-C", root).out)["runs"]
     runs = {Path(one["spec"]).stem: one for one in planned}
@@ -85,7 +85,7 @@ def test_each_is_rendered_and_starts_its_ranks(tmp_path: Path) -> None:
         assert re.search(rf'\bnvidia.com/gpu: "?{gpus}"?$', text, re.M), name
 
 
-def test_another_gpu_is_told_with_its_tier(tmp_path: Path) -> None:
+def test_another_gpu_is_reported_as_untested(tmp_path: Path) -> None:
     done = gangplan("validate", "--no-cache", "-C", workspace(tmp_path, gpu="v100-32gb"))
     told = [one for one in done.findings if one.rule == "image-tier"]
     assert len(told) == 200, done.err[:1000]

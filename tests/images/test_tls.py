@@ -1,4 +1,4 @@
-"""Registries behind TLS and a proxy, as they are in companies: certificates of the site's own, CONNECT."""
+"""Registries behind TLS and a proxy, as in companies: certificates of the site's own, CONNECT."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl,
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate of HOST that nobody knows, with its key in the same file."""
+    """Create a certificate of HOST that no system trusts, with its key in the same file."""
     folder = tmp_path_factory.mktemp("tls")
     key, file = folder / "key.pem", folder / "cert.pem"
     words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
@@ -44,7 +44,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextlib.contextmanager
 def proxy(target: int) -> Iterator[tuple[str, list[str]]]:
-    """A proxy that leads every CONNECT to a port of this machine; its address, and what it was asked for."""
+    """Run a proxy that leads every CONNECT to a port of this machine; yield its address and its requests."""
     asked: list[str] = []
     listener = socket.create_server(("127.0.0.1", 0))
 
@@ -86,7 +86,7 @@ def store() -> Store:
 
 @pytest.fixture
 def behind(store: Store, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The registry behind TLS and a proxy; what the proxy was asked for."""
+    """Put the registry behind TLS and a proxy; yield the requests that the proxy got."""
     with serve(store) as server:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
@@ -96,7 +96,7 @@ def behind(store: Store, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> 
             yield asked
 
 
-def test_a_certificate_of_the_site(
+def test_a_certificate_of_the_site_is_trusted_once_it_is_named(
     behind: list[str], certificate: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reference = parse_reference(f"{HOST}/training/openmpi:1")
@@ -108,7 +108,7 @@ def test_a_certificate_of_the_site(
     assert behind[-1].startswith(f"CONNECT {HOST}:443 ")
 
 
-def test_encryption_is_not_lost_on_the_way(
+def test_redirects_to_plain_http_are_refused(
     behind: list[str], certificate: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))

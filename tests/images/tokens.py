@@ -35,21 +35,22 @@ def _openssl(*words: str, data: bytes = b"") -> bytes:
 
 @dataclass
 class Service:
-    """What the service grants: repositories by user ('' is anybody), and what it was asked."""
+    """The repositories that the service grants by user ('' is anyone), and the requests that it got."""
 
     folder: Path
     grants: dict[str, tuple[str, ...]]
     asked: list[dict[str, str]] = field(default_factory=list)
-    lifetime_s: int = 300  # negative: tokens are over when they come
+    lifetime_s: int = 300  # negative: tokens have expired when they arrive
     url: str = ""
 
     def auth(self) -> dict[str, Any]:
-        """The section of the registry's configuration."""
+        """Return the token section of the registry's configuration."""
         realm = {"realm": f"{self.url}/token", "service": SERVICE, "issuer": ISSUER}
         return {"token": {**realm, "jwks": str(self.folder / "jwks.json")}}
 
     def make_key(self) -> None:
-        """A new pair of keys: ours, and what the registry trusts."""
+        """Create a new pair of keys: a private one to sign with, and a public one that the registry
+        trusts."""
         key = self.folder / "key.pem"
         _openssl("genrsa", "-out", str(key), "2048")
         modulus = _openssl("rsa", "-in", str(key), "-modulus", "-noout").decode().strip().partition("=")[2]
@@ -58,14 +59,14 @@ class Service:
         (self.folder / "jwks.json").write_text(json.dumps({"keys": [facts | public]}))
 
     def token(self, user: str, scope: str) -> str:
-        """A token for what of a scope a user may do."""
+        """Return a token for the part of a scope that a user may use."""
         kind, _, rest = scope.partition(":")
         name, _, actions = rest.rpartition(":")
         access = []
         if name in self.grants.get(user, ()) or name in self.grants.get("", ()):
             access = [{"type": kind, "name": name, "actions": actions.split(",")}]
         now = int(time.time())
-        # The registry forgives a minute on both sides.
+        # The registry allows a minute of skew in both directions.
         times = {"iat": now, "nbf": now - 5, "exp": now + self.lifetime_s}
         claims = {
             "iss": ISSUER,
@@ -89,10 +90,10 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
-        """A token for who says a password, and for anybody what anybody may have."""
+        """Return a token to the account with the right password, and to anyone what anyone may have."""
         query = dict(urllib.parse.parse_qsl(self.path.partition("?")[2]))
         self.server.service.asked.append(query)
         said = self.headers.get("Authorization", "")
@@ -103,7 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._say(200, {"token": self.server.service.token(USER if said else "", query.get("scope", ""))})
 
     def do_POST(self) -> None:
-        """OAuth2: a token for an identity token."""
+        """Return a token for an identity token, as OAuth2 has it."""
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
         facts = dict(urllib.parse.parse_qsl(body))
         self.server.service.asked.append(facts)
@@ -131,7 +132,7 @@ class _Server(ThreadingHTTPServer):
 
 @contextlib.contextmanager
 def serve(folder: Path, grants: dict[str, tuple[str, ...]]) -> Iterator[Service]:
-    """A token service while the block runs."""
+    """Run a token service while the block runs."""
     if not shutil.which("openssl"):
         pytest.skip("no openssl, which signs the tokens")
     folder.mkdir(parents=True, exist_ok=True)

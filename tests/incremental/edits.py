@@ -1,4 +1,4 @@
-"""Random edits of a workspace; after each, a command with a cache must say what it says without one."""
+"""Random edits of a workspace; after each, a command must say the same with a cache as without one."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ Edit = Callable[[Path, random.Random], None]
 
 
 def _line(root: Path, chance: random.Random) -> None:
-    """A field of a spec, or of several, set, changed or taken away again."""
+    """Set, change or remove a field in one spec or in several."""
     for file in chance.sample(SPECS, chance.choice((1, 1, 3))):
         path = root / file
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -87,7 +87,7 @@ def _line(root: Path, chance: random.Random) -> None:
 
 
 def _plain(root: Path, chance: random.Random) -> None:
-    """A spec as it was in the beginning, or gone."""
+    """Restore a spec as it was in the beginning, or remove it."""
     path = root / chance.choice(SPECS)
     if chance.random() < 0.3:
         path.unlink(missing_ok=True)
@@ -126,7 +126,7 @@ def _waiver(root: Path, chance: random.Random) -> None:
 
 
 def _rendered(root: Path, chance: random.Random) -> None:
-    """Somebody edits, removes or adds a rendered file."""
+    """Edit, remove or add a rendered file."""
     files = sorted((root / "rendered").rglob("*.yaml"))
     if not files:
         return
@@ -150,7 +150,7 @@ def _clean(root: Path, _: random.Random) -> None:
 
 
 def _cache(root: Path, chance: random.Random) -> None:
-    """Somebody damages the cache, or removes it."""
+    """Damage the cache, or remove it."""
     files = sorted(path for path in (root / ".gangplan/cache").rglob("*") if path.is_file())
     if not files or chance.random() < 0.3:
         shutil.rmtree(root / ".gangplan", ignore_errors=True)
@@ -184,7 +184,7 @@ COMMANDS = (
 
 
 def story(folder: Path, seed: int, steps: int) -> None:
-    """Edit and ask, over and over: two workspaces of the same files, one with a cache, must say the same."""
+    """Edit and ask repeatedly: two workspaces of the same files, one with a cache, must say the same."""
     chance = random.Random(seed)
     cached, plain = workspaces.write(folder / "cached", FILES), workspaces.write(folder / "plain", FILES)
     edits = [edit for weight, edit in EDITS for _ in range(weight)]
@@ -209,7 +209,7 @@ def _bare(outcome: workspaces.Outcome, root: Path) -> tuple[int, str, str]:
 
 
 def main() -> int:
-    """`python -m tests.incremental.edits FIRST COUNT`: so many stories of 30 steps, from this seed on."""
+    """Play stories of 30 steps from a seed on: `python -m tests.incremental.edits FIRST COUNT`."""
     first, count = map(int, sys.argv[1:])
     failed = 0
     for seed in range(first, first + count):

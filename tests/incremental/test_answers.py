@@ -1,4 +1,5 @@
-"""A question that was answered is answered again only while all that the answer depends on is the same."""
+"""A question that was answered is answered again only while everything that the answer depends on is the
+same."""
 
 from __future__ import annotations
 
@@ -29,14 +30,14 @@ SPEC, CLUSTER = "specs/nlp/filings.yaml", "overlays/lab/cluster.yaml"
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A rendered workspace whose files have been there for a while."""
+    """Create a rendered workspace."""
     found = workspaces.write(tmp_path / "work", FILES)
     workspaces.render(found)
     return found
 
 
 def gangplan_(*words: str, root: Path, **variables: str) -> tuple[int, str, str, bool]:
-    """Exit code, output and errors of a command, and whether it was answered without the program."""
+    """Return exit code, output and errors of a command, and whether it was answered without the program."""
     script = "import sys; from gangplan.entry import main; code = main();"
     script += " open(sys.argv[0], 'w').write(str('gangplan.cli' not in sys.modules)); sys.exit(code)"
     note = root.parent / "note"
@@ -53,7 +54,8 @@ def gangplan_(*words: str, root: Path, **variables: str) -> tuple[int, str, str,
 
 
 def settled(*words: str, root: Path, **variables: str) -> tuple[int, str, str]:
-    """A command until it is answered at once: what it says, which must be the same each time."""
+    """Repeat a command until it is answered at once, and return what it says, which must be the same each
+    time."""
     *first, was_kept = gangplan_(*words, root=root, **variables)
     assert not was_kept
     for _ in range(40):
@@ -74,8 +76,8 @@ def test_the_same_question_is_answered_at_once(root: Path, words: list[str]) -> 
     assert code == 0
 
 
-def test_findings_and_bad_input_are_answers_too(root: Path) -> None:
-    """What is wrong is told again as it was told."""
+def test_findings_and_bad_input_are_answered_as_well(root: Path) -> None:
+    """Errors are reported again in the same words."""
     (root / SPEC).write_text(workspaces.SPEC.replace("workers: 4", "workers: four"))
     code, _, errors = settled("validate", root=root)
     assert code == 2
@@ -96,7 +98,7 @@ def _edit(file: str, old: str, new: str) -> Callable[[Path], None]:
 
 
 def _edit_unseen(root: Path) -> None:
-    """An edit of one byte that keeps the file's size, inode and time of change."""
+    """Edit one byte, and keep the file's size, inode and modification time."""
     path = next((root / "rendered").rglob("runs/**/*.yaml"))
     own = path.stat()
     with path.open("r+b") as file:
@@ -105,7 +107,7 @@ def _edit_unseen(root: Path) -> None:
 
 
 def _swap(root: Path) -> None:
-    """Another file under the same name, from before."""
+    """Replace the spec by another file with the same times."""
     path = root / SPEC
     other = path.with_name("other")
     other.write_text(path.read_text().replace("workers: 4", "workers: 2"))
@@ -136,7 +138,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 }
 
 
-# Changes that differ in how they are seen, each with a command that has to see it.
+# Changes that are noticed in different ways, each with a command that must notice it.
 WHOLE = {
     "a spec is edited": ["validate"],
     "a rendered file is edited": ["render", "--check"],
@@ -145,8 +147,8 @@ WHOLE = {
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_a_changed_workspace_is_answered_anew(root: Path, name: str) -> None:
-    """The answer is that of a command without a cache."""
+def test_a_changed_workspace_gets_a_new_answer(root: Path, name: str) -> None:
+    """The new answer is that of a command without a cache."""
     settled(*WHOLE[name], root=root)
     CHANGES[name](root)
     *found, was_kept = gangplan_(*WHOLE[name], root=root)
@@ -156,8 +158,8 @@ def test_a_changed_workspace_is_answered_anew(root: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in CHANGES if name != "a repository comes"])
-def test_a_changed_workspace_is_another(root: Path, name: str) -> None:
-    """Whatever is different, what was said before does not count."""
+def test_an_answer_does_not_count_after_a_change(root: Path, name: str) -> None:
+    """After every kind of change, the earlier answer is not used."""
     time.sleep(0.12)
     question = _asked(root)
     question.write(1, b"said")
@@ -168,7 +170,7 @@ def test_a_changed_workspace_is_another(root: Path, name: str) -> None:
 
 
 def test_other_questions_have_other_answers(root: Path) -> None:
-    """The day, colours and programs count; so does the folder."""
+    """The day, colours, programs and flags count."""
     settled("validate", root=root)
     assert not gangplan_("validate", "--today", "2031-01-01", root=root)[3]
     assert not gangplan_("validate", root=root, FORCE_COLOR="1")[3]
@@ -191,10 +193,10 @@ def test_other_questions_have_other_answers(root: Path) -> None:
     ],
     ids=" ".join,
 )
-def test_what_does_or_reads_something_else_is_no_question(
+def test_commands_that_do_or_read_something_else_are_no_questions(
     root: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Commands that write files, or look beside the workspace."""
+    """These commands write files, or look outside the workspace."""
     (root.parent / "elsewhere.yaml").write_text("a: b\n")
     (root / "specs-of-old").mkdir()
     monkeypatch.chdir(root)
@@ -202,22 +204,22 @@ def test_what_does_or_reads_something_else_is_no_question(
     assert answers.question(words) is None
 
 
-def test_what_is_no_question_is_never_kept(root: Path) -> None:
+def test_commands_that_are_no_questions_are_never_kept(root: Path) -> None:
     for _ in range(3):
         assert not gangplan_("render", "--output", "out", root=root)[3]
         time.sleep(0.12)
 
 
-def test_no_cache_leaves_nothing(root: Path) -> None:
-    """Not even the folder."""
+def test_no_cache_leaves_no_cache(root: Path) -> None:
+    """Not even its folder is created."""
     shutil.rmtree(root / ".gangplan")
     gangplan_("validate", "--no-cache", root=root)
     assert not (root / ".gangplan" / "cache").exists()
 
 
 @pytest.mark.parametrize("damage", ["cut", "bit", "empty", "other", "folder"])
-def test_a_damaged_record_counts_as_none(root: Path, damage: str) -> None:
-    """A record that is not whole is found out again, and replaced."""
+def test_a_damaged_record_is_ignored(root: Path, damage: str) -> None:
+    """An incomplete record is worked out again, and replaced."""
     code, output, errors = settled("validate", root=root)
     for path in [path for path in (root / ".gangplan/cache").rglob("*") if path.is_file()]:
         data = path.read_bytes()
@@ -231,8 +233,8 @@ def test_a_damaged_record_counts_as_none(root: Path, damage: str) -> None:
     assert gangplan_("validate", root=root) == (code, output, errors, False)
 
 
-def test_a_record_of_somebody_else_counts_as_none(root: Path, tmp_path: Path) -> None:
-    """A pull request may bring any file: without the key, what it says is not believed."""
+def test_a_record_of_someone_else_is_ignored(root: Path, tmp_path: Path) -> None:
+    """A pull request may bring any file: without the key, its contents are not believed."""
     settled("validate", root=root)
     assert gangplan_("validate", root=root)[3]
     assert not gangplan_("validate", root=root, GANGPLAN_CACHE_KEY="of another machine")[3]
@@ -241,7 +243,7 @@ def test_a_record_of_somebody_else_counts_as_none(root: Path, tmp_path: Path) ->
 
 
 def test_without_a_place_for_a_key_there_is_no_cache(root: Path) -> None:
-    """All goes on without it."""
+    """Commands work without a cache."""
     shutil.rmtree(root / ".gangplan")
     for _ in range(2):
         *found, was_kept = gangplan_("validate", root=root, XDG_CACHE_HOME="/dev/null", HOME="/dev/null")
@@ -251,22 +253,22 @@ def test_without_a_place_for_a_key_there_is_no_cache(root: Path) -> None:
 
 
 def test_a_cache_that_is_a_link_is_not_used(root: Path) -> None:
-    """It could lead anywhere."""
+    """The link could lead anywhere."""
     settled("validate", root=root)
     (root / ".gangplan/cache").rename(root.parent / "cache")
     (root / ".gangplan/cache").symlink_to(root.parent / "cache")
     assert not gangplan_("validate", root=root)[3]
 
 
-def test_a_workspace_that_cannot_be_written_to(root: Path) -> None:
-    """The cache's place is taken: all goes on without it."""
+def test_a_workspace_that_cannot_have_a_cache_works(root: Path) -> None:
+    """The place of the cache is taken by a file: commands work without one."""
     shutil.rmtree(root / ".gangplan")
     (root / ".gangplan").write_text("")
     assert gangplan_("validate", root=root)[0] == 0
 
 
-def test_many_at_once(root: Path) -> None:
-    """Commands that share a cache all say the same."""
+def test_concurrent_commands_say_the_same(root: Path) -> None:
+    """The commands share one cache."""
     expected = gangplan_("validate", "--no-cache", root=root)[:3]
     said: list[tuple[int, str, str]] = []
 
@@ -290,8 +292,7 @@ def test_many_at_once(root: Path) -> None:
     assert not list((root / ".gangplan/cache").rglob("*.[0-9]*"))
 
 
-def test_info_and_clear(root: Path) -> None:
-    """What is there, and how to be rid of it."""
+def test_info_shows_and_clear_removes_the_records(root: Path) -> None:
     settled("validate", root=root)
     assert "1 record" in gangplan_("cache", "info", root=root)[1]
     assert "removed" in gangplan_("cache", "clear", root=root)[1]
@@ -299,13 +300,13 @@ def test_info_and_clear(root: Path) -> None:
     assert not gangplan_("validate", root=root)[3]
 
 
-def test_all_folders_count() -> None:
-    """What the workspace reads and writes is what an answer is held to."""
+def test_all_folders_of_a_workspace_count() -> None:
+    """An answer depends on what the workspace reads and writes."""
     assert set(FOLDERS) == {*READ, RENDERED}
 
 
-def test_all_variables_count() -> None:
-    """Every variable that the program reads belongs to the question; these are no part of an answer."""
+def test_all_variables_that_the_program_reads_count() -> None:
+    """They belong to the question; the ones listed here are no part of an answer."""
     other = {"GITHUB_STEP_SUMMARY"}  # never answered from the cache
     other |= {"COMP_WORDS", "_TYPER_COMPLETE_ARGS"}  # what a shell asks TAB for
     read: set[str] = set()
@@ -325,7 +326,7 @@ def test_all_variables_count() -> None:
 
 
 def test_only_the_newest_answers_are_kept(tmp_path: Path) -> None:
-    """The cache does not grow without end."""
+    """The cache does not grow without limit."""
     store = answers.Store(str(tmp_path))
     for number in range(answers.MOST_ANSWERS + 9):
         store.put(f"answers/{number:032}", number)
@@ -337,7 +338,7 @@ def test_only_the_newest_answers_are_kept(tmp_path: Path) -> None:
 
 
 def _asked(root: Path) -> answers.Question:
-    """A question about a workspace as it is, looked at long after its last change."""
+    """Return a question about a workspace as it is, asked long after its last change."""
     store = Store(str(root))
     memory = memory_of(store.get("folders"))
     return answers.Question(str(root), "0123", store, memory, look(str(root), FOLDERS, memory))
@@ -347,7 +348,8 @@ def _asked(root: Path) -> answers.Question:
 def test_a_large_workspace_is_looked_at_once(
     root: Path, is_touched: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its answer counts while no file is touched: what was another for a while may have been read then."""
+    """Its answer counts only if no file is touched: contents that changed for a while may have been read
+    then."""
     monkeypatch.setattr(answers, "MANY_FILES", 0)
     time.sleep(0.12)
     first = _asked(root)

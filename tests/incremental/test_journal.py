@@ -1,4 +1,4 @@
-"""A few changes of a large tree: whatever happens in between, the next command finishes them."""
+"""A few changes of a large tree: if they are interrupted, the next command finishes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECOND = workspaces.SPEC.replace("workers: 4", "workers: 2")
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A workspace whose tree counts as a large one."""
+    """Create a workspace whose tree counts as large."""
     monkeypatch.setattr(journal, "MANY", 1)
     monkeypatch.setattr(journal, "PART", 0)
     found = write(tmp_path / "work", workspaces.STOCK)
@@ -30,8 +30,8 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("command", ["render", "validate"])
-def test_killed_at_any_call(command: str, root: Path) -> None:
-    """Every file is whole all the time; the next command, whichever it is, leaves the new tree."""
+def test_a_render_killed_at_any_call_is_finished_later(command: str, root: Path) -> None:
+    """Every file is complete at all times; the next command, render or validate, leaves the new tree."""
     old = rendered(root)
     write(root, {"specs/nlp/second.yaml": SECOND.replace("gpus: 2", "gpus: 1")})
     (root / "specs/nlp/third.yaml").unlink()
@@ -58,8 +58,8 @@ def test_killed_at_any_call(command: str, root: Path) -> None:
     assert {unfinished for unfinished, *_ in seen} == {True, False}
 
 
-def test_a_journal_of_somebody_else_is_thrown_away(root: Path, tmp_path: Path) -> None:
-    """A pull request may bring any file: what it says is not done."""
+def test_a_journal_of_someone_else_is_discarded(root: Path, tmp_path: Path) -> None:
+    """A pull request may bring any file: what it asks for is not done."""
     precious = tmp_path / "precious"
     precious.write_text("x")
     before = rendered(root)
@@ -73,7 +73,7 @@ def test_a_journal_of_somebody_else_is_thrown_away(root: Path, tmp_path: Path) -
 
 
 def test_a_folder_that_is_a_link_is_not_followed(root: Path, tmp_path: Path) -> None:
-    """Neither by many changes nor by one: what it leads to stays as it is."""
+    """Neither many changes nor a single one follow it: what it leads to stays as it is."""
     runs = root / "rendered/lab/runs"
     elsewhere = tmp_path / "elsewhere"
     runs.rename(elsewhere)
@@ -87,8 +87,10 @@ def test_a_folder_that_is_a_link_is_not_followed(root: Path, tmp_path: Path) -> 
     assert not journal.is_plain(root / "rendered", "../specs/nlp/team.yaml")
 
 
-def test_only_a_small_part_of_a_large_tree(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise the tree is exchanged as a whole."""
+def test_changes_of_a_large_part_of_the_tree_have_no_journal(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tree is exchanged as a whole instead."""
     made: list[object] = []
     monkeypatch.setattr(journal, "make", lambda *arguments: made.append(arguments))
     monkeypatch.setattr(journal, "PART", 10)

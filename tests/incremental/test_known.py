@@ -1,4 +1,4 @@
-"""With a cache and without one: the same bytes, findings and exit codes, and far less work."""
+"""With a cache and without one: the same bytes, findings and exit codes, with far less work."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tests.incremental.edits import FILES, story
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_random_edits(tmp_path: Path, seed: int) -> None:
-    """`make fuzz WHAT=edits` plays as many as are asked for."""
+def test_random_edits_give_the_same_with_and_without_a_cache(tmp_path: Path, seed: int) -> None:
+    """`make fuzz WHAT=edits` plays any number of these stories."""
     story(tmp_path, seed, 12)
 
 
@@ -32,7 +32,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def made(root: Path, *words: str) -> tuple[int, int]:
-    """Specs and clusters that a command expanded."""
+    """Return how many specs and clusters a command expanded."""
     counts = {workspace.load_spec.__code__: 0, clusters.expand_cluster.__code__: 0}
 
     def count(frame: object, event: str, _: object) -> None:
@@ -51,15 +51,15 @@ def made(root: Path, *words: str) -> tuple[int, int]:
 
 
 def test_nothing_is_made_twice(root: Path) -> None:
-    """Neither by the same command nor by another one."""
+    """This is true for the same command and for another one."""
     assert made(root, "render") == (0, 0)
     assert made(root, "render", "--check") == (0, 0)
     assert made(root, "validate") == (0, 0)
     assert made(root, "validate", "--no-cache") == (6, 2)
 
 
-def test_one_changed_spec_is_made_alone(root: Path) -> None:
-    """The others are taken, whichever team they are of."""
+def test_only_a_changed_spec_is_made_again(root: Path) -> None:
+    """The results of the others are reused, in every team."""
     path = root / "specs/nlp/notes.yaml"
     path.write_text(path.read_text() + "run: 2\n")
     assert made(root, "validate") == (1, 0)
@@ -76,15 +76,15 @@ def test_one_changed_spec_is_made_alone(root: Path) -> None:
         ("overlays/lab/kustomization.yaml", '"true"', '"false"'),
     ],
 )
-def test_what_all_depend_on_counts_for_all(root: Path, file: str, old: str, new: str) -> None:
-    """A platform or team file that changed."""
+def test_a_changed_shared_file_affects_all_specs(root: Path, file: str, old: str, new: str) -> None:
+    """Platform and team files are shared."""
     path = root / file
     path.write_text(path.read_text().replace(old, new))
     assert made(root, "validate") == (6, 2)
 
 
 def test_a_secret_is_not_kept(root: Path) -> None:
-    """Neither by a result that repeats it nor in what stands on a cluster."""
+    """Neither a result that repeats it nor the kept objects of a cluster contain it."""
     secret = "AKIA" + "IOSFODNN7EXAMPLQ"
     path = root / "specs/nlp/notes.yaml"
     path.write_text(f"{path.read_text()}retries: {secret}\nenv: {{KEY_ID: {secret}}}\n")
@@ -97,8 +97,8 @@ def test_a_secret_is_not_kept(root: Path) -> None:
         assert not [file for file in kept if secret.encode() in file.read_bytes()]
 
 
-def test_what_is_clean_is_not_scanned_again(root: Path) -> None:
-    """A folder is scanned once for what it holds; one with a secret, each time."""
+def test_clean_folders_are_not_scanned_again(root: Path) -> None:
+    """A folder is scanned once for its contents; one with a secret, each time."""
     workspaces.gangplan("validate", "-C", root)
     seen: list[str] = []
 
@@ -115,9 +115,9 @@ def test_what_is_clean_is_not_scanned_again(root: Path) -> None:
         assert len(seen) == 4  # the files of its folder
 
 
-def test_a_render_that_ended_meanwhile_is_seen(root: Path) -> None:
-    """Between the look of a command and its lock another one changed a spec and rendered it: nothing that
-    this one believes of rendered/ is true any more."""
+def test_a_render_that_ended_in_between_is_noticed(root: Path) -> None:
+    """Between the look of a command and its lock, another one changed a spec and rendered it: nothing that
+    this one assumes about rendered/ is true any more."""
     path = root / "specs/nlp/notes.yaml"
     before = looked(root, Store(str(root)))
     path.write_text(path.read_text() + "run: 2\n")

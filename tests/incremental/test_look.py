@@ -1,4 +1,4 @@
-"""A look at folders tells every change, and reads only what changed."""
+"""A look at folders shows every change, and reads only what changed."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def _do(top: Path, what: str, name: str, data: bytes) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(STEPS, min_size=1, max_size=12))
-def test_with_memory_and_without_it_is_the_same(steps: list[tuple[str, str, bytes]]) -> None:
-    """After every step, what is remembered leads to the same digests as reading everything."""
+def test_a_look_with_memory_equals_one_without(steps: list[tuple[str, str, bytes]]) -> None:
+    """After every step, the memory leads to the same digests as reading everything."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "specs").mkdir()
         memory: dict[str, tuple[str, str]] = {}
@@ -67,7 +67,7 @@ def test_with_memory_and_without_it_is_the_same(steps: list[tuple[str, str, byte
 
 
 def test_only_a_changed_folder_is_read(tmp_path: Path) -> None:
-    """Of a thousand files in ten folders, those of one are read after a change."""
+    """Of a thousand files in ten folders, only those of one folder are read after a change."""
     for number in range(10):
         (tmp_path / f"specs/t{number}").mkdir(parents=True)
         for file in range(100):
@@ -84,8 +84,8 @@ def test_only_a_changed_folder_is_read(tmp_path: Path) -> None:
     assert {path for path in first.contents if first.contents[path] != second.contents[path]} == {"specs/t3"}
 
 
-def test_what_changed_a_moment_ago_is_not_remembered(tmp_path: Path) -> None:
-    """Two changes within a tick of the clock look alike to the system."""
+def test_a_very_recent_change_is_not_remembered(tmp_path: Path) -> None:
+    """The system cannot distinguish two changes within a tick of the clock."""
     (tmp_path / "specs").mkdir()
     (tmp_path / "specs/a").write_text("x")
     assert "specs" not in look(str(tmp_path), ["specs"], {}).memory
@@ -101,7 +101,7 @@ def test_a_copy_is_known_by_its_bytes(tmp_path: Path) -> None:
     assert one.digest == two.digest
 
 
-def test_two_processes_see_what_one_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_processes_see_the_same_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(40):
         folder = tmp_path / "specs" / f"team-{number % 7}" / f"sub-{number}"
         folder.mkdir(parents=True)
@@ -134,7 +134,7 @@ def test_a_second_process_that_dies_is_replaced(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_folder_of_specs_is_listed_once(tmp_path: Path) -> None:
-    """A command asks the system about the files of a team once, whatever needs their names."""
+    """A command asks the system about the files of a team once, for all that needs their names."""
     root = workspaces.write(tmp_path, FILES)
     workspaces.gangplan("render", "-C", root)
     listed: list[str] = []

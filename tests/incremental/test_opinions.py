@@ -1,4 +1,4 @@
-"""What kubeconform has to see of results that were kept before it was asked."""
+"""Results that were kept before kubeconform was asked, and which of them it must see."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def root(tmp_path: Path) -> Path:
 def seen(
     root: Path, monkeypatch: pytest.MonkeyPatch, real_kubeconform: Kubeconform
 ) -> Callable[[], set[str]]:
-    """What kubeconform sees while the workspace is validated: files in `rendered/`."""
+    """Return a function that validates the workspace and returns the files in `rendered/` that kubeconform
+    sees."""
     files: set[str] = set()
     check = Kubeconform.check
 
@@ -51,7 +52,7 @@ def runs(root: Path) -> list[Path]:
     return sorted((root / "rendered").rglob("runs/*/*.yaml"))
 
 
-def test_what_is_telling_is_shown_after_a_render(root: Path, seen: Callable[[], set[str]]) -> None:
+def test_only_telling_files_are_shown_after_a_render(root: Path, seen: Callable[[], set[str]]) -> None:
     """The others are as good as these; and what was judged once is not judged again."""
     assert len(runs(root)) == 2 * len(SPECS)
     first = [one for one in seen() if "/runs/" in one]
@@ -59,8 +60,8 @@ def test_what_is_telling_is_shown_after_a_render(root: Path, seen: Callable[[], 
     assert seen() == set()
 
 
-def test_a_change_of_another_file_shows_only_that(root: Path, seen: Callable[[], set[str]]) -> None:
-    """Its own command made a batch of its own."""
+def test_a_change_of_another_file_shows_only_that_file(root: Path, seen: Callable[[], set[str]]) -> None:
+    """The command that changed it recorded a batch of its own."""
     [first] = [one for one in seen() if "/runs/" in one]
     path = root / "specs/vision/more.yaml"
     path.write_text(path.read_text() + "run: 2\n")
@@ -72,7 +73,7 @@ def test_a_change_of_another_file_shows_only_that(root: Path, seen: Callable[[],
 
 
 def test_all_are_shown_once_a_telling_file_is_gone(root: Path, seen: Callable[[], set[str]]) -> None:
-    """Nobody knows what the others show without it."""
+    """What the others show without it is unknown."""
     before = set(runs(root))
     path = root / "specs/nlp/filings.yaml"  # the first one shows all that the others do
     path.write_text(path.read_text() + "run: 2\n")
@@ -84,13 +85,13 @@ def test_all_are_shown_once_a_telling_file_is_gone(root: Path, seen: Callable[[]
 
 
 def test_all_are_shown_once_a_batch_is_forgotten(root: Path, seen: Callable[[], set[str]]) -> None:
-    """Its record went with an older cache, or was one of too many."""
+    """Its record was removed with an older cache, or as one of too many."""
     Store(str(root)).keep_newest("batches", 0)
     assert len([one for one in seen() if "/runs/" in one]) == 2 * len(SPECS)
 
 
 def test_batches_do_not_pile_up(tmp_path: Path) -> None:
-    """A workspace that nobody validates has a batch for every render."""
+    """A workspace that is never validated has a batch for every render."""
     opinions = Opinions(store := Store(str(tmp_path)))
     for number in range(MOST_BATCHES + 3):
         opinions.batch([("a", str(number)), ("b", "")], {"a"})
@@ -98,7 +99,7 @@ def test_batches_do_not_pile_up(tmp_path: Path) -> None:
 
 
 def test_without_telling_files_there_is_no_batch(tmp_path: Path) -> None:
-    """Who did not ask which files are telling does not know that none is."""
+    """A command that did not ask which files are telling does not know that there are none."""
     opinions = Opinions(Store(str(tmp_path)), "judge")
     assert opinions.batch([("a", "1")], set()) == ""
     opinions.count([("a", "1")], "")

@@ -1,4 +1,4 @@
-"""What kustomize made of a shape is taken by the next command, unless it could come out otherwise."""
+"""The next command reuses what kustomize made of a shape, unless it could now come out differently."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def built(root: Path, monkeypatch: pytest.MonkeyPatch) -> Built:
-    """How often a command starts kustomize."""
+    """Return a function that runs a command and counts how often it starts kustomize."""
     starts: list[Path] = []
     build = KustomizeEngine.build
 
@@ -69,11 +69,11 @@ def test_a_changed_spec_starts_no_kustomize(root: Path, built: Built) -> None:
         file.write("run: 2\n")
     assert built("validate") == 0
     assert built("render") == 0
-    assert built("render", "--no-cache", "--check") > 0  # which makes the same bytes
+    assert built("render", "--no-cache", "--check") > 0  # which gives the same bytes
 
 
 @pytest.mark.usefixtures("builder")
-def test_another_patch_is_built_anew(root: Path, built: Built) -> None:
+def test_another_patch_is_built_again(root: Path, built: Built) -> None:
     edit(root / "overlays/lab/kustomization.yaml", "north", "south")
     assert built("render") > 0
     assert "site.example.com/hall: south" in "".join(
@@ -82,21 +82,23 @@ def test_another_patch_is_built_anew(root: Path, built: Built) -> None:
 
 
 @pytest.mark.usefixtures("builder")
-def test_another_program_is_asked_itself(root: Path, built: Built, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_version_of_kustomize_builds_again(
+    root: Path, built: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(KustomizeEngine, "label", property(lambda self: f"{self.name} 0"))
     assert built("validate") > 0
 
 
 @pytest.mark.usefixtures("builder")
 def test_a_shape_of_another_form_is_built(root: Path, built: Built) -> None:
-    """A patch enters labels, so that one label more is another shape."""
+    """The patch enters labels, so that one more label is another shape."""
     with (root / SPEC).open("a") as file:
         file.write("labels: {project: filings}\n")
     assert built("render") > 0
 
 
 @pytest.mark.usefixtures("builder")
-def test_what_a_secret_could_be_in_is_not_kept(root: Path, built: Built) -> None:
+def test_results_that_could_contain_a_secret_are_not_kept(root: Path, built: Built) -> None:
     secret = "AKIA" + "QWERTYUIOPASDFGH"
     edit(root / "overlays/lab/kustomization.yaml", "north", secret)
     workspaces.gangplan("validate", "-C", root, "--engine", "serial")
@@ -104,7 +106,7 @@ def test_what_a_secret_could_be_in_is_not_kept(root: Path, built: Built) -> None
     assert not [path for path in kept if secret.encode() in path.read_bytes()]
 
 
-def test_the_newest_stay(root: Path) -> None:
+def test_the_newest_shapes_stay(root: Path) -> None:
     component = load_workspace(root).components["lab"]
     kept = KeptShapes(Store(str(root)), "lab", component)
     kept.add({("kind", str(number)): {"number": number} for number in range(MOST + 3)})

@@ -1,4 +1,4 @@
-"""The cache removes its own records and nothing else, whatever stands there and wherever links lead.
+"""The cache removes its own records and nothing else, among any other files and links.
 
 Everything happens below the test's own folder, and whole trees are compared before and after.
 """
@@ -16,7 +16,7 @@ from tests import workspaces
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """A cache with a record of every kind, in a folder beside something precious."""
+    """Create a cache with a record of every kind, in a folder next to precious files."""
     (tmp_path / "precious").mkdir()
     for name in ("letter", "0123abcd", "clean"):
         (tmp_path / "precious" / name).write_text("x")
@@ -33,8 +33,8 @@ def _others(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_all_records_go_and_nothing_else(store: Store, tmp_path: Path) -> None:
-    """What somebody else put into the cache stays."""
+def test_all_records_are_removed_and_nothing_else(store: Store, tmp_path: Path) -> None:
+    """What someone else put into the cache stays."""
     before = _others(tmp_path)
     cache = tmp_path / "work" / FOLDER
     (cache / "answers" / "Notes.TXT").write_text("mine")
@@ -49,7 +49,7 @@ def test_all_records_go_and_nothing_else(store: Store, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["/", "..", "../..", "/etc", "answers/..", "answers/", "nothing", "."])
 def test_no_kind_leads_out_of_the_cache(store: Store, tmp_path: Path, kind: str) -> None:
-    """Not by mistake of a caller, either."""
+    """Not even a mistaken caller can do that."""
     before = workspaces.tree(tmp_path)
     assert list(store.files(kind)) == []
     store.keep_newest(kind, 0)
@@ -62,7 +62,7 @@ def test_no_kind_leads_out_of_the_cache(store: Store, tmp_path: Path, kind: str)
     "name", ["answers/../../letter", "answers/..", "answers/.hidden", "", "/", "letter", "../clean"]
 )
 def test_no_name_leads_out_of_the_cache(store: Store, tmp_path: Path, name: str) -> None:
-    """A record's name is one of a file in the folder of its kind."""
+    """The name of a record is that of a file in the folder of its kind."""
     before = workspaces.tree(tmp_path)
     store.put(name, 1)
     assert store.get(name) is None
@@ -71,7 +71,7 @@ def test_no_name_leads_out_of_the_cache(store: Store, tmp_path: Path, name: str)
 
 @pytest.mark.parametrize("link", [".gangplan", FOLDER, f"{FOLDER}/answers", f"{FOLDER}/answers/0123abcd"])
 def test_links_are_not_followed(tmp_path: Path, link: str) -> None:
-    """A pull request may bring any link: nothing behind it is read, written or removed."""
+    """A pull request may bring any link: nothing that it leads to is read, written or removed."""
     (tmp_path / "precious").mkdir()
     for name in ("letter", "0123abcd", "clean"):
         (tmp_path / "precious" / name).write_text("x")
@@ -90,8 +90,8 @@ def test_links_are_not_followed(tmp_path: Path, link: str) -> None:
     assert workspaces.tree(tmp_path / "precious") == before
 
 
-def test_what_a_killed_command_left_goes(store: Store, tmp_path: Path) -> None:
-    """A record that was never renamed into place."""
+def test_remains_of_a_killed_command_are_removed(store: Store, tmp_path: Path) -> None:
+    """They are a record that was never renamed into place."""
     aside = tmp_path / "work" / FOLDER / "runs" / f"0123abcd.{os.getpid()}"
     aside.write_text("half")
     store.keep_newest("runs", 0)

@@ -1,4 +1,4 @@
-"""What is kept reads back as the same values."""
+"""Kept values, which read back as the same values."""
 
 from __future__ import annotations
 
@@ -57,23 +57,23 @@ def _held(value: object) -> object:
 
 
 @given(DEMANDS)
-def test_demands(demand: RunDemand) -> None:
-    """Every field of it, amounts to the last digit."""
+def test_demands_read_back_equal(demand: RunDemand) -> None:
+    """Every field is kept, amounts to the last digit."""
     assert demand_of(_held(demand_json(demand))) == demand
     assert len(demand_json(demand)) == len(fields(RunDemand))
 
 
 @given(FINDINGS)
-def test_findings(finding: Finding) -> None:
-    """Every field, those that equality leaves out too."""
+def test_findings_read_back_equal(finding: Finding) -> None:
+    """Every field is kept, even those that equality leaves out."""
     read = finding_of(_held(finding_json(finding, Rulebook().policy)), Rulebook().policy)
     assert read == finding
     assert (read.fix, read.clusters, read.where.end) == (finding.fix, finding.clusters, finding.where.end)
     assert type(read.rule) is type(finding.rule)
 
 
-def test_only_what_is_used_stays() -> None:
-    """Values that no result refers to any more are left out, and the numbers follow."""
+def test_only_values_in_use_stay() -> None:
+    """Values that no result refers to any more are left out, and the numbers are adjusted."""
     shared = Shared({})
     assert [shared.number("demands", one) for one in ("a", "b", "a", "c")] == [0, 1, 0, 2]
     for policies in ("x", "y"):
@@ -87,13 +87,13 @@ def test_only_what_is_used_stays() -> None:
 
 
 def test_fractions_are_exact() -> None:
-    """Not a rounded decimal."""
+    """They are not rounded decimals."""
     demand = RunDemand(1, {"cpu": Fraction(1, 3)}, (), True)
     assert demand_of(_held(demand_json(demand))).each["cpu"] * 3 == 1
 
 
-def test_what_is_folded_comes_back() -> None:
-    """Results of a team are held as few bytes while those of others are made, and more may come."""
+def test_folded_results_come_back() -> None:
+    """Results of a team are kept as a few bytes while those of others are made, and more may come."""
     results = TeamResults({}, 0, {"files": {}, "folders": {}, "shared": {}})
     for name in ("a", "b"):
         file = f"specs/nlp/{name}.yaml"
@@ -107,8 +107,8 @@ def test_what_is_folded_comes_back() -> None:
     assert json.loads(new["specs/nlp/b.yaml"])[4] == [["lab", "b", ["specs/nlp/b.yaml", 1, 1, 0], 0]]
 
 
-def test_demands_of_workers_hold_their_amounts_once() -> None:
-    """The parent holds those of a hundred thousand runs."""
+def test_demands_of_workers_share_their_amounts() -> None:
+    """The parent keeps the demands of a hundred thousand runs."""
     demand = RunDemand(
         2, {"cpu": Fraction(1, 3)}, ("a100",), True, "training", 3, usage={("a100", "cpu"): Fraction(2, 3)}
     )

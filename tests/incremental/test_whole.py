@@ -1,4 +1,4 @@
-"""A team that is as it was is taken as a whole: the same words, and nothing read of its runs one by one."""
+"""An unchanged team is taken as a whole: the output is the same, and the results of its runs are not read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ODD = workspaces.SPEC.replace("gpus: 2", "gpus: 5").replace("workers: 4", "worke
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Two teams that were rendered and validated."""
+    """Render and validate two teams."""
     found = workspaces.write(tmp_path, {**FILES, "specs/vision/more.yaml": ODD, "specs/nlp/more.yaml": ODD})
     workspaces.render(found)
     workspaces.gangplan("validate", "-C", found)
@@ -31,7 +31,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def read() -> Iterator[list[str]]:
-    """The specs whose results are read, and the teams that are read again."""
+    """Record the specs whose results are read, and the teams that are read again."""
     seen: list[str] = []
     result, details = known.expanded_of, Known.details
 
@@ -48,13 +48,13 @@ def read() -> Iterator[list[str]]:
 
 
 def change(root: Path, line: str, file: str = SPEC) -> None:
-    """A line more in a spec."""
+    """Add a line to a spec."""
     path = root / file
     path.write_text(f"{path.read_text()}{line}\n")
 
 
 def said(root: Path, command: str) -> tuple[int, str, str]:
-    """What a command says with the cache, which is what it says without."""
+    """Return what a command says with the cache; for validate, this must be what it says without."""
     outcome = workspaces.gangplan(command, "-C", root, "--engine", "serial")
     plain = workspaces.gangplan(command, "-C", root, "--engine", "serial", "--no-cache")
     if command == "validate":
@@ -63,13 +63,13 @@ def said(root: Path, command: str) -> tuple[int, str, str]:
 
 
 @pytest.mark.parametrize("command", ["render", "validate"])
-def test_only_the_team_that_changed_is_read(root: Path, command: str, read: list[str]) -> None:
+def test_only_the_changed_team_is_read(root: Path, command: str, read: list[str]) -> None:
     change(root, "run: 2")
     workspaces.gangplan(command, "-C", root)
     assert sorted(one for one in read if one) == ["specs/nlp/filings.yaml", "specs/nlp/more.yaml"]
 
 
-def test_its_runs_and_findings_count(root: Path) -> None:
+def test_runs_and_findings_of_unchanged_teams_count(root: Path) -> None:
     change(root, "run: 2")
     code, out, err = said(root, "validate")
     assert code == 0
@@ -79,19 +79,19 @@ def test_its_runs_and_findings_count(root: Path) -> None:
 
 
 def test_a_report_for_programs_reads_all(root: Path, read: list[str]) -> None:
-    """It names every file."""
+    """The report names every file."""
     workspaces.gangplan("render", "-C", root, "--format", "json")
     assert len([one for one in read if one.endswith(".yaml")]) == 6
 
 
-def test_runs_in_each_others_way_are_found_across(root: Path, read: list[str]) -> None:
-    """Where a queue has runs of several priorities, what its runs ask for is read."""
+def test_runs_of_several_priorities_are_compared_across_teams(root: Path, read: list[str]) -> None:
+    """If a queue has runs of several priorities, the demands of its runs are read."""
     change(root, "priority: high")
     said(root, "validate")
     assert "vision" in read
 
 
-def test_a_patch_that_matches_nothing_is_told_with_its_job(root: Path) -> None:
+def test_a_patch_that_matches_nothing_is_reported_with_its_job(root: Path) -> None:
     operation = "- {op: remove, path: /metadata/labels/x}"
     patch = f"- target: {{kind: TrainJob, name: filings}}\n  patch: |-\n    {operation}\n"
     (root / "overlays/lab/kustomization.yaml").write_text(workspaces.KUSTOMIZATION + patch)
@@ -100,22 +100,22 @@ def test_a_patch_that_matches_nothing_is_told_with_its_job(root: Path) -> None:
     assert "matches no object" in said(root, "validate")[2]
 
 
-def test_a_job_that_is_there_twice_is_told_each_time(root: Path) -> None:
+def test_a_duplicate_job_is_reported_each_time(root: Path) -> None:
     change(root, "name: filings", "specs/vision/notes.yaml")
     for number in (2, 3):
         change(root, f"run: {number}", f"specs/nlp/{'notes' if number == 2 else 'filings'}.yaml")
         assert "job-name-twice" in said(root, "validate")[2]
 
 
-def test_a_record_that_is_gone_is_made_again(root: Path) -> None:
+def test_a_missing_record_is_made_again(root: Path) -> None:
     """Only the sums are there; what they leave out is asked for."""
     change(root, "priority: high")
     shutil.rmtree(root / ".gangplan/cache/runs")
     said(root, "validate")
 
 
-def test_what_is_left_out_of_teams_is_added_once(root: Path) -> None:
-    """However many ask for it."""
+def test_parts_that_teams_leave_out_are_added_once(root: Path) -> None:
+    """They are asked for several times."""
     completed: list[Course] = []
     complete = Course.complete
 

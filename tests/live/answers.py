@@ -1,4 +1,4 @@
-"""Answers in the form that API servers give them, written by hand and shortened to what is read."""
+"""Answers in the form of API servers, written by hand and shortened to what is read."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ KUEUE, TRAINER = "kueue.x-k8s.io/v1beta2", "trainer.kubeflow.org/v1alpha1"
 
 
 def group(name: str, *versions: str) -> dict[str, Any]:
-    """A group of /apis; its first version is the preferred one."""
+    """Return a group of /apis; its first version is the preferred one."""
     known = [{"groupVersion": f"{name}/{version}", "version": version} for version in versions]
     return {"name": name, "versions": known, "preferredVersion": known[0]}
 
 
 def resources(*names: str) -> dict[str, Any]:
-    """An APIResourceList, its resources as `trainjobs/TrainJob`, all in namespaces but those that end in !."""
+    """Return an APIResourceList with resources such as `trainjobs/TrainJob`; those that end in ! have no
+    namespace."""
     found = []
     for one in names:
         name, _, kind = one.rstrip("!").partition("/")
@@ -23,7 +24,7 @@ def resources(*names: str) -> dict[str, Any]:
 
 
 def node(name: str, pool: str = "", gpus: int = 0, **more: Any) -> dict[str, Any]:
-    """A node of the pools of tests/workspaces.py."""
+    """Return a node of the pools of tests/workspaces.py."""
     cpu, memory = ("124", "1900Gi") if gpus else ("60", "240Gi")
     labels = {
         "kubernetes.io/hostname": name,

@@ -1,4 +1,4 @@
-"""An API server that gives recorded answers, and remembers what it was asked."""
+"""An API server that gives recorded answers and remembers its requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOKEN = "not-a-secret-of-anybody"
 
 @dataclass
 class Server:
-    """Where it is, what it answers by path (or `METHOD path`), and the requests that it had."""
+    """The server's address, its answers by path (or `METHOD path`), and the requests that it got."""
 
     url: str
     answers: dict[str, Answer] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Server:
         return [path for _, path, *_ in self.asked]
 
     def kubeconfig(self, folder: Path, *contexts: str, user: Mapping[str, Any] | None = None) -> Path:
-        """A kubeconfig with these contexts, all of this server."""
+        """Write a kubeconfig with these contexts, all of this server."""
         path = folder / "kubeconfig"
         body = {
             "apiVersion": "v1",
@@ -54,14 +54,14 @@ class Server:
 
 
 def refusal(code: int, reason: str, message: str, **details: Any) -> tuple[int, dict[str, Any]]:
-    """A Status as API servers send it."""
+    """Return a Status as API servers send it."""
     body = {"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message}
     return code, {**body, "details": details}
 
 
 @contextmanager
 def serving(answers: Mapping[str, Answer] | None = None) -> Iterator[Server]:
-    """A server for as long as the block runs."""
+    """Run a server while the block runs."""
     server: Server
 
     class Handler(BaseHTTPRequestHandler):

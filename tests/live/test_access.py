@@ -1,4 +1,5 @@
-"""What stops a command on its way to a cluster: each with its words, its exit code, and no traceback."""
+"""Reasons that stop a command on its way to a cluster: each with its message, its exit code, and no
+traceback."""
 
 from __future__ import annotations
 
@@ -22,28 +23,28 @@ from tests.workspaces import Outcome, gangplan
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The small workspace."""
+    """Create the small workspace."""
     return workspaces.stock(tmp_path / "workspace")
 
 
 def snapshot(root: Path, kubeconfig: Path, *more: str | Path) -> Outcome:
-    """The command that reads most."""
+    """Run the command that reads most."""
     return gangplan("cluster", "snapshot", "lab", "-C", root, "--kubeconfig", kubeconfig, *more)
 
 
 def asked(root: Path, tmp_path: Path, server: Server, *more: str) -> Outcome:
-    """The command with a kubeconfig for the server."""
+    """Run the command with a kubeconfig for the server."""
     return snapshot(root, server.kubeconfig(tmp_path, "lab"), *more)
 
 
-def test_without_the_package(root: Path, tmp_path: Path) -> None:
+def test_without_the_package_the_extra_is_named(root: Path, tmp_path: Path) -> None:
     with mock.patch.dict(sys.modules, {"kubernetes": None}):
         outcome = snapshot(root, tmp_path / "none")
     assert outcome.code == Exit.ENVIRONMENT
     assert 'pip install "gangplan[cluster]"' in outcome.err
 
 
-def test_without_a_kubeconfig(root: Path, tmp_path: Path) -> None:
+def test_without_a_kubeconfig_the_flag_is_named(root: Path, tmp_path: Path) -> None:
     outcome = snapshot(root, tmp_path / "none")
     assert outcome.code == Exit.ENVIRONMENT
     assert "there is no kubeconfig: " in outcome.err
@@ -51,7 +52,7 @@ def test_without_a_kubeconfig(root: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[1, 2]", "a: [", "kind: Config\n", "contexts: 1\n"])
-def test_a_broken_kubeconfig(root: Path, tmp_path: Path, text: str) -> None:
+def test_a_broken_kubeconfig_is_reported(root: Path, tmp_path: Path, text: str) -> None:
     path = tmp_path / "kubeconfig"
     path.write_text(text)
     outcome = snapshot(root, path)
@@ -73,8 +74,11 @@ def test_a_broken_kubeconfig(root: Path, tmp_path: Path, text: str) -> None:
         (None, None, [], ToolError),
     ],
 )
-def test_which_context(flag: str | None, stated: str | None, names: list[str], found: object) -> None:
-    """The flag's, the file's, that of the cluster's name, the only one; never the current one of several."""
+def test_the_context_is_chosen_and_never_guessed(
+    flag: str | None, stated: str | None, names: list[str], found: object
+) -> None:
+    """The context is the flag's, the file's, that of the cluster's name, or the only one; never the current
+    one of several."""
     wanted = Wanted("lab", flag, stated)
     if isinstance(found, str):
         assert chosen(wanted, names) == found
@@ -85,7 +89,7 @@ def test_which_context(flag: str | None, stated: str | None, names: list[str], f
         assert type(stop.value) is found
 
 
-def test_the_context_of_the_cluster_file(root: Path, tmp_path: Path) -> None:
+def test_the_context_of_the_cluster_file_is_used(root: Path, tmp_path: Path) -> None:
     path = root / "overlays/lab/cluster.yaml"
     path.write_text(f"{path.read_text()}context: lab-prod\n")
     with serving(CLUSTER) as server:
@@ -97,7 +101,7 @@ def test_the_context_of_the_cluster_file(root: Path, tmp_path: Path) -> None:
     assert snapshot(root, tmp_path / "kubeconfig", "--context", "othr").code == Exit.INPUT
 
 
-def test_an_expired_login(root: Path, tmp_path: Path) -> None:
+def test_an_expired_login_is_reported(root: Path, tmp_path: Path) -> None:
     with serving({"/version": refusal(401, "Unauthorized", "Unauthorized")}) as server:
         outcome = asked(root, tmp_path, server)
     assert outcome.code == Exit.ENVIRONMENT
@@ -105,7 +109,7 @@ def test_an_expired_login(root: Path, tmp_path: Path) -> None:
     assert TOKEN not in outcome.err
 
 
-def test_an_exec_plugin_logs_in(root: Path, tmp_path: Path) -> None:
+def test_an_exec_plugin_logs_in_or_its_failure_is_reported(root: Path, tmp_path: Path) -> None:
     plugin = tmp_path / "plugin"
     plugin.write_text(
         "#!/bin/sh\n"
@@ -132,7 +136,7 @@ def test_an_exec_plugin_logs_in(root: Path, tmp_path: Path) -> None:
         assert "Traceback" not in outcome.err
 
 
-def test_nobody_listens(root: Path, tmp_path: Path) -> None:
+def test_an_unreachable_server_is_reported(root: Path, tmp_path: Path) -> None:
     with serving() as server:
         path = server.kubeconfig(tmp_path, "lab")
     outcome = snapshot(root, path)
@@ -140,7 +144,7 @@ def test_nobody_listens(root: Path, tmp_path: Path) -> None:
     assert "cannot be reached" in outcome.err
 
 
-def test_no_answer_in_time(root: Path, tmp_path: Path) -> None:
+def test_a_server_that_is_too_slow_is_reported(root: Path, tmp_path: Path) -> None:
     with serving(CLUSTER) as server:
         server.delay_s = 1.0
         outcome = asked(root, tmp_path, server, "--timeout", "0.2")
@@ -149,7 +153,7 @@ def test_no_answer_in_time(root: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("answer", [(200, "<html>"), (302, "<html>"), (502, "<html>"), (503, "{}")])
-def test_something_else_answers(root: Path, tmp_path: Path, answer: tuple[int, str]) -> None:
+def test_an_answer_of_another_server_is_reported(root: Path, tmp_path: Path, answer: tuple[int, str]) -> None:
     with serving({"/version": answer}) as server:
         outcome = asked(root, tmp_path, server)
         assert len(server.asked) == 1, "a redirection is not followed: it would get the token"
@@ -158,7 +162,8 @@ def test_something_else_answers(root: Path, tmp_path: Path, answer: tuple[int, s
 
 
 def test_forbidden_names_the_right_and_the_role(root: Path, tmp_path: Path) -> None:
-    """Some of it: the rest is written, and what could not be seen is named; all of it: exit 3."""
+    """If some of it is forbidden, the rest is written and what could not be seen is named; if all is, the
+    exit code is 3."""
     words = 'nodes is forbidden: User "ann" cannot list resource "nodes" in API group "" at the cluster scope'
     denied = refusal(403, "Forbidden", words)
     with serving({**CLUSTER, "/api/v1/nodes": denied}) as server:
@@ -182,11 +187,11 @@ def test_forbidden_names_the_right_and_the_role(root: Path, tmp_path: Path) -> N
         ("PATCH", "/apis/apps/v1/namespaces/nlp/deployments/a", Right("apps", "deployments", "patch", "nlp")),
     ],
 )
-def test_rights_by_path(method: str, path: str, right: Right) -> None:
+def test_a_path_shows_the_right_that_it_needs(method: str, path: str, right: Right) -> None:
     assert right_of(method, path) == right
 
 
-def test_a_role_is_one_line() -> None:
+def test_a_role_is_printed_on_one_line() -> None:
     rights = [Right("", "pods", "list", "nlp"), Right("", "pods", "get", "nlp")]
     assert role(rights, "gangplan-logs") == (
         '{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"gangplan-logs",'
@@ -194,11 +199,12 @@ def test_a_role_is_one_line() -> None:
     )
 
 
-# Nothing else has to do with clusters
+# No other code connects to clusters
 
 
-def test_one_module_imports_the_package() -> None:
-    """And only what looks at clusters imports that one when it connects, and what syncs one."""
+def test_one_module_imports_the_kubernetes_package() -> None:
+    """Only modules that look at clusters import that one, when they connect, and those that sync a
+    cluster."""
     graph = grimp.build_graph("gangplan", include_external_packages=True)
     assert graph.find_modules_that_directly_import("kubernetes") == {"gangplan.live.access"}
     near = graph.find_modules_that_directly_import("gangplan.live.access")
@@ -226,7 +232,7 @@ def test_one_module_imports_the_package() -> None:
         "why specs/nlp/filings.yaml",
     ],
 )
-def test_no_other_command_imports_it(arguments: str, root: Path) -> None:
+def test_no_other_command_imports_the_kubernetes_package(arguments: str, root: Path) -> None:
     code = "import sys; from gangplan.entry import main; main(); print('kubernetes' in sys.modules, file=sys.stderr)"
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments.split()],

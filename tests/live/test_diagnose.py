@@ -1,4 +1,5 @@
-"""`gangplan diagnose --server` against answers of the form that API servers give (tests/e2e/test_live.py asks real ones)."""
+"""`gangplan diagnose --server` with answers in the form of API servers (tests/e2e/test_live.py asks real
+ones)."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ __all__ = ["root", "server"]
 OOM = {"name": "node", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}
 
 
-def test_objects_and_logs_of_a_run(root: Path, server: Server) -> None:
+def test_objects_and_logs_of_a_run_show_its_causes(root: Path, server: Server) -> None:
     name = name_of(root)
     server.answers[f"{JOBS}/{name}"] = trainjob(name, "False")
     failed = pod(name, "node", 3, phase="Failed", containerStatuses=[OOM])
@@ -45,7 +46,7 @@ def test_objects_and_logs_of_a_run(root: Path, server: Server) -> None:
     assert {query["tailLines"] for query in tails} == {"2000"}
 
 
-def test_the_queue_of_a_run(root: Path, server: Server) -> None:
+def test_the_queue_explains_a_waiting_run(root: Path, server: Server) -> None:
     name = name_of(root)
     server.answers[f"{JOBS}/{name}"] = trainjob(name)
     server.answers[WORKLOADS] = [
@@ -56,7 +57,7 @@ def test_the_queue_of_a_run(root: Path, server: Server) -> None:
     assert "waits for quota: 8 CPU more in pool cpu" in outcome.out
 
 
-def test_events_of_other_runs_are_theirs(root: Path, server: Server) -> None:
+def test_events_of_other_runs_do_not_count(root: Path, server: Server) -> None:
     name = name_of(root)
     server.answers[f"{JOBS}/{name}"] = trainjob(name, "False")
     server.answers[PODS] = [pod(name, "node", 0, conditions=[{"type": "Ready", "status": "True"}])]
@@ -72,7 +73,7 @@ def test_events_of_other_runs_are_theirs(root: Path, server: Server) -> None:
     assert (outcome.code, "nothing wrong" in outcome.out) == (Exit.CLEAN, True), outcome.out
 
 
-def test_what_cannot_be_asked(root: Path, server: Server) -> None:
+def test_missing_runs_and_rights_are_reported(root: Path, server: Server) -> None:
     name = name_of(root)
     outcome = ask(root, server, "diagnose", "--server", "--run", name)
     assert outcome.code == Exit.ENVIRONMENT

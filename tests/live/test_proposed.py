@@ -1,4 +1,4 @@
-"""`init --from-cluster`: a cluster that answers in, a workspace that says what was seen of it out."""
+"""`init --from-cluster`: from a cluster that answers to a workspace that states what was seen of it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LIVE: dict[str, Any] = {
 
 
 def begun(root: Path, answers: dict[str, Any], *more: str) -> Outcome:
-    """A new workspace from a cluster that answers so."""
+    """Create a workspace from a cluster with these answers."""
     with serving(answers) as server:
         root.parent.mkdir(exist_ok=True)
         path = server.kubeconfig(root.parent, "lab")
@@ -55,7 +55,7 @@ def begun(root: Path, answers: dict[str, Any], *more: str) -> Outcome:
     return outcome
 
 
-def test_the_workspace_is_that_of_the_cluster_and_green(tmp_path: Path) -> None:
+def test_the_workspace_matches_the_cluster_and_is_valid(tmp_path: Path) -> None:
     root = tmp_path / "jobs"
     outcome = begun(root, LIVE)
     assert (outcome.code, outcome.err) == (Exit.CLEAN, "")
@@ -86,7 +86,7 @@ def test_the_workspace_is_that_of_the_cluster_and_green(tmp_path: Path) -> None:
     assert gangplan("render", "-C", root).code == Exit.CLEAN
     checked = gangplan("validate", "-C", root)
     assert checked.code == Exit.CLEAN
-    assert {one.rule for one in checked.findings} == {"gpu-operator-unstated"}  # as it is there
+    assert {one.rule for one in checked.findings} == {"gpu-operator-unstated"}  # as on the cluster
     with serving(LIVE) as server:
         same = gangplan(
             "cluster", "snapshot", "lab", "-C", root, "--kubeconfig", server.kubeconfig(tmp_path, "lab")
@@ -104,7 +104,7 @@ def test_the_same_cluster_gives_the_same_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "one" / FILE).read_bytes() == (tmp_path / "two" / FILE).read_bytes()
 
 
-def test_what_may_not_be_seen_is_an_example_and_said(tmp_path: Path) -> None:
+def test_unseen_nodes_become_examples_and_are_reported(tmp_path: Path) -> None:
     answers = {**LIVE, "/api/v1/nodes": refusal(403, "Forbidden", 'nodes is forbidden: User "me" cannot list resource "nodes"')}  # fmt: skip
     outcome = begun(tmp_path / "jobs", answers)
     assert outcome.code == Exit.CLEAN
@@ -112,14 +112,14 @@ def test_what_may_not_be_seen_is_an_example_and_said(tmp_path: Path) -> None:
     assert set(plain.load((tmp_path / "jobs" / FILE).read_text())["nodePools"]) == {"cpu", "gpu"}
 
 
-def test_a_cluster_without_trainer_says_so(tmp_path: Path) -> None:
+def test_a_cluster_without_trainer_is_reported(tmp_path: Path) -> None:
     outcome = begun(tmp_path / "jobs", {**LIVE, "/apis/apps/v1/deployments": []})
     assert "not seen in cluster lab: no Trainer was found" in outcome.err
     assert outcome.code == Exit.CLEAN
     assert plain.load((tmp_path / "jobs" / FILE).read_text())["versions"]["trainer"] == "2.3.0"
 
 
-def test_a_cluster_that_does_not_answer_leaves_nothing(tmp_path: Path) -> None:
+def test_a_cluster_that_does_not_answer_leaves_no_workspace(tmp_path: Path) -> None:
     with serving({}) as server:
         path = server.kubeconfig(tmp_path, "lab")
     flags = ("--team", "nlp", "--cluster", "lab", "--from-cluster", "--kubeconfig", path)
@@ -130,7 +130,7 @@ def test_a_cluster_that_does_not_answer_leaves_nothing(tmp_path: Path) -> None:
 
 READY = [{"type": "Ready", "status": "True"}]
 GKE = {"cloud.google.com/gke-nodepool": "A_Pool"}
-# Labels of the nodes, what each offers, and the pool: its name, and its fields but labels, CPU and memory.
+# Labels of the nodes, what each offers, and the pool: its name, and its fields except labels, CPU and memory.
 POOLS: dict[str, tuple[dict[str, str], dict[str, str], str, dict[str, Any]]] = {
     "by its cloud": (GKE, {}, "a-pool", {}),
     "nothing tells": ({}, {}, "cpu", {}),
@@ -163,7 +163,7 @@ POOLS: dict[str, tuple[dict[str, str], dict[str, str], str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", POOLS)
-def test_pools(name: str) -> None:
+def test_nodes_decide_the_name_and_fields_of_their_pool(name: str) -> None:
     labels, offered, called, fields = POOLS[name]
     bodies = [node(f"n{number}", labels=labels, **offered) for number in range(2)]
     ((found, pool),) = _node_pools(bodies).items()
@@ -174,7 +174,7 @@ def test_pools(name: str) -> None:
     }
 
 
-def test_nodes_that_take_no_runs_make_no_pool() -> None:
+def test_nodes_that_take_no_runs_form_no_pool() -> None:
     cordoned = node("a", spec={"unschedulable": True})
     lost = node("b")
     lost["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
@@ -185,7 +185,7 @@ def test_nodes_that_take_no_runs_make_no_pool() -> None:
     assert _node_pools([cordoned, lost, tiny, odd]) == {}
 
 
-def test_the_smallest_node_counts_and_a_taint_of_all() -> None:
+def test_a_pool_has_the_size_of_its_smallest_node_and_common_taints() -> None:
     one = node("a", labels=GKE, spec={"taints": [{"key": "x", "value": "y", "effect": "NoExecute"}]})
     other = node("b", labels=GKE)
     one["status"]["allocatable"] = {"cpu": "31900m", "memory": "129600Mi"}

@@ -1,4 +1,5 @@
-"""`gangplan status` and `gangplan logs` against answers of the form that API servers give (tests/e2e/test_live.py asks real ones)."""
+"""`gangplan status` and `gangplan logs` with answers in the form of API servers (tests/e2e/test_live.py asks
+real ones)."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ TIME = "2026-01-01T00:00:00Z"
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The small workspace, rendered."""
+    """Render the small workspace."""
     root = workspaces.stock(tmp_path / "workspace")
     workspaces.render(root)
     return root
@@ -32,19 +33,19 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    """A server without any run."""
+    """Run a server that has no runs."""
     with serving({JOBS: [], WORKLOADS: [], PODS: [], EVENTS: []}) as found:
         yield found
 
 
 def name_of(root: Path) -> str:
-    """The only run of the workspace."""
+    """Return the name of the only run of the workspace."""
     (path,) = (root / "rendered/lab/runs/nlp").glob("*.yaml")
     return path.stem
 
 
 def trainjob(name: str, suspended: str = "True", team: str = "nlp") -> dict[str, Any]:
-    """A run on the cluster."""
+    """Return a run on the cluster."""
     labels = {"gangplan.dev/run": name, "gangplan.dev/team": team, "kueue.x-k8s.io/queue-name": "training"}
     condition = {"type": "Suspended", "status": suspended, "lastTransitionTime": TIME}
     return {
@@ -54,7 +55,7 @@ def trainjob(name: str, suspended: str = "True", team: str = "nlp") -> dict[str,
 
 
 def workload(name: str, message: str) -> dict[str, Any]:
-    """The Workload of a run that waits."""
+    """Return the Workload of a run that waits."""
     condition = {"type": "QuotaReserved", "status": "False", "reason": "Pending", "message": message}
     owner = {"kind": "TrainJob", "name": name}
     metadata = {
@@ -71,7 +72,7 @@ def workload(name: str, message: str) -> dict[str, Any]:
 
 
 def pod(name: str, role: str, index: int, created: str = TIME, **status: Any) -> dict[str, Any]:
-    """A pod of a run."""
+    """Return a pod of a run."""
     labels = {
         "jobset.sigs.k8s.io/jobset-name": name,
         "jobset.sigs.k8s.io/replicatedjob-name": role,
@@ -86,20 +87,20 @@ def pod(name: str, role: str, index: int, created: str = TIME, **status: Any) ->
 
 
 def ask(root: Path, server: Server, *arguments: str) -> Outcome:
-    """A command that only reads."""
+    """Run a command that only reads."""
     outcome = gangplan(*arguments, "-C", root, "--kubeconfig", server.kubeconfig(root.parent, "lab"))
     assert server.methods <= {"GET"}
     return outcome
 
 
 def rows(root: Path, server: Server, *more: str) -> dict[str, dict[str, Any]]:
-    """The runs as JSON, by their names."""
+    """Return the runs as JSON, by their names."""
     outcome = ask(root, server, "status", "--team", "nlp", "--format", "json", *more)
     assert outcome.code == Exit.CLEAN, outcome.err
     return {row["run"]: row for row in json.loads(outcome.out)["runs"]}
 
 
-def test_git_and_the_cluster_are_joined(root: Path, server: Server) -> None:
+def test_status_joins_git_and_the_cluster(root: Path, server: Server) -> None:
     name = name_of(root)
     found = rows(root, server)
     assert found[name]["state"] == "missing"
@@ -111,13 +112,14 @@ def test_git_and_the_cluster_are_joined(root: Path, server: Server) -> None:
 
 
 def ended(name: str, kind: str) -> dict[str, Any]:
-    """A run with a condition that is true."""
+    """Return a run with a condition that is true."""
     condition = {"type": kind, "status": "True", "lastTransitionTime": TIME}
     return {**trainjob(name), "status": {"conditions": [condition]}}
 
 
-def test_runs_that_something_else_creates(tmp_path: Path, server: Server) -> None:
-    """A schedule is no run that is missing, dated runs are its own, and a run that waits says for whom."""
+def test_scheduled_and_waiting_runs_have_states_of_their_own(tmp_path: Path, server: Server) -> None:
+    """A schedule is not a missing run, dated runs belong to it, and a waiting run names the runs before
+    it."""
     root = tmp_path / "workspace"
     chain = {"specs/nlp/late.yaml": SPEC + "after: [filings]\n", "specs/nlp/nightly.yaml": worlds.SPEC}
     worlds.stock(root, SPEC, **chain)
@@ -143,13 +145,14 @@ def test_runs_that_something_else_creates(tmp_path: Path, server: Server) -> Non
         assert "rendered/" not in own["reason"]
 
 
-def test_a_label_of_another_team_does_not_count(root: Path, server: Server) -> None:
+def test_a_run_with_the_label_of_another_team_is_not_shown(root: Path, server: Server) -> None:
     server.answers[JOBS] = [trainjob("theirs-00000000", team="vision")]
     assert set(rows(root, server)) == {name_of(root)}
 
 
-def test_the_place_in_the_queue(root: Path, server: Server) -> None:
-    """Where Kueue's visibility says it; nothing is missing where it is not served or may not be read."""
+def test_the_place_in_the_queue_is_shown(root: Path, server: Server) -> None:
+    """Kueue's visibility API gives it; where that is not served or may not be read, nothing else is
+    missing."""
     name = name_of(root)
     server.answers[JOBS] = [trainjob(name)]
     server.answers[WORKLOADS] = [
@@ -169,7 +172,7 @@ def test_the_place_in_the_queue(root: Path, server: Server) -> None:
     assert "place" in table.splitlines()[0]
 
 
-def test_events_say_why_nothing_happens(root: Path, server: Server) -> None:
+def test_events_explain_why_nothing_happens(root: Path, server: Server) -> None:
     name = name_of(root)
     server.answers[JOBS] = [trainjob(name)]
     server.answers[WORKLOADS] = [workload(name, "")]
@@ -180,7 +183,7 @@ def test_events_say_why_nothing_happens(root: Path, server: Server) -> None:
     assert rows(root, server)[name]["reason"] == "pods cannot be created"
 
 
-def test_forbidden(root: Path, server: Server) -> None:
+def test_a_forbidden_list_names_the_right_and_the_role(root: Path, server: Server) -> None:
     server.answers[JOBS] = refusal(403, "Forbidden", 'x is forbidden: User "ann" cannot list resource "x"')
     outcome = ask(root, server, "status", "--team", "nlp")
     assert outcome.code == Exit.ENVIRONMENT
@@ -190,7 +193,7 @@ def test_forbidden(root: Path, server: Server) -> None:
     assert '"pods"' in outcome.err, "the role has all that the command needs"
 
 
-def test_flags_that_make_no_sense(root: Path, server: Server) -> None:
+def test_invalid_flags_are_refused(root: Path, server: Server) -> None:
     assert ask(root, server, "status", "--team", "nlq").code == Exit.INPUT
     assert ask(root, server, "status", "--cluster", "labb").code == Exit.INPUT
     assert ask(root, server, "status", "--format", "yaml").code == Exit.INPUT
@@ -209,7 +212,7 @@ def test_hostile_texts_stay_on_their_line(root: Path, server: Server) -> None:
 
 
 def talking(server: Server, name: str, *pods: dict[str, Any]) -> None:
-    """Pods whose logs say who they are."""
+    """Serve pods whose logs begin with their names."""
     server.answers[PODS] = list(pods)
     for one in pods:
         own = one["metadata"]["name"]
@@ -217,12 +220,12 @@ def talking(server: Server, name: str, *pods: dict[str, Any]) -> None:
 
 
 def labels(outcome: Outcome) -> list[str]:
-    """The pods that spoke, in order."""
+    """Return the pods that logged something, in order."""
     assert outcome.code == Exit.CLEAN, outcome.err
     return list(dict.fromkeys(line.partition(" | ")[0].strip() for line in outcome.out.splitlines()))
 
 
-def test_a_spec_with_a_schedule_stands_for_its_last_run(tmp_path: Path, server: Server) -> None:
+def test_a_spec_with_a_schedule_means_its_last_run(tmp_path: Path, server: Server) -> None:
     root = tmp_path / "workspace"
     worlds.stock(root, SPEC, **{"specs/nlp/nightly.yaml": worlds.SPEC})
     workspaces.render(root)
@@ -240,7 +243,7 @@ def test_a_spec_with_a_schedule_stands_for_its_last_run(tmp_path: Path, server: 
     assert "nightly-20260113-0300, the last run of schedule nightly" in outcome.err
 
 
-def test_which_pods(root: Path, server: Server) -> None:
+def test_flags_choose_the_pods(root: Path, server: Server) -> None:
     name = name_of(root)
     talking(
         server,
@@ -267,13 +270,13 @@ def test_which_pods(root: Path, server: Server) -> None:
     outcome = ask(root, server, "logs", name, "--worker", "7")
     assert outcome.code == Exit.ENVIRONMENT
     assert f"run {name} has no worker 7" in outcome.err
-    # Without a launcher, all workers.
+    # Without a launcher, the logs are those of all workers.
     talking(server, name, pod(name, "node", 1), pod(name, "node", 0))
     assert labels(ask(root, server, "logs", name, "--tail", "3")) == ["worker 0", "worker 1"]
     assert server.asked[-1][2]["tailLines"] == "3"
 
 
-def test_earlier_attempts(root: Path, server: Server) -> None:
+def test_previous_shows_an_earlier_attempt(root: Path, server: Server) -> None:
     name = name_of(root)
     first, second = pod(name, "launcher", 0), pod(name, "launcher", 0, "2026-01-01T00:00:09Z")
     talking(server, name, second, first)
@@ -287,7 +290,7 @@ def test_earlier_attempts(root: Path, server: Server) -> None:
     assert server.asked[-1][2]["previous"] == "true"
 
 
-def test_following(root: Path, server: Server) -> None:
+def test_follow_shows_all_pods(root: Path, server: Server) -> None:
     name = name_of(root)
     talking(server, name, pod(name, "node", 0), pod(name, "node", 1), pod(name, "node", 2))
     outcome = ask(root, server, "logs", name, "--follow")
@@ -307,7 +310,7 @@ def test_a_pod_without_a_log_does_not_hide_the_others(root: Path, server: Server
     assert outcome.err == f"worker 0 | no log: {words}\n"
 
 
-def test_a_run_without_pods_says_why(root: Path, server: Server) -> None:
+def test_a_run_without_pods_is_explained(root: Path, server: Server) -> None:
     name = name_of(root)
     server.answers[JOBS] = [trainjob(name)]
     server.answers[WORKLOADS] = [
@@ -318,7 +321,7 @@ def test_a_run_without_pods_says_why(root: Path, server: Server) -> None:
     assert "has no pods on cluster lab: it is queued (waits for quota: 8 CPU more in pool cpu)" in outcome.err
 
 
-def test_runs_that_git_does_not_have(root: Path, server: Server) -> None:
+def test_runs_outside_git_need_a_cluster_and_a_team(root: Path, server: Server) -> None:
     assert ask(root, server, "logs", "gone-00000000").code == Exit.INPUT
     assert ask(root, server, "logs", "specs/nlp/none.yaml").code == Exit.INPUT
     talking(server, "gone-00000000", pod("gone-00000000", "launcher", 0))
@@ -327,7 +330,7 @@ def test_runs_that_git_does_not_have(root: Path, server: Server) -> None:
 
 
 def test_a_registration_that_failed_leaves_the_training_succeeded(root: Path, server: Server) -> None:
-    """Which is said where people look."""
+    """`status` reports both."""
     name = name_of(root)
     failed = ended(name, "Failed")
     failed["metadata"]["annotations"] = {"gangplan.dev/model": "filings:2026.1"}

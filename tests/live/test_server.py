@@ -1,4 +1,4 @@
-"""`validate --server`: every object is asked about by dry run, refusals come to the line that causes them."""
+"""`validate --server`: every object is checked by dry run, and refusals lead to the line that causes them."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ SERVED: dict[str, Any] = {
 
 
 class Accepting(dict[str, Any]):
-    """Answers of a server that accepts every object but those that it has an answer for."""
+    """Answers of a server that accepts every object except those that it has an answer for."""
 
     def get(self, path: str, default: Any = None) -> Any:
-        """The answer for a path."""
+        """Return the answer for a path."""
         return super().get(path, {} if path.startswith("PATCH ") and path not in self else default)
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The small workspace, rendered."""
+    """Render the small workspace."""
     root = workspaces.stock(tmp_path / "workspace")
     workspaces.render(root)
     return root
 
 
 def validated(root: Path, answers: dict[str, Any], *more: str) -> tuple[Outcome, Server]:
-    """`validate --server` against a server that answers so."""
+    """Run `validate --server` with a server that gives these answers."""
     with serving() as server:
         server.answers = Accepting(SERVED | answers)
         path = server.kubeconfig(root.parent, "lab")
@@ -68,12 +68,12 @@ def validated(root: Path, answers: dict[str, Any], *more: str) -> tuple[Outcome,
 
 
 def run_path(root: Path, kind: str) -> str:
-    """Where the API server has an object of the only run."""
+    """Return the path at which the API server has an object of the only run."""
     (file,) = (root / "rendered/lab/runs/nlp").glob("*.yaml")
     return f"/apis/{TRAINER}/namespaces/nlp/{kind}/{file.stem}"
 
 
-def test_every_object_is_asked_about_and_none_is_written(root: Path) -> None:
+def test_every_object_is_checked_and_none_is_written(root: Path) -> None:
     outcome, server = validated(root, {})
     assert outcome.code == Exit.CLEAN, outcome.err
     assert "server-" not in outcome.err
@@ -120,15 +120,15 @@ def test_a_refused_field_is_shown_where_it_was_written(root: Path) -> None:
         ),
     ],
 )
-def test_who_refuses_is_told(root: Path, said: str, rule: str, words: str) -> None:
+def test_the_kind_of_the_refusal_is_reported(root: Path, said: str, rule: str, words: str) -> None:
     outcome, _ = validated(root, {f"PATCH {run_path(root, 'trainjobs')}": refusal(422, "Invalid", said)})
     (shown,) = [one for one in outcome.findings if one.rule.startswith("server-")]
     assert shown.rule == rule
     assert words in shown.message
 
 
-def test_rights_that_are_missing(root: Path) -> None:
-    """For some objects a note; for all of them the command ends, with the role that is needed."""
+def test_missing_rights_are_reported(root: Path) -> None:
+    """For some objects this is a note; for all of them the command ends, with the role that is needed."""
     words = 'trainjobs is forbidden: User "ann" cannot create resource "trainjobs" in API group "x"'
     denied = refusal(403, "Forbidden", words)
     outcome, _ = validated(root, {f"PATCH {run_path(root, 'trainjobs')}": denied})
@@ -143,14 +143,14 @@ def test_rights_that_are_missing(root: Path) -> None:
     assert "you may not create" in outcome.err
 
 
-def test_kinds_that_are_not_served(root: Path) -> None:
+def test_kinds_that_are_not_served_are_reported(root: Path) -> None:
     outcome, _ = validated(root, {f"/apis/{TRAINER}": resources("trainjobs/TrainJob")})
     (shown,) = [one for one in outcome.findings if one.rule == "server-unasked"]
     assert shown.severity == "warning"
     assert "it does not serve TrainingRuntime (trainer.kubeflow.org/v1alpha1)" in shown.message
 
 
-def test_warnings_are_notes(root: Path) -> None:
+def test_warnings_of_the_server_are_notes(root: Path) -> None:
     with serving() as server:
         server.answers = Accepting(SERVED)
         server.warnings.append("this version is deprecated")
@@ -161,14 +161,14 @@ def test_warnings_are_notes(root: Path) -> None:
     assert {one.severity for one in found} == {"note"}
 
 
-def test_a_server_that_has_too_much_to_do(root: Path) -> None:
+def test_a_server_that_is_too_busy_is_reported(root: Path) -> None:
     said = refusal(429, "TooManyRequests", "the server has received too many requests")
     outcome, _ = validated(root, {f"PATCH {run_path(root, 'trainjobs')}": said})
     assert outcome.code == Exit.ENVIRONMENT
     assert "429" in outcome.err
 
 
-def test_other_formats_have_it_too(root: Path) -> None:
+def test_other_formats_have_the_refusals(root: Path) -> None:
     said = refusal(
         403, "Forbidden", 'x "y" is forbidden: exceeded quota: few, requested: a=1, used: a=1, limited: a=1'
     )
@@ -179,11 +179,11 @@ def test_other_formats_have_it_too(root: Path) -> None:
 
 
 @pytest.mark.parametrize("flags", [("--context", "x"), ("--server", "--shard", "1/2"), ("--kubeconfig", "x")])
-def test_flags_that_make_no_sense(root: Path, flags: tuple[str, ...]) -> None:
+def test_invalid_flags_are_refused(root: Path, flags: tuple[str, ...]) -> None:
     assert gangplan("validate", "-C", root, *flags).code == Exit.INPUT
 
 
-def test_nothing_is_asked_about_what_is_wrong(root: Path) -> None:
+def test_invalid_specs_are_not_sent_to_the_server(root: Path) -> None:
     path = root / "specs/nlp/filings.yaml"
     path.write_text(path.read_text().replace("workers: 4", "workers: 1000"))
     outcome, server = validated(root, {})
@@ -205,20 +205,20 @@ def test_nothing_is_asked_about_what_is_wrong(root: Path) -> None:
         ("metadata.labels[example.com/team]: bad", ("metadata", "labels", "example.com/team")),
     ],
 )
-def test_fields_in_texts(words: str, path: tuple[str | int, ...]) -> None:
+def test_fields_are_found_in_messages(words: str, path: tuple[str | int, ...]) -> None:
     assert field_of(words) == path
 
 
 @pytest.mark.parametrize(
     "words", ["runtime 'a-1' not found", 'TrainingRuntime.trainer.kubeflow.org "a-1" not found']
 )
-def test_a_runtime_that_comes_with_the_run_is_no_refusal(words: str) -> None:
-    """Webhooks of Trainer and Kueue are asked at once, and either may be the first to miss it."""
+def test_a_runtime_that_comes_with_the_run_is_not_a_refusal(words: str) -> None:
+    """Webhooks of Trainer and Kueue are called at the same time, and either may be the first to miss it."""
     body = {"message": f'admission webhook "vtrainjob.kb.io" denied the request: {words}'}
     assert [one.by for one in refusals(RefusedError(403, body, "lab"))] == [Unasked.EARLIER]
 
 
-def test_paths() -> None:
+def test_paths_are_parsed() -> None:
     assert path_of("spec.a[2]['x.y/z'].b") == ("spec", "a", 2, "x.y/z", "b")
 
 
@@ -227,8 +227,8 @@ def test_paths() -> None:
     json.loads(RECORDED.read_text()) if RECORDED.exists() else [],
     ids=lambda one: f"{one['profile']}-{one['case']}",
 )
-def test_recorded_refusals(case: dict[str, Any]) -> None:
-    """What real API servers said (tests/e2e/test_live.py --update), and what it means."""
+def test_recorded_refusals_keep_their_meaning(case: dict[str, Any]) -> None:
+    """The refusals are those of real API servers (tests/e2e/test_live.py --update), with their meaning."""
     error = RefusedError(case["status"], case["body"], "lab")
     found = [[one.by.name, one.name, list(one.path)] for one in refusals(error)]
     assert found == case["means"]

@@ -24,12 +24,12 @@ TIME = "2026-11-23T08:00:00Z"
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The small workspace."""
+    """Create the small workspace."""
     return workspaces.stock(tmp_path / "workspace")
 
 
 def taken(root: Path, answers: dict[str, Any], *more: str) -> Outcome:
-    """A snapshot of a cluster that answers so."""
+    """Take a snapshot of a cluster with these answers."""
     with serving(answers) as server:
         path = server.kubeconfig(root.parent, "lab")
         arguments = ("cluster", "snapshot", "lab", "-C", root, "--kubeconfig", path, "--observed", TIME)
@@ -64,7 +64,7 @@ def test_the_same_facts_give_the_same_bytes(root: Path) -> None:
     assert body["trainJobs"] == {"nlp": {"running": 1}}
 
 
-def test_readers_of_kubectl_output_read_it(root: Path) -> None:
+def test_readers_of_kubectl_output_read_snapshots(root: Path) -> None:
     taken(root, CLUSTER)
     path = root / "observed/lab.json"
     usage = read_usage(path)
@@ -73,7 +73,7 @@ def test_readers_of_kubectl_output_read_it(root: Path) -> None:
     assert (status.name, status.team, status.end) == ("filings-0a1b2c3d", "nlp", "")
 
 
-def test_a_snapshot_changes_nothing_that_is_rendered(root: Path) -> None:
+def test_a_snapshot_changes_nothing_in_rendered(root: Path) -> None:
     workspaces.render(root)
     before = workspaces.rendered(root)
     taken(root, CLUSTER)
@@ -82,7 +82,7 @@ def test_a_snapshot_changes_nothing_that_is_rendered(root: Path) -> None:
 
 
 def test_pages_are_read_to_the_end(root: Path) -> None:
-    """A list that says `continue` is asked again."""
+    """A list with `continue` is requested again."""
     answers = deepcopy(CLUSTER)
     items = answers.pop("/api/v1/nodes")
 
@@ -173,7 +173,7 @@ WRONG_NODES = [
     [one[1:] for one in DIFFERENT],
     ids=[one[0] for one in DIFFERENT],
 )
-def test_versions_and_kinds(
+def test_differing_versions_and_kinds_are_reported(
     root: Path, answers: dict[str, Any], rule: str, severity: str, words: str
 ) -> None:
     outcome = taken(root, {**CLUSTER, **answers})
@@ -189,12 +189,12 @@ def test_versions_and_kinds(
 @pytest.mark.parametrize(
     ("nodes", "rule", "words"), [one[1:] for one in WRONG_NODES], ids=[one[0] for one in WRONG_NODES]
 )
-def test_nodes(root: Path, nodes: list[Any], rule: str, words: str) -> None:
+def test_differing_nodes_are_reported(root: Path, nodes: list[Any], rule: str, words: str) -> None:
     outcome = taken(root, {**CLUSTER, "/api/v1/nodes": nodes})
     assert [(one.rule, words in one.message) for one in outcome.findings] == [(rule, True)], outcome.err
 
 
-def test_validate_takes_snapshots_too(root: Path) -> None:
+def test_validate_also_takes_snapshots(root: Path) -> None:
     taken(root, {**CLUSTER, "/api/v1/nodes": NODES[:-1]})
     outcome = gangplan("validate", "-C", root, "--snapshot", root / "observed/lab.json")
     assert "observed-nodes" in {one.rule for one in outcome.findings}
@@ -204,7 +204,7 @@ def test_validate_takes_snapshots_too(root: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"kind": "ClusterSnapshot"}', '{"kind": "List", "items": []}']
 )
-def test_files_that_are_none(root: Path, tmp_path: Path, text: str) -> None:
+def test_files_that_are_not_snapshots_are_refused(root: Path, tmp_path: Path, text: str) -> None:
     path = tmp_path / "file.json"
     path.write_text(text)
     outcome = gangplan("cluster", "check", "-C", root, "--snapshot", path)
@@ -226,7 +226,7 @@ def test_files_that_are_none(root: Path, tmp_path: Path, text: str) -> None:
         ("runtimeClasses", [1]),
     ],
 )
-def test_files_that_somebody_has_changed(root: Path, name: str, value: object) -> None:
+def test_edited_snapshots_are_refused(root: Path, name: str, value: object) -> None:
     taken(root, CLUSTER)
     path = root / "observed/lab.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {name: value}))
@@ -239,7 +239,7 @@ def test_files_that_somebody_has_changed(root: Path, name: str, value: object) -
     ("gang", "kind"),
     [("volcano", "podgroups.scheduling.volcano.sh"), ("coscheduling", "podgroups.scheduling.x-k8s.io")],
 )
-def test_what_starts_pods_together_must_be_there(root: Path, gang: str, kind: str) -> None:
+def test_a_missing_gang_scheduler_is_reported(root: Path, gang: str, kind: str) -> None:
     path = root / "overlays/lab/cluster.yaml"
     path.write_text(f"{path.read_text()}gang: {gang}\n")
     outcome = taken(root, CLUSTER)

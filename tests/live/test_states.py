@@ -1,4 +1,4 @@
-"""What a run is at, and why, from objects that real controllers wrote (tests/gitops/statuses/)."""
+"""The state of a run and its reason, from objects that real controllers wrote (tests/gitops/statuses/)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gangplan.live.states import STATES, state
 
 FOLDER = Path(__file__).parents[1] / "gitops/statuses"
 NOW = "2026-01-01T00:00:00Z"
-# Case -> state, and how the reason begins.
+# Case -> state, and the beginning of the reason.
 CASES = {
     "running": ("admitted", ""),  # recorded before the pods were ready
     "queued": ("queued", "waits for quota: 22 CPU more in pool cpu"),
@@ -30,14 +30,14 @@ CASES = {
 
 
 def recorded(profile: str) -> dict[tuple[str, str], dict[str, Any]]:
-    """Objects by kind and case."""
+    """Return objects by kind and case."""
     bodies = json.loads((FOLDER / f"{profile}.json").read_text())
     return {(one["object"]["kind"], one["case"]): one["object"] for one in bodies}
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("profile", ["new", "middle", "old"])
-def test_recorded_runs(profile: str, case: str) -> None:
+def test_recorded_runs_have_their_state_and_reason(profile: str, case: str) -> None:
     bodies = recorded(profile)
     found = state(bodies["TrainJob", case], bodies.get(("Workload", case)))
     word, begins = CASES[case]
@@ -48,7 +48,7 @@ def test_recorded_runs(profile: str, case: str) -> None:
 
 
 def run(**conditions: str) -> dict[str, Any]:
-    """A TrainJob in a queue."""
+    """Return a TrainJob in a queue."""
     listed = [
         {"type": name, "status": status, "lastTransitionTime": NOW} for name, status in conditions.items()
     ]
@@ -57,7 +57,7 @@ def run(**conditions: str) -> dict[str, Any]:
 
 
 def workload(*conditions: tuple[str, str, str, str], **more: Any) -> dict[str, Any]:
-    """A Workload with conditions: type, status, reason, message."""
+    """Return a Workload with conditions: type, status, reason, message."""
     names = ("type", "status", "reason", "message")
     listed = [dict(zip(names, one, strict=True)) | {"lastTransitionTime": NOW} for one in conditions]
     return {"metadata": {"creationTimestamp": NOW}, "spec": {}, "status": {"conditions": listed, **more}}
@@ -89,17 +89,17 @@ CHECK = {"admissionChecks": [{"name": "scale-up", "state": "Pending", "message":
         ),
     ],
 )
-def test_waiting_runs(made: dict[str, Any] | None, word: str, reason: str) -> None:
+def test_waiting_runs_have_a_state_and_a_reason(made: dict[str, Any] | None, word: str, reason: str) -> None:
     found = state(run(Suspended="True"), made)
     assert (found.word, found.reason) == (word, reason)
 
 
-def test_a_run_runs_when_its_pods_are_ready() -> None:
+def test_a_run_is_running_once_its_pods_are_ready() -> None:
     started = run(Suspended="False")
     admitted = ("Admitted", "True", "", "")
     assert state(started, workload(admitted, ("PodsReady", "False", "", ""))).word == "admitted"
     assert state(started, workload(admitted, ("PodsReady", "True", "", ""))).word == "running"
-    # Kueue that does not look at pods: the JobSet does, by way of the TrainJob.
+    # If Kueue does not look at pods, the JobSet does, by way of the TrainJob.
     assert state(started, workload(admitted)).word == "admitted"
     started["status"] |= READY
     assert state(started, workload(admitted)).word == "running"
@@ -140,11 +140,11 @@ _SUM = "previously considered podsets requests (0) + current podset request (90)
         ("", ""),
     ],
 )
-def test_messages_of_kueue(message: str, words: str) -> None:
+def test_messages_of_kueue_are_put_into_plain_words(message: str, words: str) -> None:
     assert of_kueue(message) == words
 
 
-def test_why_it_lost_its_place() -> None:
+def test_preemptions_and_evictions_are_explained() -> None:
     said = "Preempted to accommodate a workload (UID: 1, JobUID: 2) due to reclamation within the cohort; preemptor path: /training/vision"
     assert of_preemption(said) == "preempted for a run in queue vision: reclamation within the cohort"
     assert of_preemption("odd") == "Kueue says: odd"
@@ -153,16 +153,16 @@ def test_why_it_lost_its_place() -> None:
 
 
 def pod(name: str, **status: Any) -> dict[str, Any]:
-    """A pod with a status."""
+    """Return a pod with a status."""
     return {"metadata": {"name": name}, "status": {"phase": "Pending", **status}}
 
 
 def scheduled(status: str, reason: str, message: str = "") -> list[dict[str, str]]:
-    """What the scheduler says of a pod."""
+    """Return the scheduler's condition of a pod."""
     return [{"type": "PodScheduled", "status": status, "reason": reason, "message": message}]
 
 
-def test_pods_that_wait() -> None:
+def test_waiting_pods_are_counted_by_reason() -> None:
     full = pod(
         "a", conditions=scheduled("False", "Unschedulable", "0/3 nodes are available: 3 Insufficient cpu.")
     )
@@ -188,12 +188,12 @@ def test_pods_that_wait() -> None:
         ({"exitCode": 0}, ""),
     ],
 )
-def test_pods_that_failed(end: dict[str, Any], words: str) -> None:
+def test_failed_pods_are_explained(end: dict[str, Any], words: str) -> None:
     assert of_failed_pods([pod("a", containerStatuses=[{"state": {"terminated": end}}])]) == words
 
 
 def test_the_first_pod_that_failed_is_named() -> None:
-    """Those that were ended because of it come later."""
+    """Pods that were ended because of it come later."""
     ends = [("b", 143, "2026-01-01T00:00:09Z"), ("a", 3, "2026-01-01T00:00:01Z")]
     pods = [
         pod(name, containerStatuses=[{"state": {"terminated": {"exitCode": code, "finishedAt": when}}}])

@@ -1,4 +1,4 @@
-"""A busy cluster: every exporter says something, so that every panel must show something."""
+"""A busy cluster: every exporter has series, so that every panel must show something."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LAST = 30
 
 
 def devices() -> Series:
-    """GPUs, containers and interfaces of two workers."""
+    """Return the series of GPUs, containers and interfaces of two workers."""
     out: Series = {}
     for worker in (0, 1):
         where = f'namespace="{NS}",pod="{RUN}-node-0-{worker}-abcde"'
@@ -31,7 +31,7 @@ def devices() -> Series:
 
 
 def kueue() -> Series:
-    """A queue with something of everything."""
+    """Return the series of a queue with something in every series."""
     out: Series = {}
     for name in ("nominal_quota", "resource_reservation"):
         out |= series(f"kueue_cluster_queue_{name}", FLAVOR, "32x60")
@@ -54,7 +54,7 @@ def kueue() -> Series:
 
 
 def cluster() -> Series:
-    """Everything."""
+    """Return all series."""
     timed = {**RUNNING, "kube_job_spec_active_deadline_seconds": "6000x60"}
     queued = {"kube_job_created": "0x60", "kube_job_status_active": "0x60"}
     runs = job("node", 2, timed) | pod("node", 0, READY) | pod("node", 1, READY)
@@ -69,7 +69,8 @@ def cluster() -> Series:
 
 
 def panels(expressions: Sequence[str]) -> Story:
-    """Every expression can be evaluated and yields something: no join matches many to many, or nothing."""
+    """Return a story in which each expression can be evaluated and yields something: no join is many-to-many
+    or empty."""
     return {
         "name": "every panel shows something",
         "interval": "1m",

@@ -1,4 +1,4 @@
-"""What GPUs of a run do, as series of DCGM, and what must be alerted then."""
+"""The behaviour of a run's GPUs, as series of DCGM, and the alerts that must fire then."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WHO = f'namespace="{NS}",run="{RUN}",team="team-cv"'
 
 
 def card(number: int, name: str, values: str, worker: int = 0, labels: str = "") -> Series:
-    """A series of one GPU of a worker."""
+    """Return a series of one GPU of a worker."""
     where = f'namespace="{NS}",pod="{RUN}-node-0-{worker}-abcde"'
     return series(
         f"DCGM_FI_DEV_{name}",
@@ -31,7 +31,7 @@ def card(number: int, name: str, values: str, worker: int = 0, labels: str = "")
 
 
 def run(*cards: Series) -> Series:
-    """A run of two workers that has these."""
+    """Return the series of a run of two workers with these GPUs."""
     out = job("node", 2, RUNNING) | pod("node", 0, READY) | pod("node", 1, READY)
     for one in cards:
         out |= one
@@ -39,12 +39,12 @@ def run(*cards: Series) -> Series:
 
 
 def fires(name: str, severity: str, labels: str = WHO) -> dict[str, float]:
-    """The one alert."""
+    """Return the one alert."""
     return {ALERT % (name, severity, labels): 1}
 
 
 def idle() -> list[Story]:
-    """GPUs that are held for nothing."""
+    """Return stories of GPUs that are held but not used."""
     name = "GangplanGpusIdle"
     busy, unused = card(0, "GPU_UTIL", "97x200"), card(1, "GPU_UTIL", "0x200")
     told = story(
@@ -81,7 +81,7 @@ def idle() -> list[Story]:
 
 
 def stuck() -> list[Story]:
-    """Kernels that wait for a rank: busy GPUs that draw little."""
+    """Return stories of kernels that wait for a rank: busy GPUs that draw little power."""
     name = "GangplanCollectiveStuck"
 
     def both(util: str, watts: str, other_util: str = "", other_watts: str = "") -> Series:
@@ -133,7 +133,8 @@ def stuck() -> list[Story]:
 
 
 def errors() -> list[Story]:
-    """XIDs: the last one stays in the series until the driver is loaded again, whoever has the GPU."""
+    """Return stories of XIDs: the last one stays in the series until the driver is reloaded, even if the GPU
+    has another user."""
     fault, program = "GangplanGpuFault", "GangplanGpuProgramError"
     labels = f'Hostname="n0",UUID="GPU-00",gpu="0",{WHO},pod="{RUN}-node-0-0-abcde",worker_id="0"'
     util = card(0, "GPU_UTIL", "90x200")
@@ -194,7 +195,7 @@ def errors() -> list[Story]:
 
 
 def held() -> list[Story]:
-    """Pods that stay after they have failed, in runs with `debug`."""
+    """Return stories of pods that stay after they have failed, in runs with `debug`."""
     name = "GangplanRunHeldForDebug"
     one = f'namespace="{NS}",pod="{RUN}-node-0-1-abcde",container='
     restarts = "kube_pod_container_status_restarts_total"
@@ -225,5 +226,5 @@ def held() -> list[Story]:
 
 
 def everything() -> dict[str, list[Story]]:
-    """All stories about GPUs, by name."""
+    """Return all stories about GPUs, by name."""
     return {f"gpus-{teller.__name__}": teller() for teller in (idle, stuck, errors, held)}

@@ -1,4 +1,5 @@
-"""Series of exporters that rules and dashboards may use, with their sources; the names in an expression."""
+"""Series of exporters that rules and dashboards may use, with their sources; and the names in an
+expression."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ CADVISOR = {
     "container_network_receive_bytes_total",
     "container_network_transmit_bytes_total",
 }
-# kueue pkg/metrics/metrics.go, v0.15.2, v0.16.1, v0.18.2 and v0.19.2: in each of them
+# kueue pkg/metrics/metrics.go, v0.15.2, v0.16.1, v0.18.2 and v0.19.2: in all of them
 KUEUE = {
     "kueue_admission_wait_time_seconds",
     "kueue_admitted_active_workloads",
@@ -60,7 +61,7 @@ KUEUE = {
     "kueue_preempted_workloads_total",
     "kueue_reserving_active_workloads",
 }
-# Since which minor, where not all have it.
+# The minor version that added a series, if not all have it.
 KUEUE_SINCE = {"kueue_cluster_queue_resource_pending": (0, 18)}
 
 _TEXT = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
@@ -84,14 +85,14 @@ _HISTOGRAM = re.compile(r"_(bucket|sum|count)$")
 
 
 def names_in(expression: str) -> set[str]:
-    """The series that an expression reads; a histogram by its own name."""
+    """Return the series that an expression reads; a histogram by its own name."""
     bare = _BRACES.sub("", _LABELS.sub(" ", _TEXT.sub("", expression)))
     found = set(_NAME.findall(bare)) - _WORDS
     return {_HISTOGRAM.sub("", name) if name.startswith("kueue_") else name for name in found}
 
 
 def known(kueue: tuple[int, int] | None) -> set[str]:
-    """What exists on a cluster with that Kueue."""
+    """Return the series that exist on a cluster with this Kueue."""
     found = KUBE_STATE | DCGM | CADVISOR
     if kueue is not None:
         found |= KUEUE | {name for name, since in KUEUE_SINCE.items() if kueue >= since}

@@ -1,6 +1,6 @@
-"""Runs that are MPIJobs, as kube-state-metrics sees them: the launcher's Job, and workers' pods.
+"""Runs that are MPIJobs, as kube-state-metrics sees them: the launcher's Job, and the workers' pods.
 
-The operator (v0.8.2) makes the launcher's Job at once, suspended, and all workers when the run is admitted.
+The operator (v0.8.2) creates the launcher's Job at once, suspended, and all workers when the run is admitted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NAME = f'namespace="{NS}",job_name="{RUN}-launcher"'
 
 
 def launcher(at: Mapping[str, str]) -> Series:
-    """The Job of the launcher, and its pod from minute 10 on."""
+    """Return the series of the launcher's Job, and of its pod from minute 10 on."""
     owner = f'{NAME},owner_kind="MPIJob",owner_name="{RUN}",owner_is_controller="true"'
     found = series("kube_job_owner", owner, "1x3000") | series("kube_job_spec_parallelism", NAME, "1x3000")
     for metric, values in at.items():
@@ -37,7 +37,7 @@ def launcher(at: Mapping[str, str]) -> Series:
 
 
 def worker(number: int, ready: str) -> Series:
-    """A pod of the MPIJob's own."""
+    """Return the series of a pod that the MPIJob itself owns."""
     pod = f'namespace="{NS}",pod="{RUN}-worker-{number}"'
     owner = series("kube_pod_owner", f'{pod},owner_kind="MPIJob",owner_name="{RUN}"', "_x10 1x3000")
     restarts = series("kube_pod_container_status_restarts_total", f'{pod},container="node"', "_x10 1x3000")
@@ -45,7 +45,7 @@ def worker(number: int, ready: str) -> Series:
 
 
 def everything() -> list[Story]:
-    """From the queue to the end, and what is alerted on the way."""
+    """Return stories from the queue to the end, with the alerts on the way."""
     begun = {
         "kube_job_created": "0x3000",
         "kube_job_status_start_time": "_x10 600x3000",
@@ -69,7 +69,7 @@ def everything() -> list[Story]:
             (13, said, {count("starting"): 1}),
             (20, said, {count("running"): 1}),
             (20, "count by (worker_id) (gangplan_run_pod)", numbers),
-            (20, "gangplan_run_held", {}),  # workers restart in place, which is no pod that is kept
+            (20, "gangplan_run_held", {}),  # workers restart in place, so no pod is kept
             (33, said, {count("succeeded"): 1}),
             (40, "mpijob_duration_seconds", {f"mpijob_duration_seconds{{{NAMED}}}": 1200}),
         ),

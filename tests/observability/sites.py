@@ -15,7 +15,7 @@ MONITOR = Monitor("monitoring", (("release", "prometheus"),), (("grafana_dashboa
 
 
 def platform(kueue: str | None, trainer: str) -> Platform:
-    """A cluster at some versions."""
+    """Return a cluster at some versions."""
     return Platform(
         cluster="lab",
         environment="prod",
@@ -32,7 +32,7 @@ def platform(kueue: str | None, trainer: str) -> Platform:
 
 
 def queue(team: str) -> SiteQueue:
-    """A team with 32 GPUs."""
+    """Return the queue of a team with 32 GPUs."""
     quota = FlavorQuota("a100", tuple(Amount(name, parse(amount)) for name, amount in RESOURCES))
     preempt = Preempt("LowerPriority", "Any", "Never")
     return SiteQueue(f"{team}-queue", team, f"ns-{team}", "gpu", "training", parse("1"), (quota,), preempt)

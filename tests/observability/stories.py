@@ -1,7 +1,7 @@
-"""What happens on a cluster, as the series of its exporters, and what must be recorded and alerted then.
+"""Events on a cluster, as the series of its exporters, and what must be recorded and alerted then.
 
-Minutes are the steps; time starts at zero. A value such as `1x30` is one at minute 0 to 30, `_x5` is nothing
-for five minutes (promtool's notation).
+Minutes are the steps; time starts at zero. A value such as `1x30` is one from minute 0 to 30, `_x5` is
+nothing for five minutes (promtool's notation).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ ALERT = 'ALERTS{alertname="%s",alertstate="firing",severity="%s",%s}'
 
 
 def series(name: str, labels: str, values: str) -> Series:
-    """One series."""
+    """Return one series."""
     return {f"{name}{{{labels}}}": values}
 
 
 def job(role: str, pods: int, at: Mapping[str, str], run: str = RUN, ns: str = NS) -> Series:
-    """A Job of a run as kube-state-metrics sees it; `at` has the values of what is not fixed."""
+    """Return a Job of a run as kube-state-metrics sees it; `at` has the values that are not fixed."""
     name = f'namespace="{ns}",job_name="{run}-{role}-0"'
     out = series(
         "kube_job_owner",
@@ -43,7 +43,7 @@ def job(role: str, pods: int, at: Mapping[str, str], run: str = RUN, ns: str = N
 
 
 def pod(role: str, index: int, at: Mapping[str, str], suffix: str = "abcde", run: str = RUN) -> Series:
-    """A pod of a Job; `at` has the values of the series that belong to it."""
+    """Return a pod of a Job; `at` has the values of its series."""
     name = f'namespace="{NS}",pod="{run}-{role}-0-{index}-{suffix}"'
     owner = f'{name},owner_kind="Job",owner_name="{run}-{role}-0",owner_is_controller="true"'
     out = series("kube_pod_owner", owner, at.get("exists", "1x3000"))
@@ -60,7 +60,7 @@ def pod(role: str, index: int, at: Mapping[str, str], suffix: str = "abcde", run
 
 
 def story(name: str, inputs: Series, *expectations: tuple[int, str, dict[str, float]]) -> Story:
-    """Inputs, and at a minute the series that an expression yields (none: `{}`)."""
+    """Return inputs, and the series that an expression yields at a minute (none: `{}`)."""
     return {
         "name": name,
         "interval": "1m",
@@ -77,17 +77,17 @@ def story(name: str, inputs: Series, *expectations: tuple[int, str, dict[str, fl
 
 
 def firing(alert: str, severity: str, labels: str) -> dict[str, float]:
-    """The one alert that fires."""
+    """Return the one alert that fires."""
     return {ALERT % (alert, severity, labels): 1}
 
 
 def alert(name: str) -> str:
-    """Those of an alert that fire."""
+    """Return an expression for the firing alerts of one name."""
     return f'ALERTS{{alertname="{name}",alertstate="firing"}}'
 
 
 def failed_run(run: str, minute: int, ns: str = NS) -> Series:
-    """A run that exists from the start and fails at a minute."""
+    """Return a run that exists from the start and fails at a minute."""
     at = {
         "kube_job_created": "0x3000",
         "kube_job_status_start_time": "0x3000",
@@ -106,7 +106,7 @@ READY = {"kube_pod_status_ready": "1x3000"}
 
 
 def failures() -> list[Story]:
-    """Failed runs: each, and many."""
+    """Return stories of failed runs: of each, and of many."""
     two = failed_run("a-00000001", 10) | failed_run("b-00000002", 12)
     three = two | failed_run("c-00000003", 14)
     one = 'namespace="ns-team-cv",run="a-00000001",team="team-cv"'
@@ -150,12 +150,12 @@ def failures() -> list[Story]:
 
 
 def count(state: str, team: str = "cv") -> str:
-    """The series of mpijob_count."""
+    """Return the series of mpijob_count."""
     return f'mpijob_count{{namespace="ns-team-{team}",state="{state}",team="team-{team}"}}'
 
 
 def states() -> list[Story]:
-    """A run from the queue to its end, and its duration."""
+    """Return stories of a run from the queue to its end, and its duration."""
     node = {
         "kube_job_created": "0x3000",
         "kube_job_status_start_time": "_x10 600x3000",
@@ -201,7 +201,7 @@ def states() -> list[Story]:
 
 
 def waiting() -> list[Story]:
-    """Runs that do not start."""
+    """Return stories of runs that do not start."""
     there = series("kueue_pending_workloads", 'cluster_queue="team-cv-queue",status="active"', "1x3000")
     queued = {"kube_job_created": "0x3000", "kube_job_status_active": "0x3000"}
     started = {**RUNNING, "kube_job_status_active": "0x25 2x3000"}
@@ -245,7 +245,7 @@ def waiting() -> list[Story]:
 
 
 def objects() -> list[Story]:
-    """Objects that a namespace may hold."""
+    """Return stories of the objects that a namespace may have."""
     name, quota = "GangplanObjectsNearlyFull", 'namespace="ns-team-cv",resourcequota="training"'
 
     def counted(used: str, hard: str, resource: str = "count/trainjobs.trainer.kubeflow.org") -> Series:
@@ -272,7 +272,7 @@ def objects() -> list[Story]:
 
 
 def images() -> list[Story]:
-    """Images that cannot be pulled."""
+    """Return stories of images that cannot be pulled."""
     name = "GangplanImagePullFailing"
     labels = f'namespace="{NS}",pod="{RUN}-node-0-0-abcde",run="{RUN}",team="team-cv"'
     jobs = job("node", 2, RUNNING)
@@ -292,7 +292,8 @@ def images() -> list[Story]:
 
 
 def deadlines(grace_s: int) -> list[Story]:
-    """Eighty percent of a deadline of 100 minutes, and its end, at which Trainer deletes the JobSet."""
+    """Return stories of eighty percent of a deadline of 100 minutes, and of its end, at which Trainer deletes
+    the JobSet."""
     timed = {**RUNNING, "exists": "1x3000", "kube_job_spec_active_deadline_seconds": f"{6000 + grace_s}x3000"}
     slow = job("node", 2, timed)
     ended = job(
@@ -326,14 +327,14 @@ def deadlines(grace_s: int) -> list[Story]:
 
 
 def queues() -> list[Story]:
-    """Queues of Kueue: stuck, inactive, nearly full."""
+    """Return stories of Kueue's queues: stuck, moving, inactive, active."""
     cq = 'cluster_queue="team-cv-queue",namespace="kueue-system"'
     who = 'cluster_queue="team-cv-queue",namespace="ns-team-cv",team="team-cv"'
     pending = series("kueue_pending_workloads", f'{cq},status="active",replica_role="leader"', "2x3000")
     pending |= series(
         "kueue_pending_workloads", f'{cq},status="inadmissible",replica_role="leader"', "1x3000"
     )
-    # A second replica reports the same: it must not count twice.
+    # A second replica reports the same values: they must not count twice.
     pending |= series("kueue_pending_workloads", f'{cq},status="active",replica_role="follower"', "2x3000")
     admitted = f'{cq},priority_class="training-normal"'
     still = series("kueue_admitted_workloads_total", admitted, "7x3000")
@@ -365,7 +366,7 @@ def queues() -> list[Story]:
 
 
 def quota(used: str, resource: str = "nvidia.com/gpu", nominal: str = "32") -> Series:
-    """The quota of a team and its use."""
+    """Return the quota of a team and its use."""
     flavor = f'cohort="training",cluster_queue="team-cv-queue",flavor="a100",resource="{resource}"'
     return series("kueue_cluster_queue_nominal_quota", flavor, f"{nominal}x60") | series(
         "kueue_cluster_queue_resource_reservation", flavor, f"{used}x60"
@@ -373,7 +374,7 @@ def quota(used: str, resource: str = "nvidia.com/gpu", nominal: str = "32") -> S
 
 
 def quotas() -> list[Story]:
-    """Ninety percent of a quota."""
+    """Return stories of ninety percent of a quota."""
     name = "GangplanQuotaNearlyUsed"
     labels = 'flavor="a100",namespace="ns-team-cv",resource="%s",team="team-cv"'
     gpu, memory = labels % "nvidia.com/gpu", labels % "memory"
@@ -398,7 +399,7 @@ def quotas() -> list[Story]:
 
 
 def texts() -> list[Story]:
-    """What people read."""
+    """Return stories of the texts that people read."""
     who = {"team": "team-cv", "namespace": NS, "flavor": "a100", "resource": "nvidia.com/gpu"}
     said = {
         "summary": "team-cv approaching quota limit (30/32 GPUs used)",
@@ -439,7 +440,7 @@ def texts() -> list[Story]:
 
 
 def devices() -> list[Story]:
-    """GPUs under both ways of scraping their exporter."""
+    """Return stories of GPUs, for both ways to scrape their exporter."""
     where = f'pod="{RUN}-node-0-1-abcde"'
     card = 'gpu="3",UUID="GPU-1",Hostname="n1",modelName="A100"'
     honoured = series("DCGM_FI_DEV_GPU_UTIL", f'{card},namespace="{NS}",{where}', "87x60")
@@ -459,7 +460,7 @@ def devices() -> list[Story]:
 
 
 def restarts() -> list[Story]:
-    """A worker whose pod is replaced twice."""
+    """Return the story of a worker whose pod is replaced twice."""
     first = pod("node", 0, {"exists": "1x30 stale"}, "aaaaa")
     second = pod("node", 0, {"exists": "_x35 1x30 stale"}, "bbbbb")
     third = pod("node", 0, {"exists": "_x70 1x3000"}, "ccccc")
@@ -472,13 +473,13 @@ def restarts() -> list[Story]:
 
 
 def everything() -> dict[str, list[Story]]:
-    """All stories of a cluster with Kueue and a current Trainer, by name."""
+    """Return all stories of a cluster with Kueue and a current Trainer, by name."""
     tellers = (failures, states, waiting, objects, images, queues, quotas, texts, devices, restarts)
     return {teller.__name__: teller() for teller in tellers} | {"deadlines": deadlines(60)}
 
 
 def missing(*absent: tuple[str, str]) -> list[Story]:
-    """Exporters that say nothing."""
+    """Return stories of exporters without series."""
     name = "GangplanSeriesMissing"
     nothing = series("up", 'job="x"', "1x60")
     wanted = {ALERT % (name, "info", f'exporter="{exporter}",team="platform"'): 1.0 for exporter, _ in absent}

@@ -1,4 +1,4 @@
-"""Dashboards: Grafana's shape, panels that do not overlap, expressions that read what exists."""
+"""Dashboards: Grafana's shape, panels that do not overlap, expressions that read series that exist."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TITLES = [
     "MPIJob Worker Performance",
     "MPIJob Scheduler Queue Depth",
 ]
-# What Grafana puts in before it asks Prometheus.
+# Values that Grafana fills in before it asks Prometheus.
 VARIABLES = {
     "$__rate_interval": "5m",
     "$__range": "1h",
@@ -34,12 +34,12 @@ VARIABLES = {
 
 
 def models(site: Site) -> list[dict[str, Any]]:
-    """The dashboards of a site as Grafana reads them."""
+    """Return the dashboards of a site as Grafana reads them."""
     return [json.loads(text) for body in dashboards(site) for text in body["data"].values()]
 
 
 def expressions(site: Site) -> list[str]:
-    """Every expression of every panel, as Prometheus is asked."""
+    """Return every expression of every panel, as Prometheus gets it."""
     found = [
         target["expr"] for model in models(site) for panel in model["panels"] for target in panel["targets"]
     ]
@@ -47,14 +47,14 @@ def expressions(site: Site) -> list[str]:
 
 
 @each_site
-def test_grafana_reads_them(site: Site) -> None:
+def test_dashboards_satisfy_grafanas_schema(site: Site) -> None:
     validator = jsonschema.Draft202012Validator(SCHEMA)
     assert [model["title"] for model in models(site)] == TITLES
     for model in models(site):
         assert [error.message for error in validator.iter_errors(model)] == []
 
 
-def test_the_schema_refuses() -> None:
+def test_the_schema_refuses_broken_dashboards() -> None:
     validator = jsonschema.Draft202012Validator(SCHEMA)
     model = models(NEW)[0]
     for broken in (
@@ -105,7 +105,7 @@ def test_the_run_can_be_chosen() -> None:
     assert names == ["datasource", "team", "run"]
 
 
-def test_pending_resources_since_kueue_0_18() -> None:
+def test_pending_resources_are_shown_since_kueue_0_18() -> None:
     texts = {name: json.dumps(models(SITES[name])) for name in ("new", "old", "bare")}
     assert "kueue_cluster_queue_resource_pending" in texts["new"]
     assert "kueue_cluster_queue_resource_pending" not in texts["old"]
@@ -113,14 +113,14 @@ def test_pending_resources_since_kueue_0_18() -> None:
 
 
 @each_site
-def test_they_are_small_and_always_the_same(site: Site) -> None:
+def test_dashboards_are_small_and_always_the_same(site: Site) -> None:
     for body in dashboards(site):
         assert len(json.dumps(body)) < 100_000, "a ConfigMap holds 1 MiB"
     assert dashboards(site) == dashboards(site)
 
 
 @pytest.mark.parametrize("name", ["uid", "title"])
-def test_links_hold(name: str) -> None:
+def test_uids_and_titles_are_unique(name: str) -> None:
     assert len({model[name] for model in models(NEW)}) == 3
     assert [model["uid"] for model in models(NEW)] == [
         "gangplan-usage",

@@ -1,4 +1,4 @@
-"""Kueue's own source, where the lab has built it, has every series that its version is asked for."""
+"""Kueue's own source, if the lab has downloaded it, has every series that its version is asked for."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERSIONS = [program.version for program in CATALOG if program.name == "kueue"]
 
 
 def source(version: str) -> str:
-    """The file that defines Kueue's metrics, or a skip."""
+    """Return the file that defines Kueue's metrics, or skip the test."""
     if not shutil.which("go"):
         pytest.skip("no Go toolchain: install Go (make lab downloads Kueue with it)")
     cache = subprocess.run(

@@ -1,4 +1,5 @@
-"""The real promtool on the rules: they parse and lint, and each fires when it must and not when near."""
+"""The real promtool on the rules: they parse and lint, and each alert fires when it must but not in near
+misses."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ pytestmark = [pytest.mark.real_tool("promtool"), pytest.mark.e2e]
 
 @pytest.fixture(autouse=True)
 def needs_promtool() -> None:
-    """Without it every test here is skipped, by name."""
+    """Skip every test here, by name, if promtool is missing."""
     promtool()
 
 
@@ -36,17 +37,17 @@ STORIES = stories.everything() | gpu_stories.everything()
 
 
 @pytest.mark.parametrize("name", STORIES)
-def test_stories(name: str, tmp_path: Path) -> None:
+def test_each_story_ends_as_written(name: str, tmp_path: Path) -> None:
     tell(NEW, STORIES[name], tmp_path)
 
 
-def test_stories_of_mpijobs(tmp_path: Path) -> None:
-    """And those of TrainJobs beside them, on a cluster with both."""
+def test_stories_of_mpijobs_end_as_written(tmp_path: Path) -> None:
+    """The stories of TrainJobs run with them, on a cluster with both."""
     tell(MPIJOBS, [*mpijob_stories.everything(), *stories.states()], tmp_path)
 
 
-def test_deadlines_that_only_the_job_has(tmp_path: Path) -> None:
-    """Those that hang on the minute that a Job is given beyond the deadline of its run."""
+def test_deadlines_that_only_the_job_has_end_as_written(tmp_path: Path) -> None:
+    """These stories depend on the minute that a Job is given beyond the deadline of its run."""
     names = {"eighty percent of the deadline", "the deadline ends the run"}
     told = [one for one in stories.deadlines(0) if one["name"] in names]
     assert len(told) == len(names)
@@ -54,7 +55,7 @@ def test_deadlines_that_only_the_job_has(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SITES)
-def test_missing_exporters(name: str, tmp_path: Path) -> None:
+def test_missing_exporters_are_alerted(name: str, tmp_path: Path) -> None:
     site = SITES[name]
     tell(site, stories.missing(*((one.exporter, one.series) for one in inputs(site))), tmp_path)
 
@@ -63,7 +64,7 @@ def test_every_panel_shows_something(tmp_path: Path) -> None:
     tell(NEW, [panels(expressions(NEW))], tmp_path)
 
 
-def test_teams_from_labels_of_namespaces(tmp_path: Path) -> None:
+def test_teams_may_come_from_labels_of_namespaces(tmp_path: Path) -> None:
     labelled = {'kube_namespace_labels{namespace="ns-team-cv",label_gangplan_dev_team="team-cv"}': "1x3000"}
     for story in stories.failures():
         wanted = [test for test in story["promql_expr_test"] if "mpijob_count" not in test["expr"]]

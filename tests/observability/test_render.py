@@ -1,4 +1,4 @@
-"""Monitoring of a cluster file, all the way to rendered/ and through the gate."""
+"""Monitoring in a cluster file, all the way to rendered/ and through the gate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ monitoring:
 
 
 def platform(root: Path, cluster: str) -> list[dict[str, Any]]:
-    """What is rendered for the platform, found good by `validate`."""
+    """Return what is rendered for the platform and accepted by `validate`."""
     workspaces.write(root, {"overlays/lab/cluster.yaml": cluster})
     workspaces.render(root)
     outcome = workspaces.gangplan("validate", "-C", root)
@@ -29,12 +29,12 @@ def platform(root: Path, cluster: str) -> list[dict[str, Any]]:
 
 
 def names(bodies: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Kind and name of what belongs to monitoring."""
+    """Return kind and name of the objects of monitoring."""
     found = [body for body in bodies if body["metadata"].get("namespace") == "observe"]
     return sorted((body["kind"], body["metadata"]["name"]) for body in found)
 
 
-def test_a_cluster_with_monitoring(root: Path) -> None:
+def test_a_cluster_with_monitoring_has_rules_and_dashboards(root: Path) -> None:
     bodies = platform(root, workspaces.CLUSTER + MONITORING)
     assert names(bodies) == [
         ("ConfigMap", "gangplan-queues"),
@@ -52,11 +52,11 @@ def test_a_cluster_with_monitoring(root: Path) -> None:
     assert {rule["for"] for rule in waits if rule["alert"] == "GangplanRunPendingTooLong"} == {"45m"}
 
 
-def test_a_cluster_without(root: Path) -> None:
+def test_a_cluster_without_monitoring_has_neither(root: Path) -> None:
     assert names(platform(root, workspaces.CLUSTER)) == []
 
 
-def test_the_queue_is_the_one_that_is_rendered(root: Path) -> None:
+def test_rules_name_the_queue_that_is_rendered(root: Path) -> None:
     bodies = platform(root, workspaces.CLUSTER + MONITORING)
     queues = {body["metadata"]["name"] for body in bodies if body["kind"] == "ClusterQueue"}
     (records,) = [body for body in bodies if body["metadata"]["name"] == "gangplan-records"]
@@ -64,7 +64,7 @@ def test_the_queue_is_the_one_that_is_rendered(root: Path) -> None:
 
 
 @pytest.mark.parametrize("labels", ["ruleLabels: {'a b': c}", "namespace: Monitoring"])
-def test_what_prometheus_could_not_read(labels: str, root: Path) -> None:
+def test_labels_and_namespaces_that_prometheus_cannot_read_are_refused(labels: str, root: Path) -> None:
     cluster = workspaces.CLUSTER + f"monitoring:\n  {labels}\n"
     workspaces.write(root, {"overlays/lab/cluster.yaml": cluster})
     assert workspaces.gangplan("validate", "-C", root).code != 0

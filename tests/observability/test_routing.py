@@ -1,6 +1,7 @@
-"""Who gets which alert: the examples of docs/observability.md, under amtool and the operator's definitions.
+"""Receivers of each alert: the examples of docs/observability.md, under amtool and the operator's
+definitions.
 
-That each alert has the team of its run is what the stories of test_promtool.py expect, label by label.
+The stories of test_promtool.py check, label by label, that each alert has the team of its run.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ TEAMS = ("nlp", "vision")
 
 
 def examples(word: str) -> list[dict[str, Any]]:
-    """The blocks of YAML of the page that have a word."""
+    """Return the YAML blocks of the page that contain a word."""
     blocks = [part.partition("```")[0] for part in PAGE.split("```yaml\n")[1:]]
     return [plain.load(block) for block in blocks if word in block]
 
 
 def rules() -> list[dict[str, Any]]:
-    """Every alert of the site with most of them."""
+    """Return every alert of the site with most of them."""
     bodies = max((alerts(site) for site in SITES.values()), key=lambda found: len(json.dumps(found)))
     return [
         rule
@@ -45,7 +46,7 @@ def rules() -> list[dict[str, Any]]:
     ]
 
 
-def test_the_routes_know_every_severity_that_there_is() -> None:
+def test_the_routes_know_every_severity() -> None:
     assert len(rules()) >= 15
     (config,) = examples("webhook_configs")
     known = {"warning", "critical", "info"}
@@ -84,18 +85,18 @@ def test_alertmanager_sends_each_alert_to_its_team(tmp_path: Path) -> None:
 
 
 def definition(kind: str) -> dict[str, Any]:
-    """A definition of the Prometheus Operator, out of the module that the lab's come from."""
+    """Return a definition of the Prometheus Operator, from the module that has the lab's."""
     lab = next(one for one in addons.ADDONS if "prometheusrules" in one.file)
     try:
         path = addons.file_of(replace(lab, file=lab.file.replace("prometheusrules", f"{kind.lower()}s")))
     except (OSError, RuntimeError, ValueError) as reason:
         pytest.skip(f"the operator's definitions cannot be had: {reason}")
-    # PyYAML takes "- =" in a list of operators for a tag of its own.
+    # PyYAML reads "- =" in a list of operators as a tag of its own.
     found: dict[str, Any] = plain.load(path.read_text().replace("- =\n", "- '='\n"))
     return found
 
 
-def test_the_operator_takes_the_config_of_a_team() -> None:
+def test_the_operator_accepts_the_config_of_a_team() -> None:
     (body,) = examples("kind: AlertmanagerConfig")
     versions = definition(body["kind"])["spec"]["versions"]
     served = {one["name"]: one["schema"]["openAPIV3Schema"] for one in versions if one["served"]}

@@ -25,17 +25,17 @@ each_site = pytest.mark.parametrize("site", SITES.values(), ids=SITES)
 
 
 def rules_of(site: Site) -> list[dict[str, Any]]:
-    """Every rule, in order."""
+    """Return every rule, in order."""
     return [rule for group in groups_of(site) for rule in group["rules"]]
 
 
 def recorded(site: Site) -> set[str]:
-    """The names that rules record."""
+    """Return the names that rules record."""
     return {rule["record"] for rule in rules_of(site) if "record" in rule}
 
 
 def kueue_of(site: Site) -> tuple[int, int] | None:
-    """The minor of a site's Kueue."""
+    """Return the minor version of a site's Kueue."""
     kueue = site.platform.kueue
     return (kueue.major, kueue.minor) if kueue else None
 
@@ -53,14 +53,14 @@ def test_the_gate_accepts_every_object(site: Site) -> None:
     assert load_objects(dump_all(bodies)) == bodies
 
 
-def test_labels_are_those_that_prometheus_and_grafana_look_for() -> None:
+def test_labels_are_those_that_prometheus_and_grafana_select() -> None:
     for body in alerts(NEW):
         assert body["metadata"]["labels"]["release"] == "prometheus"
     for body in dashboards(NEW):
         assert body["metadata"]["labels"]["grafana_dashboard"] == "1"
 
 
-def test_nothing_without_monitoring() -> None:
+def test_nothing_is_generated_without_monitoring() -> None:
     site = replace(NEW, monitor=None)
     assert alerts(site) == dashboards(site) == []
     kinds = {body["kind"] for file in PLATFORM_GENERATORS for body in platform_objects(site, file)}
@@ -75,7 +75,7 @@ def test_every_series_that_is_read_exists(site: Site) -> None:
 
 
 @each_site
-def test_the_names_that_were_asked_for_are_recorded(site: Site) -> None:
+def test_the_promised_series_are_recorded(site: Site) -> None:
     assert recorded(site) >= WANTED
     assert ("gangplan_team_quota_ratio" in recorded(site)) == bool(site.queues)
     states = {rule["labels"]["state"] for rule in rules_of(site) if rule.get("record") == "mpijob_count"}
@@ -100,7 +100,7 @@ def test_a_failure_alerts_within_five_minutes() -> None:
     assert rule["for"] == "1m"
 
 
-def test_waits_come_from_the_cluster() -> None:
+def test_waits_come_from_the_cluster_file() -> None:
     monitor = Monitor("monitoring", (), (), 5400)
     site = replace(NEW, monitor=monitor, platform=replace(NEW.platform, start_wait_s=600))
     by_name = {rule["alert"]: rule.get("for") for rule in rules_of(site) if "alert" in rule}
@@ -108,7 +108,7 @@ def test_waits_come_from_the_cluster() -> None:
     assert by_name["GangplanRunNotReady"] == "5m"
 
 
-def test_alerts_about_gpus_where_dcgm_is_reckoned_with() -> None:
+def test_alerts_about_gpus_exist_only_where_dcgm_is_expected() -> None:
     alert = {name: {rule.get("alert") for rule in rules_of(site)} for name, site in SITES.items()}
     own = {"GangplanGpusIdle", "GangplanCollectiveStuck", "GangplanGpuFault", "GangplanGpuProgramError"}
     assert all(own <= alert[name] for name in ("new", "old", "bare"))
@@ -116,7 +116,7 @@ def test_alerts_about_gpus_where_dcgm_is_reckoned_with() -> None:
     assert "gangplan_run_gpu_xid" not in recorded(SITES["cpu"])
 
 
-def test_teams_of_the_cluster_and_no_others() -> None:
+def test_only_teams_of_the_cluster_are_recorded() -> None:
     teams = [rule for rule in rules_of(NEW) if rule.get("record") == "gangplan_team_info"]
     assert [rule["labels"]["team"] for rule in teams] == ["team-cv", "team-nlp"]
     assert teams[0]["labels"] == {
@@ -128,7 +128,7 @@ def test_teams_of_the_cluster_and_no_others() -> None:
     assert "kube_namespace_labels" in rule["expr"]
 
 
-def test_the_older_trainer_has_no_second_deadline() -> None:
+def test_an_older_trainer_has_no_second_deadline() -> None:
     texts = {
         name: next(r for r in rules_of(SITES[name]) if r.get("record") == "gangplan_run_deadline_seconds")
         for name in ("new", "old")
@@ -137,7 +137,7 @@ def test_the_older_trainer_has_no_second_deadline() -> None:
     assert not texts["old"]["expr"].endswith("- 60")
 
 
-def test_groups_have_stable_names_and_one_order() -> None:
+def test_groups_have_stable_names_and_order() -> None:
     assert [group["name"] for group in groups_of(NEW)] == [
         "gangplan.teams",
         "gangplan.runs",
@@ -160,7 +160,7 @@ def test_every_record_and_alert_is_on_the_page(site: Site) -> None:
         assert f"`{name}" in page, f"docs/observability.md does not name {name}"
 
 
-def test_names_in_expressions() -> None:
+def test_names_are_found_in_expressions() -> None:
     text = (
         'sum by (a, b) (rate(x_total{c="d(e"}[5m])) / on (f) group_left (g) (h_1 == bool 1) unless time() - k'
     )

@@ -1,4 +1,5 @@
-"""Policies that come with gangplan are evaluated without counting: here they are counted, on a large run."""
+"""Costs of the policies that come with gangplan: evaluated without counting, but counted here on a large
+run."""
 
 from __future__ import annotations
 
@@ -70,8 +71,8 @@ def test_costs_stay_far_below_the_budget(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("cases_first", [True, False])
-def test_costs_count_in_cases_and_nowhere_else(cases_first: bool) -> None:
-    """Whoever asks first, in one process: what comes with gangplan is counted by its cases alone."""
+def test_costs_are_counted_only_in_cases(cases_first: bool) -> None:
+    """In one process, in either order: only their cases count the costs of shipped policies."""
 
     def cases() -> set[bool]:
         suite = next(suite for suite in suites(Workspace(NOWHERE)) if suite.pack == "baseline")

@@ -1,4 +1,4 @@
-"""Facts that policies are given: from the cluster's file, teams, the catalog, scan reports and waivers."""
+"""Facts for policies: from the cluster's file, teams, the catalog, scan reports and waivers."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ expires: 2027-01-31
 
 
 def of(root: Path, **files: str) -> dict[str, str]:
-    """The facts of the small workspace, with files replaced."""
+    """Return the facts of the small workspace, with files replaced."""
     workspace = load_workspace(write(root, {**STOCK, **files}))
     findings = workspace.findings
     assert not findings
     return facts(workspace, "lab")
 
 
-def test_nothing_is_assumed(tmp_path: Path) -> None:
-    """What the file does not say is empty, or the worse of both."""
+def test_nothing_is_assumed_about_a_cluster(tmp_path: Path) -> None:
+    """Facts that the file does not state are empty, or the worse of both values."""
     found = of(tmp_path)
     empty = ("auditDays", "certifications", "encryptedClasses", "encryptedClaims", "fipsImages", "scans")
     assert {found[name] for name in empty} == {""}
@@ -46,7 +46,7 @@ def test_nothing_is_assumed(tmp_path: Path) -> None:
     assert found["approved-hipaa"] == found["waivers"] == found["ownPools"] == ""
 
 
-def test_what_the_cluster_says(tmp_path: Path) -> None:
+def test_facts_come_from_the_cluster_file(tmp_path: Path) -> None:
     text = CLUSTER.replace(
         "location: on-prem",
         "location: on-prem\nfips: true\nretention: {audit: 400d}\n"
@@ -63,20 +63,22 @@ def test_what_the_cluster_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("trainer", "kueue", "kind"), [("2.3.0", "0.19.2", "TrainJob"), ("2.1.0", "0.15.2", "TrainingRuntime")])  # fmt: skip  # noqa: E501
-def test_where_the_deadline_stands(tmp_path: Path, trainer: str, kueue: str, kind: str) -> None:
+def test_versions_decide_which_kind_has_the_deadline(
+    tmp_path: Path, trainer: str, kueue: str, kind: str
+) -> None:
     text = CLUSTER.replace("2.3.0", trainer).replace("0.19.2", kueue)
     assert of(tmp_path, **{"overlays/lab/cluster.yaml": text})["deadlineKind"] == kind
 
 
-def test_pools_beside_rented_ones(tmp_path: Path) -> None:
+def test_own_pools_are_distinguished_from_rented_ones(tmp_path: Path) -> None:
     text = CLUSTER.replace("labels: {pool: spot}", "labels: {pool: spot}, location: cloud")
     assert of(tmp_path, **{"overlays/lab/cluster.yaml": text})["ownPools"] == "pool=a100"
     bare = text.replace(", labels: {pool: a100}", "")
-    # No own pool can be told from the rented one: nothing a pod says leads to it.
+    # No own pool can be distinguished from the rented one: nothing in a pod leads to it.
     assert of(tmp_path, **{"overlays/lab/cluster.yaml": bare})["ownPools"] == "none=none"
 
 
-def test_claims(tmp_path: Path) -> None:
+def test_facts_about_claims_come_from_the_team(tmp_path: Path) -> None:
     text = TEAM.replace(
         "filings: {accessModes", "filings: {encrypted: true, claimName: filings-v2, accessModes"
     )
@@ -95,8 +97,11 @@ def test_claims(tmp_path: Path) -> None:
         ("", "", False),
     ],
 )
-def test_claims_to_be_made(tmp_path: Path, storage: str, compliance: str, is_known: bool) -> None:
-    """Known by their class; those of a team under a regime are refused where they are made, and told once."""
+def test_new_claims_are_encrypted_by_class_or_regime(
+    tmp_path: Path, storage: str, compliance: str, is_known: bool
+) -> None:
+    """Their class decides; claims of a team under a regime are refused where they are created, and reported
+    once."""
     chosen = f", storageClass: {storage}" if storage else ""
     team = TEAM.replace("ReadWriteMany]}", f"ReadWriteMany], size: 1Ti{chosen}}}", 1)
     classes = "storageClasses: {open: {accessModes: [ReadWriteMany], default: true}, safe: {accessModes: [ReadWriteMany], encrypted: true}}\n"  # noqa: E501
@@ -107,7 +112,7 @@ def test_claims_to_be_made(tmp_path: Path, storage: str, compliance: str, is_kno
     assert (of(tmp_path, **files)["encryptedClaims"] == "nlp/filings") == is_known
 
 
-def test_images_are_as_the_cluster_pulls_them(tmp_path: Path) -> None:
+def test_images_are_those_that_the_cluster_pulls(tmp_path: Path) -> None:
     text = CATALOG.replace("ffee\n    mpi", "ffee\n    fips: true\n    approved: [hipaa, sox]\n    mpi", 1)
     cluster = CLUSTER.replace(
         "location:", "mirrors: [{source: registry.example.com, mirror: mirror.example.eu/up}]\nlocation:"
@@ -121,19 +126,19 @@ def test_images_are_as_the_cluster_pulls_them(tmp_path: Path) -> None:
     assert len(found["catalogImages"].split(",")) == CATALOG.count("digest:")
 
 
-def test_priorities_of_teams(tmp_path: Path) -> None:
+def test_priorities_of_teams_are_facts(tmp_path: Path) -> None:
     text = CLUSTER.replace("nlp: {queue: training}", "nlp: {queue: training, priorities: [low]}")
     assert of(tmp_path, **{"overlays/lab/cluster.yaml": text})["teamPriorities"] == "nlp=training-low"
 
 
-def test_a_waiver_of_a_rule_is_granted_to_policies_that_say_the_same(tmp_path: Path) -> None:
-    """Else the guard waiver-granted would refuse what is rendered, marked for network-anyone."""
+def test_a_waiver_of_a_rule_is_granted_to_equivalent_policies(tmp_path: Path) -> None:
+    """Otherwise the guard waiver-granted would refuse rendered objects that are marked for network-anyone."""
     text = WAIVER.replace("image-digest", "network-open")
     found = of(tmp_path, **{"policies/waivers/films.yaml": text})["waivers"]
     assert [one.rpartition("/")[2] for one in found.split(",")] == ["network-anyone$"]
 
 
-def test_waivers_become_expressions(tmp_path: Path) -> None:
+def test_waivers_become_regular_expressions(tmp_path: Path) -> None:
     found = of(tmp_path, **{"policies/waivers/films.yaml": WAIVER})["waivers"]
     assert re.match(found, "nlp/film-7/image-digest")
     assert not re.match(found, "nlp/radio/image-digest")
@@ -143,7 +148,7 @@ def test_waivers_become_expressions(tmp_path: Path) -> None:
 
 
 def trivy(*severities: str, digest: str = DIGEST) -> dict[str, Any]:
-    """A report in Trivy's form; a vulnerability that shows in two packages counts once."""
+    """Return a report in Trivy's form; a vulnerability that is in two packages counts once."""
     found = [{"VulnerabilityID": f"{CVE}{n}", "Severity": one} for n, one in enumerate(severities)]
     return {
         "SchemaVersion": 2,
@@ -172,7 +177,9 @@ CLAIR = {
         (CLAIR, 1, 1),
     ],
 )
-def test_reports_of_scanners(tmp_path: Path, report: Any, critical: int, high: int) -> None:
+def test_vulnerabilities_in_reports_are_counted(
+    tmp_path: Path, report: Any, critical: int, high: int
+) -> None:
     write(tmp_path, {"images/scans/one.json": json.dumps(report)})
     assert scan_results(tmp_path) == (Scan(DIGEST, critical, high),)
 
@@ -184,7 +191,7 @@ def test_the_worst_report_of_an_image_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "not json", '{"SchemaVersion": 2}', json.dumps({**CLAIR, "manifest_hash": ""})])  # fmt: skip  # noqa: E501
-def test_what_is_no_report_is_an_error(tmp_path: Path, text: str) -> None:
+def test_an_unreadable_report_is_an_error(tmp_path: Path, text: str) -> None:
     root = write(tmp_path, {**STOCK, "images/scans/one.json": text})
     outcome = gangplan("validate", "-C", root)
     assert outcome.errors() == [("images/scans/one.json:1:1", "scan-unreadable")], outcome.err

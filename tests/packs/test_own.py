@@ -1,4 +1,4 @@
-"""A workspace's own policies and packs: names that are taken, files that nobody reads, wrong parameters."""
+"""A workspace's own policies and packs: names that are taken, files that are ignored, wrong parameters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLUSTER_FILE = "overlays/lab/cluster.yaml"
 
 
 def policy(name: str, most: int = 50, kind: str = "trainjobs") -> str:
-    """A policy about the number of nodes, which starts on line 1."""
+    """Return a policy about the number of nodes, which starts on line 1."""
     return (
         f"{API}kind: ValidatingAdmissionPolicy\nmetadata: {{name: {name}}}\nspec:\n  matchConstraints:\n"
         "    resourceRules:\n    - {apiGroups: [trainer.kubeflow.org], apiVersions: [v1alpha1],"
@@ -35,7 +35,7 @@ def policy(name: str, most: int = 50, kind: str = "trainjobs") -> str:
 
 
 def binding(name: str) -> str:
-    """Its binding, as another document."""
+    """Return the binding of a policy, as another document."""
     return (
         f"---\n{API}kind: ValidatingAdmissionPolicyBinding\nmetadata: {{name: {name}}}\n"
         f"spec: {{policyName: {name}, validationActions: [Deny]}}\n"
@@ -43,24 +43,24 @@ def binding(name: str) -> str:
 
 
 def pack(*names: str, tail: str = "") -> str:
-    """A pack.yaml whose first policy stands on line 4."""
+    """Return a pack.yaml whose first policy is on line 4."""
     lines = "".join(f"  {name}: {{title: Nodes., why: The lab., fix: Fewer{tail}}}\n" for name in names)
     return f"title: Our own.\nwhy: They hold here.\npolicies:\n{lines}"
 
 
 def workspace(root: Path, packs: str, files: dict[str, str]) -> Path:
-    """The small workspace whose cluster lists packs."""
+    """Write the small workspace with a cluster that lists packs."""
     return write(root, {**STOCK, CLUSTER_FILE: f"{CLUSTER}policies: {{packs: {packs}}}\n", **files})
 
 
 def one(outcome: Outcome) -> tuple[str, str]:
-    """Place and rule of the one error."""
+    """Return place and rule of the one error."""
     ((place, rule),) = outcome.errors()
     return place, rule
 
 
 def commands(root: Path) -> list[Outcome]:
-    """Everything that reads policies."""
+    """Run every command that reads policies."""
     return [
         gangplan("validate", "-C", root),
         gangplan("policy", "list", "-C", root),
@@ -73,7 +73,7 @@ def commands(root: Path) -> list[Outcome]:
 
 
 @pytest.mark.parametrize("packs", ["[baseline, ours]", "[ours, baseline]", "[baseline]"])
-def test_a_policy_never_takes_the_name_of_a_shipped_one(tmp_path: Path, packs: str) -> None:
+def test_a_policy_cannot_take_the_name_of_a_shipped_one(tmp_path: Path, packs: str) -> None:
     files = {
         "policies/ours/pack.yaml": pack("host-path"),
         "policies/ours/host-path.yaml": policy("host-path"),
@@ -115,7 +115,7 @@ def test_two_own_packs_cannot_share_a_name(tmp_path: Path, packs: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["host-path", "schema", "few"])
-def test_a_policy_outside_packs_cannot_either(tmp_path: Path, name: str) -> None:
+def test_a_policy_outside_packs_cannot_take_a_name_in_use(tmp_path: Path, name: str) -> None:
     files = {
         "policies/own.yaml": policy(name) + binding(name),
         "policies/ours/pack.yaml": pack("few"),
@@ -126,7 +126,7 @@ def test_a_policy_outside_packs_cannot_either(tmp_path: Path, name: str) -> None
         assert one(outcome) == ("policies/own.yaml:3:18", "pack-invalid")
 
 
-def test_a_pack_never_takes_the_place_of_a_shipped_one(tmp_path: Path) -> None:
+def test_a_pack_cannot_replace_a_shipped_one(tmp_path: Path) -> None:
     root = workspace(tmp_path, "[baseline]", {})
     copy = root / "policies/baseline"
     shutil.copytree(shipped_folder() / "baseline", copy)
@@ -167,7 +167,7 @@ def test_every_shipped_pack_is_listed() -> None:
         (pack("few", tail=", params: {most: 3}"), "4:51", "takes no parameters"),
     ],
 )  # fmt: skip
-def test_what_a_pack_names_must_be_there(tmp_path: Path, text: str, place: str, said: str) -> None:
+def test_unknown_names_in_a_pack_are_reported(tmp_path: Path, text: str, place: str, said: str) -> None:
     files = {"policies/ours/pack.yaml": text}
     if "few:" in text:
         files["policies/ours/few.yaml"] = policy("few")
@@ -177,8 +177,9 @@ def test_what_a_pack_names_must_be_there(tmp_path: Path, text: str, place: str, 
         assert said in outcome.err
 
 
-def test_pages_of_own_packs_are_known(tmp_path: Path) -> None:
-    """What nobody can waive is refused offline, as the binding would; findings and explain know the page."""
+def test_rules_of_own_packs_are_known(tmp_path: Path) -> None:
+    """An unwaivable policy refuses its waiver offline, as the binding would; findings and explain know the
+    page."""
     waiver = (
         "apiVersion: gangplan.dev/v1\nkind: Waiver\nrule: few\nscope: {team: nlp}\n"
         "reason: The nodes of this lab are few.\napprover: a@example.com\nexpires: '2026-12-31'\n"
@@ -196,7 +197,7 @@ def test_pages_of_own_packs_are_known(tmp_path: Path) -> None:
     assert "few" not in shipped()
 
 
-def test_a_waiver_of_a_rule_covers_own_policies_that_tell_the_same(tmp_path: Path) -> None:
+def test_a_waiver_of_a_rule_covers_equivalent_own_policies(tmp_path: Path) -> None:
     files = {
         "policies/ours/pack.yaml": pack("few", tail=", told_by: [workers-over-limit]"),
         "policies/ours/few.yaml": policy("few"),
@@ -205,7 +206,7 @@ def test_a_waiver_of_a_rule_covers_own_policies_that_tell_the_same(tmp_path: Pat
     assert "few" in rulebook.policies_of(WORKERS_OVER_LIMIT)
 
 
-# Files that nobody reads
+# Ignored files
 
 
 @pytest.mark.parametrize(
@@ -222,7 +223,7 @@ def test_a_waiver_of_a_rule_covers_own_policies_that_tell_the_same(tmp_path: Pat
         ("policies/waivers/2026/x.yaml", "Move it to policies/waivers/."),
     ],
 )
-def test_a_file_that_would_be_ignored(tmp_path: Path, file: str, help: str) -> None:
+def test_a_file_that_would_be_ignored_is_reported(tmp_path: Path, file: str, help: str) -> None:
     files = {"policies/listed/pack.yaml": pack("few"), "policies/listed/few.yaml": policy("few")}
     root = workspace(tmp_path, "[]", {**files, file: "nonsense: [\n"})
     for outcome in commands(root)[:3]:
@@ -231,7 +232,7 @@ def test_a_file_that_would_be_ignored(tmp_path: Path, file: str, help: str) -> N
         assert help in outcome.err
 
 
-def test_other_files_are_nobodys_business(tmp_path: Path) -> None:
+def test_unrelated_files_are_left_alone(tmp_path: Path) -> None:
     files = {"policies/README.md": "x", "policies/.cache/x.yaml": "[", "policies/.x.yaml": "["}
     assert gangplan("validate", "-C", workspace(tmp_path, "[]", files)).code == Exit.CLEAN
 
@@ -253,7 +254,9 @@ def test_other_files_are_nobodys_business(tmp_path: Path) -> None:
         ("image-fips: {fips: maybe}", 68, "must be true or false"),
     ],
 )
-def test_a_parameter_has_the_kind_of_its_default(tmp_path: Path, params: str, column: int, said: str) -> None:
+def test_a_parameter_must_have_the_kind_of_its_default(
+    tmp_path: Path, params: str, column: int, said: str
+) -> None:
     text = f"{CLUSTER}policies: {{packs: [lifecycle, images], params: {{{params}}}}}\n"
     root = write(tmp_path, {**STOCK, CLUSTER_FILE: text})
     line = len(text.splitlines())
@@ -271,7 +274,7 @@ def test_a_parameter_has_the_kind_of_its_default(tmp_path: Path, params: str, co
     ("value", "column", "said"),
     [("[1]", 66, 'Quote it: "1".'), ("{a: 1}", 65, "a string, a number, true, false or a list of strings")],
 )
-def test_a_value_that_no_parameter_has_is_told_once(
+def test_a_value_of_no_known_kind_is_reported_once(
     tmp_path: Path, value: str, column: int, said: str
 ) -> None:
     text = f"{CLUSTER}policies: {{packs: [lifecycle], params: {{run-deadline: {{seconds: {value}}}}}}}\n"
@@ -280,8 +283,8 @@ def test_a_value_that_no_parameter_has_is_told_once(
     assert said in outcome.err
 
 
-def test_kinds_of_shipped_parameters() -> None:
-    """What packs set of each other's policies has the kind of the default."""
+def test_packs_set_parameters_of_the_right_kind() -> None:
+    """Values that packs set for each other's policies have the kind of the default."""
     defaults = {name: page.params for one in shipped_packs().values() for name, page in one.policies.items()}
     for written in shipped_packs().values():
         for name, params in written.uses.items():
@@ -311,7 +314,9 @@ def test_every_fact_is_listed(tmp_path: Path) -> None:
         ("{max: '20'}", "", ""),
     ],
 )
-def test_parameter_objects_are_held_to_their_schema(tmp_path: Path, data: str, place: str, rule: str) -> None:
+def test_parameter_objects_are_checked_against_their_schema(
+    tmp_path: Path, data: str, place: str, rule: str
+) -> None:
     text = policy("names") + "---\napiVersion: v1\nkind: ConfigMap\n"
     text += f"metadata: {{name: names, namespace: default}}\ndata: {data}\n" + binding("names")
     root = workspace(tmp_path, "[]", {"policies/own.yaml": text})
@@ -325,13 +330,13 @@ def test_parameter_objects_are_held_to_their_schema(tmp_path: Path, data: str, p
     assert ("ConfigMap/default/names: data.max" in outcomes[0].err) == bool(place)
 
 
-def test_parameters_of_a_kind_that_nobody_knows(tmp_path: Path) -> None:
+def test_parameters_of_an_unknown_kind_are_reported(tmp_path: Path) -> None:
     text = "apiVersion: example.com/v1\nkind: Limits\nmetadata: {name: a}\n"
     outcome = gangplan("validate", "-C", workspace(tmp_path, "[]", {"policies/own.yaml": text}))
     assert one(outcome) == ("policies/own.yaml:2:7", "schema-missing")
 
 
-# Policies about nothing
+# Policies that match nothing
 
 
 @pytest.mark.parametrize(
@@ -345,14 +350,14 @@ def test_parameters_of_a_kind_that_nobody_knows(tmp_path: Path) -> None:
         ("'*'", ""),
     ],
 )
-def test_a_resource_that_does_not_exist(tmp_path: Path, kind: str, help: str) -> None:
+def test_a_resource_that_does_not_exist_is_reported(tmp_path: Path, kind: str, help: str) -> None:
     files = {"policies/own.yaml": policy("few", kind=kind) + binding("few")}
     outcome = gangplan("validate", "-C", workspace(tmp_path, "[]", files))
     told = [(one.place, one.rule, one.help) for one in outcome.findings if one.rule == "policy-inert"]
     assert told == ([("policies/own.yaml:7:102", "policy-inert", help)] if help else [])
 
 
-def test_a_group_that_is_not_installed_is_nobodys_mistake(tmp_path: Path) -> None:
+def test_a_group_that_is_not_installed_is_not_reported(tmp_path: Path) -> None:
     own = policy("few", kind="clusterqueues").replace("trainer.kubeflow.org", "kueue.x-k8s.io")
     for number, kueue in enumerate(('kueue: "0.19.2", ', "")):
         cluster = CLUSTER.replace('kueue: "0.19.2", ', kueue).replace("region:", "gang: none\nregion:")
@@ -361,7 +366,7 @@ def test_a_group_that_is_not_installed_is_nobodys_mistake(tmp_path: Path) -> Non
         assert "policy-inert" not in outcome.err
 
 
-def test_help_points_into_the_policy(tmp_path: Path) -> None:
+def test_the_help_points_into_the_policy(tmp_path: Path) -> None:
     files = {"policies/own.yaml": policy("few", 2) + binding("few")}
     root = workspace(tmp_path / "a", "[]", files)
     (shown,) = gangplan("validate", "-C", root).findings
@@ -379,7 +384,7 @@ def test_help_points_into_the_policy(tmp_path: Path) -> None:
 # Cases
 
 
-def test_no_case_is_no_success(tmp_path: Path) -> None:
+def test_testing_without_cases_is_an_error(tmp_path: Path) -> None:
     files = {"policies/ours/pack.yaml": pack("few", "two"), "policies/own.yaml": policy("three")}
     files |= {f"policies/ours/{name}.yaml": policy(name) for name in ("few", "two")}
     root = workspace(tmp_path, "[ours]", files)
@@ -397,7 +402,7 @@ def test_no_case_is_no_success(tmp_path: Path) -> None:
     assert outcome.out == said
 
 
-def test_explain_knows_packs_of_the_workspace_and_runs_nothing_that_they_say(tmp_path: Path) -> None:
+def test_explain_shows_own_packs_and_runs_none_of_their_text(tmp_path: Path) -> None:
     page = {"title": "::error::pwned", "why": "Red \x1b[31m text.", "fix": "Nothing."}
     pack = {"title": "::warning::mine", "why": "To see.", "policies": {"few-nodes": page}}
     policy = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy"}

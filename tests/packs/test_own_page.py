@@ -1,4 +1,4 @@
-"""docs/own-policies.md does what it says: its files written in their order, its commands run between them."""
+"""docs/own-policies.md works as written: its files written in order, its commands run between them."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ spec:
     storage: true
     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {most: {type: integer}}}}}}
 """  # noqa: E501
-# How the commands end that find something.
+# Exit codes of the commands that find something.
 CODES = {"gangplan validate": Exit.FINDINGS}
 
 
-def test_the_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_works_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = write(tmp_path, {**STOCK, "crd.yaml": CRD})
     monkeypatch.chdir(root)
     commands = 0
@@ -68,7 +68,7 @@ def test_the_page_has_every_field_and_fact() -> None:
     assert all(f"| `{name}` |" in PAGE for name in FACTS)
 
 
-def test_explain_a_policy_of_a_pack() -> None:
+def test_explain_describes_a_policy_of_a_pack() -> None:
     text = gangplan("explain", "image-scan").out
     for said in (
         "Pack: images (comes with gangplan); holds for every team.",
@@ -84,7 +84,7 @@ def test_explain_a_policy_of_a_pack() -> None:
     assert "Waiver: no waiver may excuse it." in gangplan("explain", "waiver-granted").out
 
 
-def test_explain_own_policies(tmp_path: Path) -> None:
+def test_explain_describes_own_policies(tmp_path: Path) -> None:
     files = {head[1]: text[head.end() :] for _, text in BLOCK.findall(PAGE) if (head := FILE.match(text))}
     root = write(tmp_path, {**STOCK, **{k: v for k, v in files.items() if "overlays" not in k}})
     text = gangplan("explain", "few-nodes", "-C", root).out
@@ -99,7 +99,7 @@ def test_explain_own_policies(tmp_path: Path) -> None:
     assert "few-nodes" in gangplan("explain", "-C", root).out
 
 
-def test_pages_say_what_can_be_waived() -> None:
+def test_pages_say_which_rules_can_be_waived() -> None:
     for file, sections in (("rules.md", built_in()), ("policies.md", shipped())):
         page = pages()[file]
         for rule in sections if file == "rules.md" else set(shipped()) - set(built_in()):

@@ -1,4 +1,4 @@
-"""The packs that come with gangplan: complete, told well, and each policy held to its cases."""
+"""The packs that come with gangplan: complete, well documented, and each policy checked by its cases."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ REQUIRED = {
 
 
 def pack(name: str) -> PackFolder:
-    """A pack that comes with gangplan and has nothing wrong with it."""
+    """Return a pack that comes with gangplan, after checking that nothing is wrong with it."""
     folder, findings = OwnPolicies().find(name)
     assert not findings
     assert folder is not None
@@ -53,7 +53,7 @@ POLICIES = [(name, policy) for name in PACKS for policy in pack(name).policies]
 
 @cache
 def cases(name: str) -> dict[str, Counter[str]]:
-    """Policy -> how many cases allow and deny, and how many are near the line."""
+    """Map each policy to the numbers of its cases that allow, that deny, and that are near the line."""
     found: dict[str, Counter[str]] = {}
     for file in sorted((FOLDER / name / "tests").iterdir()):
         policy, case, verdict, ending = file.name.split(".")
@@ -84,7 +84,7 @@ def test_a_policy_fails_closed_and_says_what_it_saw(name: str, policy: str) -> N
     assert spec["failurePolicy"] == "Fail"
     assert all(one.get("messageExpression") for one in spec["validations"])
     assert body["metadata"]["labels"]["gangplan.dev/pack"] == name
-    # Parameters are declared where they are used, and every one of them is.
+    # Every parameter that is used is declared.
     text = dump_all([body])
     used = set(re.findall(r"params\.data\.([A-Za-z]\w*)", text))
     assert used <= set(page.params)
@@ -101,21 +101,22 @@ def test_a_page_names_rules_that_exist(name: str, policy: str) -> None:
 
 
 @pytest.mark.parametrize("suite", suites(Workspace(NOWHERE)), ids=lambda suite: suite.pack)
-def test_every_case_is_decided_as_it_says(suite: Any) -> None:
-    """Verdict and message; the same cases go to a real API server in tests/e2e/test_policies.py."""
+def test_every_case_is_decided_as_it_states(suite: Any) -> None:
+    """Verdict and message are compared; the same cases go to a real API server in
+    tests/e2e/test_policies.py."""
     count, wrong = judge_cases(suite, set(suite.policies))
     assert count >= 3 * len(suite.policies)
     assert not [str(finding) for finding in wrong]
 
 
-# Stands until the tests end: policies are read when they first judge.
+# Kept until the tests end: policies are read when they first judge.
 _STOCK = tempfile.TemporaryDirectory(prefix="gangplan-packs-")
 atexit.register(_STOCK.cleanup)
 
 
 @cache
 def workspace(kubernetes: str = "1.34.4") -> Workspace:
-    """A workspace, never written, whose cluster lists every pack."""
+    """Return a workspace whose cluster lists every pack."""
     packs = f"policies: {{packs: [{', '.join(PACKS)}]}}\n"
     root = Path(_STOCK.name) / kubernetes
     text = CLUSTER.replace('"1.34.4"', f'"{kubernetes}"').replace("region:", f"{packs}region:")
@@ -125,8 +126,8 @@ def workspace(kubernetes: str = "1.34.4") -> Workspace:
     return loaded
 
 
-def test_all_packs_together() -> None:
-    """Every parameter has a value, every binding its policy and its parameters, and no name comes twice."""
+def test_all_packs_fit_together() -> None:
+    """Every parameter has a value, every binding its policy and its parameters, and no name occurs twice."""
     sources, _, findings = policy_sources(workspace(), "lab")
     assert not findings
     bodies = [source.body for source in sources]
@@ -144,13 +145,13 @@ def test_all_packs_together() -> None:
             assert param is None or ("ConfigMap", param["name"]) in seen
 
 
-# Policies ask for nothing newer, so that one set of files serves every cluster from here on. Below are left:
+# Policies use nothing newer, so that one set of files serves every cluster from here on. Excluded are:
 # two-variable loops (1.32), semver (1.33) and the new functions of lists (1.34).
 @pytest.mark.parametrize("kubernetes", ["1.31.9", "1.32.9", "1.33.13", "1.34.4", "1.36.3"])
 def test_every_policy_compiles_on_every_kubernetes(kubernetes: str) -> None:
     assert check_policies(workspace(kubernetes)) == []
-    # What comes with gangplan is trusted: its fields and those of its bindings are not checked, and it is
-    # compiled when it first judges. Here it is not.
+    # Shipped policies are trusted: their fields and those of their bindings are not checked, and they are
+    # compiled when they first judge. Here they are not trusted.
     sources, _, _ = policy_sources(workspace(kubernetes), "lab")
     assert all(one.is_shipped for one in sources if one.body["kind"] == BINDING)
     reading = read([Written(one.body, one.document, one.file) for one in sources], versions(kubernetes))
@@ -158,7 +159,7 @@ def test_every_policy_compiles_on_every_kubernetes(kubernetes: str) -> None:
     assert {one.policy.name for one in reading.policies} == {one for _, one in POLICIES}
 
 
-def test_bindings_are_trusted_where_all_their_names_come_with_gangplan() -> None:
+def test_bindings_are_trusted_if_all_their_names_are_shipped() -> None:
     _, pages, _ = policy_sources(workspace(), "lab")
     for one in pages.values():
         names = {"": True, "-hipaa": True, "-own": False, "-own-hipaa": False, "-Hipaa": False}
@@ -170,17 +171,17 @@ def test_bindings_are_trusted_where_all_their_names_come_with_gangplan() -> None
 
 
 def bound(one: ChosenPolicy) -> list[PolicySource]:
-    """The bindings of a policy."""
+    """Return the bindings of a policy."""
     return [source for source in cluster_objects([one], "cluster.yaml") if source.body["kind"] == BINDING]
 
 
 def versions(kubernetes: str) -> SchemaVersions:
-    """Those of a cluster that has policies and nothing else."""
+    """Return the versions of a cluster that has policies and nothing else."""
     return SchemaVersions(kubernetes.rpartition(".")[0])
 
 
-def test_what_a_cluster_is_too_old_for_is_said() -> None:
-    """Address ranges are known from 1.31 on: an API server takes what the minor before it has."""
+def test_policies_that_need_a_newer_cluster_are_reported() -> None:
+    """Address ranges are known since 1.31: an API server accepts what the minor before it has."""
     findings = check_policies(workspace("1.30.9"))
     assert {finding.where.file.split("/")[-1] for finding in findings} == {
         "network-endpoints.yaml",
@@ -190,8 +191,9 @@ def test_what_a_cluster_is_too_old_for_is_said() -> None:
 
 
 @pytest.mark.parametrize("name", PACKS)
-def test_a_mark_of_a_waiver_is_guarded_wherever_bindings_heed_it(name: str) -> None:
-    """Whoever may create runs can write a label: the guard comes with every pack, and has no way round."""
+def test_marks_of_waivers_are_guarded_wherever_bindings_heed_them(name: str) -> None:
+    """Anyone who may create runs can write a label: the guard comes with every pack, and there is no way
+    around it."""
     folder = pack(name)
     assert {"waiver-granted"} <= {*folder.pack.policies, *folder.pack.uses} or "baseline" in folder.pack.needs
     file = workspace().clusters["lab"]
@@ -203,15 +205,15 @@ def test_a_mark_of_a_waiver_is_guarded_wherever_bindings_heed_it(name: str) -> N
             assert marked == (policy != "waiver-granted")
 
 
-def test_regimes_that_ask_for_encryption() -> None:
-    """What facts take for granted of a team's claims is what the packs do."""
+def test_regimes_that_require_encryption_are_those_of_the_facts() -> None:
+    """Facts assume about the claims of a team what these packs enforce."""
     asking = {name for name in REGIMES if "storage-encrypted" in pack(name).pack.uses}
     assert asking == ENCRYPTING
     assert all("claims-encrypted" in {**pack(name).pack.uses, **pack(name).policies} for name in asking)
 
 
 def test_a_regime_tightens_what_holds_for_all() -> None:
-    """With other parameters a policy is bound a second time, for what bears the label alone."""
+    """With other parameters a policy is bound a second time, only for objects with the label."""
     file = workspace().clusters["lab"]
     taken, _ = chosen(workspace().policies, file, facts(workspace(), "lab"))
     by_name = {one.name: one for one in taken}
@@ -223,8 +225,8 @@ def test_a_regime_tightens_what_holds_for_all() -> None:
     assert "network-posture-hipaa-object" in names_of
 
 
-def test_what_holds_for_all_is_not_bound_twice() -> None:
-    """A regime that asks for what baseline asks already, with the same parameters, adds nothing."""
+def test_an_equal_policy_of_a_regime_is_not_bound_twice() -> None:
+    """A regime that requires what baseline already requires, with the same parameters, adds nothing."""
     file = workspace().clusters["lab"]
     taken, _ = chosen(workspace().policies, file, facts(workspace(), "lab"))
     by_name = {one.name: one for one in taken}
@@ -238,7 +240,7 @@ def test_what_holds_for_all_is_not_bound_twice() -> None:
 
 
 def escapes() -> list[tuple[tuple[Any, ...], Any]]:
-    """Changes of a pod that Pod Security restricted refuses: (where, what)."""
+    """Return changes of a pod that Pod Security restricted refuses: (where, what)."""
     context = ("containers", 0, "securityContext")
     return [
         *(((name,), True) for name in ("hostNetwork", "hostPID", "hostIPC")),
@@ -261,7 +263,7 @@ def escapes() -> list[tuple[tuple[Any, ...], Any]]:
 
 @cache
 def run_and_checker() -> tuple[dict[str, Any], Any]:
-    """A rendered runtime, and what judges it."""
+    """Return a rendered runtime, and the checker that judges it."""
     root = workspace().root
     text = (root / "overlays/lab/cluster.yaml").read_text()
     mild = re.sub(r"policies: .*\n", "policies: {packs: [restricted]}\n", text)

@@ -14,7 +14,7 @@ from gangplan.workspace import Workspace
 
 Body = dict[str, Any]
 SUITES = {one.pack: one for one in suites(Workspace(Path("/nonexistent")))}
-# Policies about the run as a whole, or about what pods have in common, have cases of their own for steps.
+# Policies about the whole run, or about what pods have in common, have cases of their own for steps.
 WHOLE = {"run-deadline", "run-restarts", "claim-shared"}
 
 
@@ -29,7 +29,7 @@ def messages(suite: Suite, case: PolicyCase, body: Body) -> list[str]:
 
 
 def with_step(body: Body, step: Body, worker: Body) -> Body:
-    """The run with one pod of each, the step first."""
+    """Return the run with one pod of each, the step first."""
     first, second = copy.deepcopy(step), copy.deepcopy(worker)
     first["name"], second["name"] = "tokenize", "node"
     first["template"].setdefault("spec", {})["activeDeadlineSeconds"] = 600
@@ -39,7 +39,8 @@ def with_step(body: Body, step: Body, worker: Body) -> Body:
     return found
 
 
-# Policies that judge a run by parameters or labels beside its pods: no sound pod goes with their refusals.
+# Policies that judge a run by parameters or labels as well as by its pods: no sound pod goes with their
+# refusals.
 BESIDE = {
     "waiver-granted", "approved-image", "on-premises", "transport-open", "image-fips", "image-registry",
     "image-scan", "retention", "bucket-residency", "data-residency",
@@ -63,13 +64,13 @@ def test_a_step_is_judged_as_a_worker_is(name: str) -> None:
         assert not case.denies or any(case.file.message in one for one in said), (case.name, said)
 
 
-def test_most_refusals_were_tried() -> None:
+def test_most_refusals_are_tried() -> None:
     tried = [one for suite in SUITES.values() for one in cases_of(suite) if one.denies]
     assert len([one for one in tried if one.policy not in {*WHOLE, *BESIDE}]) > 30
 
 
 def cases_of(suite: Suite) -> list[PolicyCase]:
-    """Cases about new runtimes."""
+    """Return the cases about new runtimes."""
     found, findings = cases_in(suite.folder, suite.shown)
     assert not findings
     return [

@@ -1,4 +1,5 @@
-"""US-02: a HIPAA job runs on premises, isolated, encrypted, in an approved image; all else is refused."""
+"""US-02: a HIPAA job runs on premises, isolated, encrypted, in an approved image; anything else is
+refused."""
 
 from __future__ import annotations
 
@@ -96,7 +97,7 @@ patches:
 
 @dataclass(frozen=True)
 class Case:
-    """What is changed, as (file, old, new), and exactly the errors that follow: rule -> file or folder."""
+    """Changes, as (file, old, new), and exactly the errors that follow: rule -> file or folder."""
 
     changes: tuple[tuple[str, str, str], ...]
     errors: dict[str, str]
@@ -169,7 +170,7 @@ CASES = {
 
 
 def build(root: Path, case: Case) -> Path:
-    """The workspace of a case."""
+    """Write the workspace of a case."""
     files = {**FILES, **case.files}
     files["specs/vision/team.yaml"] = TEAM.replace("compliance: [hipaa]\n", "").replace(
         "radiology@", "vision@"
@@ -181,7 +182,7 @@ def build(root: Path, case: Case) -> Path:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_exactly_what_must_be_refused_is(name: str, tmp_path: Path) -> None:
+def test_exactly_what_must_be_refused_is_refused(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     outcome = gangplan("validate", "-C", build(tmp_path, case))
     errors = {rule: place for place, rule in outcome.errors()}
@@ -192,11 +193,11 @@ def test_exactly_what_must_be_refused_is(name: str, tmp_path: Path) -> None:
     assert not case.words or any(case.words in shown.message for shown in told), outcome.err
     if not case.errors:
         assert outcome.code == Exit.CLEAN
-        # What no object can fix is said, and does not refuse the run.
+        # What no object can fix is reported, and does not refuse the run.
         assert [shown.severity for shown in outcome.findings if shown.rule == "transport-open"] == ["warning"]
 
 
-def test_an_image_that_a_patch_brings_in(tmp_path: Path, builder: str) -> None:
+def test_an_image_from_a_patch_is_refused(tmp_path: Path, builder: str) -> None:
     root = build(tmp_path, Case((), {}))
     write(root, {"overlays/hall/kustomization.yaml": IMAGE_PATCH})
     errors = {rule: place for place, rule in gangplan("validate", "-C", root).errors()}
@@ -205,7 +206,7 @@ def test_an_image_that_a_patch_brings_in(tmp_path: Path, builder: str) -> None:
     assert all(errors[rule].startswith("overlays/hall/kustomization.yaml:") for rule in told)
 
 
-def test_what_bears_the_label(tmp_path: Path) -> None:
+def test_objects_of_the_regime_have_its_label(tmp_path: Path) -> None:
     root = build(tmp_path, Case((), {}))
     assert gangplan("render", "-C", root).code == Exit.CLEAN
     texts = {name: text.decode() for name, text in rendered(root).items()}
@@ -229,7 +230,7 @@ def test_what_bears_the_label(tmp_path: Path) -> None:
 
 
 def test_other_teams_of_the_cluster_are_left_alone(tmp_path: Path) -> None:
-    """The same cluster, a team without the regime: its image, claim and posture are its own affair."""
+    """On the same cluster, a team without the regime chooses its image, claim and posture itself."""
     root = build(tmp_path, Case((), {}))
     own = SPEC.replace("image: unet", "image: horovod").replace("{mri: /data}", "{old: /data}")
     write(root, {"specs/vision/train.yaml": own.replace("workers: 12", "workers: 4").replace("12", "4")})
@@ -242,8 +243,8 @@ def test_other_teams_of_the_cluster_are_left_alone(tmp_path: Path) -> None:
     assert told[0].startswith("TrainingRuntime/radiology/tumor: ")
 
 
-def test_a_job_alone_can_fall_under_it(tmp_path: Path) -> None:
-    """`compliance` of a spec holds for that job, in a namespace without the label."""
+def test_a_single_job_can_fall_under_the_regime(tmp_path: Path) -> None:
+    """`compliance` of a spec applies to that job, in a namespace without the label."""
     root = build(tmp_path, Case((), {}))
     text = SPEC.replace("image: unet", "image: horovod").replace("12", "4")
     write(root, {"specs/vision/train.yaml": text + "compliance: [hipaa]\n"})
@@ -251,12 +252,12 @@ def test_a_job_alone_can_fall_under_it(tmp_path: Path) -> None:
     assert outcome.errors() == [("specs/vision/train.yaml:3:8", "approved-image")], outcome.err
 
 
-def test_totals(tmp_path: Path) -> None:
-    """12 workers with 1 GPU, 16 cores and 128Gi each."""
+def test_totals_include_workers_and_launcher(tmp_path: Path) -> None:
+    """There are 12 workers with 1 GPU, 16 cores and 128Gi each."""
     root = build(tmp_path, Case((), {}))
     outcome = gangplan("plan", "-C", root)
     assert outcome.code == Exit.CLEAN, outcome.err
     words = " ".join(outcome.out.split())
-    # The launcher, with 1 core and 2Gi, stands beside the 192 cores and 1536Gi of the workers.
+    # The launcher, with 1 core and 2Gi, comes on top of the 192 cores and 1536Gi of the workers.
     assert "totals hall: 193 CPU, 1538 GiB of memory, 12 GPUs" in words
     assert "ranks 12 = 12 workers x 1 slots" in words

@@ -1,4 +1,4 @@
-"""US-03: data with residency eu is worked on in the EU only, and a place that nobody states is not inside."""
+"""US-03: data with residency eu is processed only in the EU, and a place that is not stated is not inside."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ CASES: dict[str, tuple[Changes, dict[str, str], str]] = {
 
 
 def build(root: Path, changes: Changes = ()) -> Path:
-    """The workspace with some texts replaced."""
+    """Write the workspace with some texts replaced."""
     files = dict(FILES)
     for file, old, new in changes:
         assert old in files[file], (file, old)
@@ -110,7 +110,7 @@ def build(root: Path, changes: Changes = ()) -> Path:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_exactly_what_must_be_refused_is(name: str, tmp_path: Path) -> None:
+def test_exactly_what_must_be_refused_is_refused(name: str, tmp_path: Path) -> None:
     changes, errors, words = CASES[name]
     outcome = gangplan("validate", "-C", build(tmp_path, changes))
     assert {rule: place.split(":")[0] for place, rule in outcome.errors()} == errors, outcome.err
@@ -120,8 +120,8 @@ def test_exactly_what_must_be_refused_is(name: str, tmp_path: Path) -> None:
         assert outcome.code == Exit.CLEAN
 
 
-def test_what_is_rendered_tells_where_the_data_is(tmp_path: Path) -> None:
-    """The region selects nodes of both roles; the data sets and their regions are on record."""
+def test_rendered_objects_show_where_the_data_is(tmp_path: Path) -> None:
+    """The region selects nodes of both roles; the data sets and their regions are recorded."""
     root = build(tmp_path)
     assert gangplan("render", "-C", root).code == Exit.CLEAN
     (text,) = [text for name, text in rendered(root).items() if "/runs/" in name]

@@ -1,4 +1,4 @@
-"""Commands about jobs that come after others: new, why, list, retire's records, and what a change does."""
+"""Commands about jobs that come after others: new, why, validate and render."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.schedules.worlds import one
 from tests.workspaces import SPEC, gangplan, write
 
 
-def test_new_job_has_a_flag(root: Path) -> None:
+def test_new_job_has_the_flag_after(root: Path) -> None:
     stock(root)
     made = gangplan(
         *("new", "job", "judge", "--team", "nlp", "--image", "openmpi", "--workers", "1"),
@@ -34,7 +34,7 @@ def test_why_leads_from_the_job_to_the_spec(root: Path) -> None:
     assert "overlays/lab/cluster.yaml" in told.out
 
 
-def test_a_cycle_is_told_at_each_job_of_it(root: Path) -> None:
+def test_a_cycle_is_reported_at_each_of_its_jobs(root: Path) -> None:
     jobs = {"filings": SPEC + "after: [judge]\n", "judge": SPEC + "after: [check]\n"}
     stock(root, {**jobs, "check": SPEC + "after: [filings]\n", "late": SPEC + "after: [judge]\n"})
     found = [one for one in gangplan("validate", "-C", root).findings if one.rule == "after-cycle"]
@@ -45,19 +45,19 @@ def test_a_cycle_is_told_at_each_job_of_it(root: Path) -> None:
     }
 
 
-def test_a_job_can_come_after_itself_in_no_way(root: Path) -> None:
+def test_a_job_cannot_come_after_itself(root: Path) -> None:
     stock(root, {"filings": SPEC + "after: [filings]\n"})
     found = [one for one in gangplan("validate", "-C", root).findings if one.rule == "after-cycle"]
     assert [one.message.partition(": ")[2] for one in found] == ["filings → filings"]
 
 
-def test_a_predecessor_with_errors_is_told_once(root: Path) -> None:
+def test_a_predecessor_with_errors_is_reported_once(root: Path) -> None:
     stock(root, {**CHAIN, "prepare": PREPARE.replace("workers: 2", "workers: two")})
     outcome = gangplan("validate", "-C", root)
     assert {one.place.partition(":")[0] for one in outcome.findings} == {"specs/nlp/prepare.yaml"}
 
 
-def test_taking_after_away_leaves_the_run_to_the_engine(root: Path) -> None:
+def test_without_after_the_engine_creates_the_run(root: Path) -> None:
     stock(root)
     held = runs(root)["filings"]
     write(root, {"specs/nlp/filings.yaml": SPEC})

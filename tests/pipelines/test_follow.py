@@ -23,7 +23,7 @@ SCORE = (
     + "after: [nightly]\ntimeout: 1h\n"
 )
 JOBS = {"nightly": NIGHTLY, "filings": SCORE}
-# What kubectl says of a run: the n-th answer is the n-th line of that file, and the last one stays.
+# kubectl's answers about a run: the n-th is the n-th line of $TOLD/answers, and the last line repeats.
 KUBECTL = """\
 #!/bin/sh
 case "$1 $2 $3" in
@@ -43,7 +43,7 @@ MINUTE = int(datetime(2026, 1, 15, 3, 0, tzinfo=UTC).timestamp()) // 60
 EARLIER = "nightly-20260115-0300"
 
 
-def test_a_run_for_each_run_of_the_schedule(root: Path) -> None:
+def test_every_run_of_the_schedule_is_followed(root: Path) -> None:
     stock(root, JOBS)
     found = runs(root)
     assert findings(root) == []
@@ -56,17 +56,17 @@ def test_a_run_for_each_run_of_the_schedule(root: Path) -> None:
     assert "activeDeadlineSeconds" in first["jobTemplate"]["spec"]
     assert (
         "activeDeadlineSeconds" not in then["jobTemplate"]["spec"]
-    )  # it waits as long as the run before trains
+    )  # it also waits while the run before it trains
 
 
-def test_a_schedule_that_nothing_follows_is_as_it_was(root: Path) -> None:
+def test_a_schedule_without_followers_is_unchanged(root: Path) -> None:
     stock(root, {"nightly": NIGHTLY, "filings": SPEC})
     alone = one(runs(root)["nightly"], "CronJob")
     stock(root, JOBS)
     assert one(runs(root)["nightly"], "CronJob") == alone
 
 
-def test_a_follower_of_a_follower_waits_for_that(root: Path) -> None:
+def test_a_follower_of_a_follower_waits_for_the_follower(root: Path) -> None:
     stock(root, JOBS | {"publish": SCORE.replace("[nightly]", "[filings]")})
     found = runs(root)
     assert findings(root) == []
@@ -76,7 +76,7 @@ def test_a_follower_of_a_follower_waits_for_that(root: Path) -> None:
     assert container["args"][5:] == ["filings"]
 
 
-def test_a_changed_schedule_changes_what_follows_it(root: Path) -> None:
+def test_a_changed_schedule_changes_its_followers(root: Path) -> None:
     stock(root, JOBS)
     runs(root)
     write(root, {"specs/nlp/nightly.yaml": NIGHTLY.replace("0 4", "0 5")})
@@ -122,7 +122,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_follow_is_refused(case: str, root: Path) -> None:
+def test_jobs_that_cannot_follow_are_refused(case: str, root: Path) -> None:
     jobs, lines, rule, words = REFUSED[case]
     mine = SCORE.replace("timeout: 1h\n", "") if "timeout" in lines or "schedule" in lines else SCORE
     mine = mine.replace("after: [nightly]", lines)
@@ -130,8 +130,8 @@ def test_what_cannot_follow_is_refused(case: str, root: Path) -> None:
     assert any(rule == one and words in message for one, message in findings(root)), findings(root)
 
 
-def test_two_jobs_that_just_fit_between_two_starts(root: Path) -> None:
-    """The near miss of schedule-overlap: clocks go forward, so the shortest day has 23 hours."""
+def test_jobs_that_just_fit_between_two_starts_are_accepted(root: Path) -> None:
+    """This is the near miss of schedule-overlap: clocks go forward, so the shortest day has 23 hours."""
     stock(root, JOBS | {"filings": SCORE.replace("timeout: 1h", "timeout: 21h")})
     assert findings(root) == []
     write(root, {"specs/nlp/filings.yaml": SCORE.replace("timeout: 1h", "timeout: 22h")})
@@ -145,19 +145,20 @@ def test_two_jobs_that_just_fit_between_two_starts(root: Path) -> None:
         ("pipelines: {engine: tekton}\n", "after-never", "commits start the runs of nightly"),
     ],
 )
-def test_where_commits_start_runs_nothing_follows(engine: str, rule: str, words: str, root: Path) -> None:
+def test_nothing_follows_where_commits_start_runs(engine: str, rule: str, words: str, root: Path) -> None:
     stock(root, JOBS, **{"overlays/lab/cluster.yaml": COMMIT + engine})
     assert any(rule == one and words in message for one, message in findings(root)), findings(root)
 
 
-def test_where_pipelines_have_an_engine_cronjobs_follow_schedules(root: Path) -> None:
+def test_cronjobs_follow_schedules_where_pipelines_have_an_engine(root: Path) -> None:
     stock(root, JOBS, **{"overlays/lab/cluster.yaml": schedules.CLUSTER + "pipelines: {engine: tekton}\n"})
     assert one(runs(root)["filings"], "CronJob")["spec"]["schedule"] == "0 4 * * *"
     assert findings(root) == []
 
 
-def test_a_run_and_the_one_that_follows_it_never_share_a_queue(root: Path) -> None:
-    """Together they would ask for 24 GPUs of 16; another job of that hour is told, whoever of them trains."""
+def test_a_run_and_its_follower_never_share_a_queue(root: Path) -> None:
+    """Together they would ask for 24 of 16 GPUs; another job of that hour is reported, whichever of them
+    trains."""
     quota = "nlp: {queue: training, quota: {cpu: {cpu: 60}, a100: {gpus: 16}}}"
     cluster = schedules.CLUSTER.replace("nlp: {queue: training}", quota)
     wide = {"nightly": NIGHTLY.replace("gpus: 2", "gpus: 4"), "filings": SCORE}
@@ -172,7 +173,7 @@ def test_a_run_and_the_one_that_follows_it_never_share_a_queue(root: Path) -> No
 
 
 class Start:
-    """The pod that creates a run after another, with a kubectl that answers as it is told."""
+    """The pod that creates a run after another, with a kubectl that gives prepared answers."""
 
     def __init__(self, root: Path) -> None:
         stock(root, JOBS)
@@ -206,7 +207,7 @@ ANSWERS = {
 
 @pytest.mark.parametrize("case", ANSWERS)
 @pytest.mark.parametrize("shell", SHELLS)
-def test_the_run_is_created_once_that_of_the_same_start_is_complete(
+def test_the_run_is_created_once_the_run_of_the_same_start_is_complete(
     shell: str, case: str, root: Path
 ) -> None:
     start, (answers, code, words) = Start(root), ANSWERS[case]
@@ -218,7 +219,7 @@ def test_the_run_is_created_once_that_of_the_same_start_is_complete(
     assert set((start.folder / "asked").read_text().split()) == {EARLIER}
 
 
-def test_why_knows_where_a_follower_s_fields_are_from(root: Path) -> None:
+def test_why_knows_the_source_of_a_follower_s_fields(root: Path) -> None:
     stock(root, JOBS)
     runs(root)
     file = next((root / "rendered/lab/runs/nlp").glob("filings-*.yaml"))

@@ -1,4 +1,4 @@
-"""What `validate --base` says of runs that something creates, and of trials of sweeps."""
+"""Findings of `validate --base` about runs that something creates, and about trials of sweeps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NIGHTLY = worlds.SPEC
 RUN = "-[0-9a-f]{8}"
 S, W, B, R = "run-scheduled", "run-waits", "run-started", "run-removed"
 UNTIL = f"when prepare{RUN} is complete"
-# Of each job: before, after (None: no file), and each rule with what the message says.
+# For each job: its spec before and after (None: no file), and each rule with words of its message.
 EDITS: dict[str, tuple[str | None, str | None, dict[str, str]]] = {
     "prepare": (SPEC, SPEC + "run: 2\n", {"run-replaced": "if the old one is not over, both run"}),
     "other": (SPEC + "run: 3\n", SPEC + "run: 3\n", {}),
@@ -99,7 +99,7 @@ EDITS: dict[str, tuple[str | None, str | None, dict[str, str]]] = {
     "off": (SWEEP, SWEEP + "state: stopped\n", {"run-stopped": "^6 runs of sweep off are stopped"}),
     "gone": (SWEEP, None, {R: "^6 runs of sweep gone are removed"}),
 }
-# What `plan --base` calls it, where that is no run that begins or ends like any other.
+# The edit that `plan --base` names, where the run does not begin or end as any other.
 CALLED = {
     **dict.fromkeys(("dated-new", "dated-spec", "dated-hour", "dated-on", "dated-from-now"), "scheduled"),
     **dict.fromkeys(("late-same", "late-from-now", "late-two"), "waits"),
@@ -120,7 +120,7 @@ HELPS = {
 
 @pytest.fixture(scope="module")
 def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace with all edits since its last commit, rendered."""
+    """Render a workspace with all edits since its last commit."""
     root = tmp_path_factory.mktemp("held") / "workspace"
     worlds.stock(root)
     (root / "specs/nlp/filings.yaml").unlink()
@@ -140,14 +140,14 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def found(changed: Path) -> list[tuple[str, str, str]]:
-    """Rule, message and help of all that the edits do."""
+    """Return rule, message and help of all that the edits do."""
     outcome = gangplan("validate", "-C", changed, "--base", "HEAD")
     assert outcome.code == 0, outcome.err
     return [(one.rule, one.message, one.help) for one in outcome.findings if "(since HEAD" in one.message]
 
 
 @pytest.mark.parametrize("job", EDITS)
-def test_what_an_edit_does(job: str, found: list[tuple[str, str, str]]) -> None:
+def test_an_edit_is_reported_with_its_effect(job: str, found: list[tuple[str, str, str]]) -> None:
     about = re.compile(rf"(schedule {job}|run {job}{RUN}|run {job}-[a-z2-7]{{8}}{RUN}|sweep {job}) ")
     said = {rule: (message, help) for rule, message, help in found if about.search(message.split(" by ")[0])}
     wanted = EDITS[job][2]
@@ -158,11 +158,11 @@ def test_what_an_edit_does(job: str, found: list[tuple[str, str, str]]) -> None:
         assert HELPS.get(job, "") in help
 
 
-def test_nothing_else_is_said_of_runs(found: list[tuple[str, str, str]]) -> None:
+def test_nothing_else_is_reported_about_runs(found: list[tuple[str, str, str]]) -> None:
     assert sum(rule.startswith("run-") for rule, _, _ in found) == sum(len(one[2]) for one in EDITS.values())
 
 
-def test_a_review_calls_it_what_it_is(changed: Path) -> None:
+def test_a_review_names_each_edit(changed: Path) -> None:
     outcome = gangplan("plan", "-C", changed, "--base", "HEAD", "--format", "json")
     edits = {one["job"]: one for one in json.loads(outcome.out)["runs"]}
     assert {job: edits[job]["edit"] for job in CALLED} == CALLED

@@ -1,4 +1,4 @@
-"""Kubeflow Pipelines: fields are those that the SDK writes, and the SDK itself says so (`make engines`)."""
+"""Kubeflow Pipelines: fields are those that the SDK writes, as the SDK itself confirms (`make engines`)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ SPEC_SHAPE = {
     "schemaVersion": TEXT,
     "sdkVersion": TEXT,
 }
-# The same of kubernetes_platform/python/test/snapshot/data: config_map_as_vol.yaml, secret_as_vol.yaml.
+# The same for kubernetes_platform/python/test/snapshot/data: config_map_as_vol.yaml, secret_as_vol.yaml.
 VOLUME = {"mountPath": TEXT, "optional": FLAG}
 PLATFORM_SHAPE = {
     "platforms": {
@@ -77,7 +77,7 @@ PLATFORM_SHAPE = {
 
 
 def kfp(root: Path) -> tuple[Object, Object]:
-    """The pipeline and its platform specification."""
+    """Return the pipeline and its platform specification, both checked against their shapes."""
     outcome = gangplan("pipeline", "kfp", "-C", root)
     assert outcome.code == 0, outcome.err
     spec, platform = plain.load_all(outcome.out)
@@ -119,7 +119,7 @@ def test_a_step_on_another_cluster_asks_that_cluster(root: Path) -> None:
     assert executors["exec-prepare-us"]["secretAsVolume"][0]["mountPath"] == "/kubeconfig"
 
 
-def test_nothing_in_it_is_a_placeholder_of_the_sdk(root: Path) -> None:
+def test_the_pipeline_has_no_placeholder_of_the_sdk(root: Path) -> None:
     stock(root, **{"overlays/lab/cluster.yaml": KFP})
     assert "{{" not in gangplan("pipeline", "kfp", "-C", root).out
 
@@ -134,20 +134,20 @@ BOTH = {
 
 @pytest.fixture
 def sdk(root: Path) -> tuple[list[Object], Object]:
-    """A pipeline, and what the SDK makes of it."""
+    """Return a pipeline, and what the SDK makes of it."""
     us = US + "pipelines: {engine: kfp}\n"
     stock(root, BOTH, **{"overlays/lab/cluster.yaml": KFP, "overlays/us/cluster.yaml": us})
     text = gangplan("pipeline", "kfp", "-C", root).out
     return list(plain.load_all(text)), json.loads(ask("kfp", "read_kfp.py", given=text))
 
 
-def test_the_compiler_of_the_sdk_writes_it_again(sdk: tuple[list[Object], Object]) -> None:
+def test_the_compiler_of_the_sdk_writes_the_same_pipeline(sdk: tuple[list[Object], Object]) -> None:
     ours, theirs = sdk
     assert theirs["again"] == ours
 
 
-def test_all_that_it_says_is_what_the_sdk_writes(sdk: tuple[list[Object], Object]) -> None:
-    """Beside what we write, the SDK writes fields for earlier versions."""
+def test_the_sdk_writes_every_field_of_the_pipeline(sdk: tuple[list[Object], Object]) -> None:
+    """In addition to what we write, the SDK writes fields for earlier versions."""
     ours, theirs = sdk
     for pipeline in (ours[0], theirs["written"][0]):
         assert pipeline.pop("sdkVersion").startswith("kfp-2.")
@@ -164,7 +164,7 @@ def test_the_sdk_knows_every_field_of_the_platform(sdk: tuple[list[Object], Obje
 
 
 def beyond(ours: Any, theirs: Any, path: str = "") -> list[str]:
-    """Where we say something else than they do."""
+    """Return the places where ours differs from theirs."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         return [one for key in ours for one in beyond(ours[key], theirs.get(key), f"{path}/{key}")]
     if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
@@ -173,7 +173,7 @@ def beyond(ours: Any, theirs: Any, path: str = "") -> list[str]:
     return [] if ours == theirs else [f"{path}: {ours!r}, {theirs!r}"]
 
 
-def test_what_kubeflow_needs_beside_it_is_readable_and_enough(tmp_path: Path) -> None:
+def test_the_example_for_kubeflow_pipelines_is_readable_and_enough(tmp_path: Path) -> None:
     """The example binds the role that creates runs, and lets out pods that Argo Workflows labels."""
     binding, policy = plain.load_all((REPOSITORY / "docs/examples/kubeflow-pipelines.yaml").read_text())
     example = render_example("pipeline") / "lab"

@@ -1,4 +1,4 @@
-"""A job that registers a model: what it is told, who else may register it, and what plan says."""
+"""A job that registers a model: its variables, who else may register the model, and what plan shows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ JOBS = {"prepare": PREPARE, "filings": REGISTER}
 
 
 def variables(bodies: list[dict[str, object]]) -> dict[str, str]:
-    """The environment of the launcher, and of the workers."""
+    """Return the variables of the model, which the runtime or the TrainJob must have."""
     found: dict[str, str] = {}
     text = json.dumps([one(bodies, "TrainingRuntime"), template(bodies)])
     for name in ("GANGPLAN_MODEL_NAME", "GANGPLAN_MODEL_VERSION"):
@@ -26,7 +26,7 @@ def variables(bodies: list[dict[str, object]]) -> dict[str, str]:
     return found
 
 
-def test_the_command_is_told_what_to_register_when_the_training_is_complete(root: Path) -> None:
+def test_the_command_gets_the_model_to_register_after_training(root: Path) -> None:
     stock(root, JOBS)
     found = runs(root)
     assert findings(root) == []
@@ -68,12 +68,12 @@ def test_plan_says_what_is_registered_and_what_a_failure_leaves(root: Path) -> N
         ({"filings": REGISTER.replace("1.10", "1/10")}, "spec-value", "model.version"),
     ],
 )
-def test_what_is_wrong_is_told(root: Path, other: dict[str, str], rule: str, words: str) -> None:
+def test_invalid_models_are_reported(root: Path, other: dict[str, str], rule: str, words: str) -> None:
     stock(root, {**JOBS, **other})
     assert any(one[0] == rule and words in one[1] for one in findings(root)), findings(root)
 
 
-def test_another_version_of_a_model_and_another_model_of_a_version_are_fine(root: Path) -> None:
+def test_other_versions_and_other_models_are_accepted(root: Path) -> None:
     others = {
         "again": REGISTER.replace("1.10", "1.1"),
         "more": REGISTER.replace("name: filings", "name: other"),
@@ -82,7 +82,7 @@ def test_another_version_of_a_model_and_another_model_of_a_version_are_fine(root
     assert findings(root) == []
 
 
-def test_two_clusters_do_not_register_the_same_version(root: Path) -> None:
+def test_two_clusters_cannot_register_the_same_version(root: Path) -> None:
     jobs = {name: text + "clusters: [lab, us]\n" for name, text in JOBS.items()}
     stock(root, jobs)
     write(root, {"overlays/us/cluster.yaml": US})
@@ -90,7 +90,7 @@ def test_two_clusters_do_not_register_the_same_version(root: Path) -> None:
     assert found == ["filings 1.10 is registered twice: the job itself on lab registers it, too"]
 
 
-def test_why_leads_from_the_variable_to_the_spec(root: Path) -> None:
+def test_why_leads_from_the_spec_to_the_variable(root: Path) -> None:
     stock(root, JOBS)
     gangplan("render", "-C", root)
     out = gangplan("why", "-C", root, "specs/nlp/filings.yaml:10").out

@@ -1,4 +1,5 @@
-"""The examples for Airflow and Jenkins: about the example workspace, and read by Airflow and by Groovy."""
+"""The examples for Airflow and Jenkins: they match the example workspace, and Airflow and Groovy read
+them."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ DAG = EXAMPLES / "airflow_dag.py"
 
 
 def rendered() -> dict[str, tuple[str, bool]]:
-    """Each job of the example: its run, and whether Git holds a template of it."""
+    """Return each job of the example with its run, and whether Git has only a template of the run."""
     found = {}
     for path in sorted((render_example("pipeline") / "lab/runs/research").iterdir()):
         kinds = {body["kind"] for body in load_all(path.read_text(encoding="utf-8"))}
@@ -34,7 +35,7 @@ def rendered() -> dict[str, tuple[str, bool]]:
 
 
 def constant(name: str) -> object:
-    """The value of a constant of the DAG."""
+    """Return the value of a constant of the DAG."""
     for node in ast.parse(DAG.read_text(encoding="utf-8")).body:
         if (
             isinstance(node, ast.Assign)
@@ -60,17 +61,17 @@ def test_the_dag_has_the_runs_of_the_example(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def dag(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What Airflow makes of the examples."""
+    """Return what Airflow makes of the examples."""
     home = tmp_path_factory.mktemp("airflow")
     settings = {"AIRFLOW_HOME": str(home), "AIRFLOW__CORE__LOAD_EXAMPLES": "False"}
-    examples = shutil.copytree(EXAMPLES, home / "dags")  # it leaves bytecode beside what it reads
+    examples = shutil.copytree(EXAMPLES, home / "dags")  # Airflow leaves bytecode next to what it reads
     ask("airflow", "read_dag.py", str(examples), str(home / "answer.json"), **settings)
     found: dict[str, Any] = json.loads((home / "answer.json").read_text(encoding="utf-8"))
     return found
 
 
 def test_airflow_reads_the_dag(dag: dict[str, Any]) -> None:
-    """Without a warning of what will go, too."""
+    """Deprecated features would be errors here."""
     assert dag["errors"] == {}
     assert {name: one["after"] for name, one in dag["tasks"].items()} == {
         "research/features": [],
@@ -82,7 +83,7 @@ def test_airflow_reads_the_dag(dag: dict[str, Any]) -> None:
 
 
 def test_a_task_creates_the_pod_of_a_waiting_job(dag: dict[str, Any]) -> None:
-    """So it has a token, and all that policies, quotas and the network of the cluster ask for."""
+    """So it has a token, and everything that policies, quotas and the network of the cluster need."""
     pod = dag["tasks"]["research/evaluate"]["pod"]
     file = render_example("pipeline") / "lab/runs/research/evaluate-11f9255a.yaml"
     bodies = load_all(file.read_text(encoding="utf-8"))
@@ -91,7 +92,7 @@ def test_a_task_creates_the_pod_of_a_waiting_job(dag: dict[str, Any]) -> None:
     labels = pod["metadata"]["labels"]
     assert {key: labels.get(key) for key in expected["metadata"]["labels"]} == expected["metadata"]["labels"]
     (ours,), (theirs,) = expected["spec"].pop("containers"), pod["spec"].pop("containers")
-    # What the API server sets by itself, and the file of the template, which the API server gives its mode.
+    # Fields that the API server sets by itself, and the file of the template, whose mode the API server sets.
     defaults = {"serviceAccount", "dnsPolicy", "schedulerName", "volumes"}
     for key in expected["spec"].keys() - defaults:
         assert (key, pod["spec"].get(key)) == (key, expected["spec"][key])
@@ -100,12 +101,12 @@ def test_a_task_creates_the_pod_of_a_waiting_job(dag: dict[str, Any]) -> None:
     assert tmp == expected["spec"]["volumes"][1]
     for key in ("image", "imagePullPolicy", "env", "resources", "securityContext", "volumeMounts"):
         assert (key, theirs.get(key)) == (key, ours[key])
-    # Jinja leaves the script as it is, but for the end of its last line.
+    # Jinja keeps the script, except for the end of its last line.
     assert theirs["command"] == ["/bin/sh", "-c", str(constant("SCRIPT")).rstrip("\n"), "wait"]
     assert theirs["args"] == ["evaluate-11f9255a", "create"]
 
 
-def test_a_task_of_a_run_that_an_engine_creates_needs_no_template(dag: dict[str, Any]) -> None:
+def test_a_task_for_a_run_that_an_engine_creates_needs_no_template(dag: dict[str, Any]) -> None:
     pod = dag["tasks"]["research/features"]["pod"]["spec"]
     assert pod["volumes"][0]["configMap"]["optional"] is True
     assert pod["containers"][0]["args"] == ["features-0918ae90", "leave"]
@@ -119,7 +120,7 @@ def test_the_jenkinsfile_has_the_runs_of_the_example() -> None:
 
 
 def jenkins() -> dict[str, tuple[str, str]]:
-    """Variables and script of each stage, by Groovy."""
+    """Return variables and script of each stage, as Groovy reads them."""
     jar = HOME / "groovy.jar"
     if not jar.exists() or not shutil.which("java"):
         pytest.skip("Groovy is not installed (make engines)")
@@ -144,7 +145,7 @@ def test_groovy_reads_the_jenkinsfile() -> None:
     assert len({text for _, text in stages.values()}) == 1
 
 
-# What the API server answers one after the other, the exit code, and what was created.
+# The API server's answers in order, the exit code, and whether the run was created.
 LIVES = {
     "created and complete": (["", " Suspended", "away", " Complete"], 0, True),
     "there already": ([" ", " Complete"], 0, False),
@@ -170,7 +171,7 @@ esac
 
 @pytest.mark.parametrize("engine", ["airflow", "jenkins"])
 @pytest.mark.parametrize("name", LIVES)
-def test_the_script_creates_and_waits(name: str, engine: str, tmp_path: Path) -> None:
+def test_the_script_creates_the_run_and_waits(name: str, engine: str, tmp_path: Path) -> None:
     answers, code, is_created = LIVES[name]
     env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "ANSWERS": str(tmp_path)}
     if engine == "jenkins":

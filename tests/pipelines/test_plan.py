@@ -1,4 +1,4 @@
-"""What plan says of jobs that come after others: their order, and the longest way through it."""
+"""What plan shows about jobs that come after others: their order, and the longest path through them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_plan_shows_the_order_and_the_critical_path(root: Path) -> None:
     )
 
 
-def test_plan_as_data(root: Path) -> None:
+def test_the_json_plan_has_the_chain(root: Path) -> None:
     stock(root, JOBS)
     (chain,) = json.loads(gangplan("plan", "-C", root, "--format", "json").out)["chains"]
     assert chain["criticalPath"] == ["prepare", "filings", "judge"]
@@ -38,7 +38,7 @@ def test_plan_as_data(root: Path) -> None:
     assert [step["after"] for step in chain["steps"]] == [[], ["prepare"], ["prepare"], ["check", "filings"]]
 
 
-def test_a_plan_of_one_spec_says_what_is_not_in_it(root: Path) -> None:
+def test_a_plan_of_one_spec_names_jobs_outside_it(root: Path) -> None:
     stock(root, CHAIN)
     out = gangplan("plan", "-C", root, "specs/nlp/filings.yaml").out
     assert "waits for prepare (prepare not in this plan)" in out
@@ -50,7 +50,7 @@ def test_a_plan_without_after_has_no_chains(root: Path) -> None:
     assert "in their order" not in gangplan("plan", "-C", root).out
 
 
-def test_simulated_runs_arrive_when_those_before_them_could_be_complete(root: Path, tmp_path: Path) -> None:
+def test_simulated_runs_arrive_once_those_before_them_could_be_complete(root: Path, tmp_path: Path) -> None:
     stock(root, JOBS)
     lines = "nlp/prepare: 2h\nnlp/filings: 10h\nnlp/check: 30m\nnlp/judge: 1h\nnlp/alone: 1h\n"
     (tmp_path / "durations.yaml").write_text(lines)

@@ -1,4 +1,4 @@
-"""What is rendered for a run that comes after others: a template of it, and a Job that creates it then."""
+"""Objects of a run that comes after others: a template of the run, and a Job that creates it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_no_engine_creates_a_run_that_comes_after_another(root: Path) -> None:
     assert container["args"][1] == name_of(found["filings"])
 
 
-def test_after_changes_no_name_and_nothing_of_the_run(root: Path) -> None:
+def test_after_changes_neither_the_name_nor_the_run(root: Path) -> None:
     stock(root, {**CHAIN, "filings": SPEC})
     plain = runs(root)["filings"]
     stock(root)
@@ -41,7 +41,7 @@ def test_after_changes_no_name_and_nothing_of_the_run(root: Path) -> None:
     assert one(held, "TrainingRuntime") == one(plain, "TrainingRuntime")
 
 
-def test_a_run_waits_for_the_run_that_its_predecessor_is_now(root: Path) -> None:
+def test_a_run_waits_for_the_current_run_of_its_predecessor(root: Path) -> None:
     stock(root)
     before = runs(root)
     write(root, {"specs/nlp/prepare.yaml": PREPARE.replace("prepare.py", "better.py")})
@@ -49,10 +49,10 @@ def test_a_run_waits_for_the_run_that_its_predecessor_is_now(root: Path) -> None
     assert name_of(after["filings"]) == name_of(before["filings"])
     assert waits_for(after["filings"]) == [name_of(after["prepare"])] != waits_for(before["filings"])
     names = {one(bodies["filings"], "Job")["metadata"]["name"] for bodies in (before, after)}
-    assert len(names) == 2  # nothing of a Job may change
+    assert len(names) == 2  # nothing in a Job may change
 
 
-def test_the_order_of_files_and_part_of_them_make_no_difference(root: Path) -> None:
+def test_the_order_and_the_choice_of_files_make_no_difference(root: Path) -> None:
     stock(root, {"aaa": TRAIN, **CHAIN})
     runs(root)
     folder = root / "rendered/lab/runs/nlp"
@@ -62,7 +62,7 @@ def test_the_order_of_files_and_part_of_them_make_no_difference(root: Path) -> N
     assert gangplan("render", "-C", root, "--check").code == 0
 
 
-def test_a_changed_job_means_those_that_come_after_it(root: Path) -> None:
+def test_rendering_a_changed_job_also_renders_those_after_it(root: Path) -> None:
     stock(root)
     runs(root)
     write(root, {"specs/nlp/prepare.yaml": PREPARE.replace("prepare.py", "better.py")})
@@ -70,7 +70,7 @@ def test_a_changed_job_means_those_that_come_after_it(root: Path) -> None:
     assert gangplan("render", "-C", root, "--check").code == 0
 
 
-def test_the_waiting_pod_is_none_of_the_runs_pods(root: Path) -> None:
+def test_the_waiting_pod_does_not_belong_to_the_run(root: Path) -> None:
     stock(root)
     found = runs(root)["filings"]
     labels = one(found, "Job")["spec"]["template"]["metadata"]["labels"]
@@ -80,7 +80,7 @@ def test_the_waiting_pod_is_none_of_the_runs_pods(root: Path) -> None:
     assert not any("queue" in key for body in found for key in body["metadata"]["labels"])
 
 
-def test_an_engine_prunes_the_job_and_no_run(root: Path) -> None:
+def test_an_engine_prunes_the_job_but_no_run(root: Path) -> None:
     stock(root)
     guard = "kustomize.toolkit.fluxcd.io/prune"
     found = runs(root)["filings"]
@@ -140,7 +140,7 @@ ONLY_FOR_PIPELINES = (
 )
 
 
-def test_workspaces_without_after_do_not_pay(root: Path) -> None:
+def test_workspaces_without_after_import_no_modules_for_it(root: Path) -> None:
     workspaces.stock(root)
     asked = [sys.executable, "-c", PROGRAM, str(root)]
     done = subprocess.run(asked, capture_output=True, text=True, check=False)

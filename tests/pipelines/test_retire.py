@@ -1,4 +1,4 @@
-"""Jobs that come after others, and schedules, on their way out: nothing is ended that another run needs."""
+"""Retiring jobs that come after others, and schedules: nothing ends that another run needs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ THREE = {**CHAIN, "judge": SPEC + "after: [filings]\n"}
 
 
 def names(root: Path) -> dict[str, str]:
-    """The run of each job."""
+    """Return the run of each job."""
     return {
         job: next(one["metadata"]["name"] for one in bodies if one["kind"] == "TrainingRuntime")
         for job, bodies in runs(root).items()
@@ -44,7 +44,7 @@ def test_a_run_stays_as_long_as_one_that_comes_after_it(
     assert {run.rpartition("-")[0] for action, run in steps if action == "left"} == set(over) - set(ends)
     retire(root, "--finished", file, "--write")
     assert "after-never" not in {one.rule for one in gangplan("validate", "-C", root).findings}
-    for _ in range(2 if len(ends) > 2 else 0):  # records, then specs, leave one after the other
+    for _ in range(2 if len(ends) > 2 else 0):  # records leave first, then specs
         gangplan("render", "-C", root)
         commit(root)
         retire(root, "--write")
@@ -62,7 +62,7 @@ def test_a_schedule_does_not_end_with_its_run(backend: str, root: Path) -> None:
     assert plan(root, "--finished", statuses(root, {name: "Complete"})) == []
 
 
-def test_a_template_that_was_retired_stays_what_it_was(root: Path) -> None:
+def test_a_retired_template_stays_as_it_was(root: Path) -> None:
     """From the change of a schedule to the end of its record, nothing is an error."""
     worlds.stock(root)
     worlds.rendered(root)

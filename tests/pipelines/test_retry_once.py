@@ -1,4 +1,4 @@
-"""A failure is tried again at one level only: by the job, or by the task of a pipeline."""
+"""A failure is retried at one level only: by the job, or by the task of a pipeline."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ root:
         componentRef: {{name: comp-train}}
         retryPolicy: {{maxRetryCount: 1}}
 """
-# Text, retries of jobs, the lines of findings.
+# Text, retries of jobs, lines of findings.
 CASES = {
     "task and job": (TASK, TWICE, [7]),
     "the task alone": (TASK, ONCE, []),
@@ -59,7 +59,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_one_level_only(name: str) -> None:
+def test_retries_at_two_levels_are_reported(name: str) -> None:
     text, jobs, lines = CASES[name]
     documents, _ = load_several(text.encode(), "p.yaml")
     found = [one for document in documents for one in retried(document, jobs)]
@@ -70,8 +70,8 @@ def test_one_level_only(name: str) -> None:
 
 
 @pytest.mark.parametrize(("engine", "cluster"), [("tekton", TEKTON), ("kfp", KFP)])
-def test_check_reads_what_stands_in_the_folder(engine: str, cluster: str, root: Path, tmp_path: Path) -> None:
-    """What gangplan writes tries nothing again; what somebody else wrote is judged as well."""
+def test_check_reads_all_files_in_the_folder(engine: str, cluster: str, root: Path, tmp_path: Path) -> None:
+    """Files that gangplan writes retry nothing; files of others are judged as well."""
     stock(
         root,
         {"filings": SPEC + "after: [prepare]\nretries: 2\n", "prepare": SPEC},

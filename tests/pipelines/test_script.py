@@ -1,4 +1,4 @@
-"""The script that waits for runs and creates the next, with a kubectl that tells what it is told to."""
+"""The script that waits for runs and creates the next, with a kubectl that gives prepared answers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 from gangplan.generators.after import ENDED, script_of
 
-# Answers the n-th question about a run by the n-th line of the file of that name, and by the last one later;
-# a line that is `away` is an API server that does not answer.
+# Answers the n-th question about a run with the n-th line of the file of that name, and later ones with the
+# last; a line `away` means that the API server does not answer.
 KUBECTL = """\
 #!/bin/sh
 case $1 in
@@ -33,7 +33,7 @@ esac
 
 @pytest.fixture
 def world(tmp_path: Path) -> Path:
-    """A folder with kubectl, a template, and room for answers."""
+    """Create a folder with kubectl and a template, to which answers can be added."""
     program = tmp_path / "kubectl"
     program.write_text(KUBECTL)
     program.chmod(0o755)
@@ -42,7 +42,7 @@ def world(tmp_path: Path) -> Path:
 
 
 def run(world: Path, *words: str, **answers: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """The script with some words; `answers` are those about runs, `_` for `-` in names."""
+    """Run the script with some words; `answers` are those about runs, with `_` for `-` in names."""
     for name, lines in answers.items():
         (world / name.replace("_", "-")).write_text("".join(f"{line}\n" for line in lines))
     env = {"PATH": f"{world}:{os.environ['PATH']}", "ANSWERS": str(world)}
@@ -59,7 +59,7 @@ def job(world: Path) -> tuple[str, ...]:
     return str(world / "run.yaml"), "train-1", "leave", "0"
 
 
-def test_the_run_is_created_when_all_before_it_are_complete(world: Path) -> None:
+def test_the_run_is_created_once_all_before_it_are_complete(world: Path) -> None:
     done = run(
         world, *job(world), "a-1", "b-1",
         a_1=["absent", " Suspended", "  ", " Complete"], b_1=[" ", "away", " Complete"],
@@ -88,18 +88,18 @@ def test_a_stopped_run_that_was_complete_is_complete(world: Path) -> None:
     assert run(world, *job(world), "a-1", a_1=["stopped Complete"]).returncode == 0
 
 
-def test_a_run_that_is_there_is_not_created_again(world: Path) -> None:
+def test_an_existing_run_is_not_created_again(world: Path) -> None:
     done = run(world, *job(world), "a-1", a_1=[" Failed"], train_1=[" Complete"])
     assert (done.returncode, created(world)) == (0, "")
     assert done.stdout == "run train-1 was created before\n"
 
 
-def test_an_api_server_that_is_away_at_first_is_another_try(world: Path) -> None:
+def test_an_api_server_that_is_away_at_first_leads_to_another_try(world: Path) -> None:
     assert run(world, *job(world), "a-1", train_1=["away"]).returncode not in (0, ENDED)
 
 
 def test_a_step_of_a_pipeline_ends_with_its_run(world: Path) -> None:
-    """An earlier run of the pipeline may have created it: then the step only waits."""
+    """An earlier run of the pipeline may have created the run: then the step only waits."""
     words = ("configmap/train-1-template", "train-1", "wait", "0")
     done = run(world, *words, train_1=["absent", " ", " Complete"])
     assert (done.returncode, created(world)) == (0, "text of configmap/train-1-template\n")
@@ -108,6 +108,6 @@ def test_a_step_of_a_pipeline_ends_with_its_run(world: Path) -> None:
     assert failed.stderr == "the steps after it do not start: run train-1 failed\n"
 
 
-def test_a_step_of_a_run_that_an_engine_creates_waits_for_it(world: Path) -> None:
+def test_a_step_waits_for_a_run_that_an_engine_creates(world: Path) -> None:
     done = run(world, "-", "a-1", "wait", "0", a_1=["absent", "absent", " Complete"])
     assert (done.returncode, created(world)) == (0, "")

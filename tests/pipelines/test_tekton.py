@@ -1,4 +1,4 @@
-"""Tekton: Tasks, Pipeline and PipelineRun fit together and the CRDs, and name the runs of rendered/."""
+"""Tekton: Tasks, Pipeline and PipelineRun match each other and the CRDs, and name the runs of rendered/."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ SHAPES = {"Task": TASK, "Pipeline": PIPELINE, "PipelineRun": RUN}
 
 
 def fits(value: Any, shape: Any, at: str = "") -> None:
-    """Fails where a field is not in the shape, or is of another type."""
+    """Check that every field is in the shape and has its type."""
     if isinstance(shape, dict):
         assert isinstance(value, dict), at
         for key, one in value.items():
@@ -89,7 +89,7 @@ def fits(value: Any, shape: Any, at: str = "") -> None:
 
 
 def tekton(root: Path, *flags: str) -> dict[str, Object]:
-    """What the command writes, by kind and name."""
+    """Return what the command writes, by kind and name."""
     outcome = gangplan("pipeline", "tekton", "-C", root, *flags)
     assert outcome.code == 0, outcome.err
     return {
@@ -121,7 +121,7 @@ def test_a_pipeline_has_a_step_for_each_job_in_order(root: Path) -> None:
     assert [body["kind"] for body in made["filings"]] == ["NetworkPolicy", "TrainingRuntime", "ConfigMap"]
 
 
-def test_objects_are_what_the_crds_have(root: Path) -> None:
+def test_objects_match_the_crds(root: Path) -> None:
     stock(root, **{"overlays/lab/cluster.yaml": TEKTON})
     found = tekton(root)
     assert sorted(found) == ["Pipeline/gangplan-nlp", "PipelineRun/gangplan-nlp-", "Task/gangplan-run"]
@@ -130,7 +130,7 @@ def test_objects_are_what_the_crds_have(root: Path) -> None:
         fits(body["spec"], SHAPES[body["kind"]], body["kind"])
 
 
-def test_tasks_declare_what_they_read_and_pipelines_give_it(root: Path) -> None:
+def test_tasks_declare_what_they_read_and_pipelines_provide_it(root: Path) -> None:
     stock(root, **{"overlays/lab/cluster.yaml": TEKTON})
     found = tekton(root)
     task = found["Task/gangplan-run"]["spec"]
@@ -144,7 +144,7 @@ def test_tasks_declare_what_they_read_and_pipelines_give_it(root: Path) -> None:
     assert "$(params." not in script
 
 
-def test_pods_of_steps_have_the_account_and_the_way_to_the_api_server(root: Path) -> None:
+def test_pods_of_steps_have_the_account_and_may_reach_the_api_server(root: Path) -> None:
     stock(root, **{"overlays/lab/cluster.yaml": TEKTON})
     found = tekton(root)
     assert (
@@ -177,7 +177,7 @@ def test_a_step_on_another_cluster_asks_that_cluster(root: Path) -> None:
 
 
 def runs_of(root: Path, cluster: str) -> str:
-    """The name of the only run on a cluster."""
+    """Return the name of the only run on a cluster."""
     assert gangplan("render", "-C", root).code == 0
     (file,) = (root / f"rendered/{cluster}/runs/nlp").iterdir()
     return file.stem
@@ -202,7 +202,7 @@ def test_without_jobs_for_the_engine_nothing_is_written(root: Path) -> None:
     assert "pipelines.engine is tekton" in outcome.err
 
 
-def test_pods_have_the_token_that_the_account_does_not_give(root: Path) -> None:
+def test_pods_of_steps_get_the_token_that_the_account_does_not_mount(root: Path) -> None:
     stock(root, **{"overlays/lab/cluster.yaml": TEKTON})
     (run,) = (
         body

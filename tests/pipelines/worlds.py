@@ -17,13 +17,13 @@ CHAIN = {"prepare": PREPARE, "filings": TRAIN}
 
 
 def stock(root: Path, jobs: Mapping[str, str] = CHAIN, **files: str) -> None:
-    """A workspace whose cluster creates runs, with these jobs of team nlp."""
+    """Write a workspace whose cluster creates runs, with these jobs of team nlp."""
     worlds.stock(root, jobs.get("filings", SPEC), **files)
     write(root, {f"specs/nlp/{name}.yaml": text for name, text in jobs.items()})
 
 
 def runs(root: Path) -> dict[str, list[dict[str, Any]]]:
-    """The objects of each job's run, by the job; the workspace is rendered first."""
+    """Render the workspace, and return the objects of each job's run, by the job."""
     found: dict[str, list[dict[str, Any]]] = {}
     for body in worlds.rendered(root):
         found.setdefault(body["metadata"]["labels"]["gangplan.dev/job"], []).append(body)
@@ -31,16 +31,16 @@ def runs(root: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def name_of(bodies: list[dict[str, Any]]) -> str:
-    """The name of a run, which its runtime has."""
+    """Return the name of a run, which is that of its runtime."""
     return str(worlds.one(bodies, "TrainingRuntime")["metadata"]["name"])
 
 
 def waits_for(bodies: list[dict[str, Any]]) -> list[str]:
-    """The runs that the Job of a run waits for."""
+    """Return the runs that the Job of a run waits for."""
     (container,) = worlds.one(bodies, "Job")["spec"]["template"]["spec"]["containers"]
     return list(container["args"][4:])
 
 
 def findings(root: Path) -> list[tuple[str, str]]:
-    """Rule and message of all that validate finds."""
+    """Return rule and message of all that validate finds."""
     return [(one.rule, one.message) for one in gangplan("validate", "-C", root).findings]

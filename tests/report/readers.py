@@ -1,4 +1,4 @@
-"""Each format read back by what reads it in real life, or by its documented grammar."""
+"""Readers of each format: its usual program, or its documented grammar."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _RELATIVE_PATH = re.compile(r"(?!/|\./)(?:[A-Za-z0-9._~/-]|%[0-9A-F]{2})+")
 # sarif-schema-2.1.0.json of the OASIS standard with Errata 01 (28 August 2023), as docs.oasis-open.org has it
 # below sarif/sarif/v2.1.0/errata01/os/schemas/.
 _OASIS_SHA256 = "c3b4bb2d6093897483348925aaa73af03b3e3f4bd4ca38cef26dcb4212a2682e"
-# The part of junit-10.xsd (Jenkins' xUnit plugin) that we use: the attributes that an element must have, the
-# others it may have, and the elements that stand in it.
+# The part of junit-10.xsd (Jenkins' xUnit plugin) that we use: the attributes that an element must have,
+# those that it may have, and the elements inside it.
 _JUNIT: dict[str, tuple[set[str], set[str], set[str]]] = {
     "testsuites": (set(), {"name", "time", "tests", "failures", "errors"}, {"testsuite"}),
     "testsuite": ({"name", "tests", "failures", "errors"}, {"time", "skipped"}, {"testcase"}),
@@ -36,7 +36,7 @@ _JUNIT: dict[str, tuple[set[str], set[str], set[str]]] = {
     "skipped": (set(), {"type", "message"}, set()),
     "system-out": (set(), set(), set()),
 }
-# What a line of our Markdown is made of.
+# The tokens of a line of our Markdown.
 INLINE = frozenset(
     ("text", "code_inline", "softbreak", "html_inline", "strong_open", "strong_close", "em_open", "em_close")
 )
@@ -52,7 +52,7 @@ class Annotation:
 
 
 def annotations(log: str) -> list[Annotation]:
-    """The commands of a log; lines that are none are text, and must not look like one to the runner."""
+    """Return the commands of a log; other lines are text, and must not look like a command to the runner."""
     found = []
     for line in log.splitlines():
         match = _COMMAND.match(line)
@@ -74,7 +74,7 @@ def _unescaped(text: str, more: str = "") -> str:
 
 @cache
 def oasis_schema() -> dict[str, Any]:
-    """The OASIS schema of SARIF 2.1.0 as an installed package carries it (docs/decisions/0006)."""
+    """Return the OASIS schema of SARIF 2.1.0, as an installed package has it (docs/decisions/0006)."""
     package = importlib.metadata.distribution("linceo")
     data = package.locate_file("linceo/data/sarif-schema-2.1.0.json").read_bytes()  # type: ignore[attr-defined]
     assert hashlib.sha256(data).hexdigest() == _OASIS_SHA256
@@ -83,16 +83,16 @@ def oasis_schema() -> dict[str, Any]:
 
 
 def oasis_errors(document: object) -> list[str]:
-    """What the OASIS schema has against a document."""
+    """Return the errors that the OASIS schema finds in a document."""
     validator = jsonschema.Draft4Validator(oasis_schema(), format_checker=jsonschema.FormatChecker())
     return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)]
 
 
 def sarif(text: str) -> dict[str, Any]:
-    """A SARIF file that its schema and GitHub take; its one run.
+    """Check that a SARIF file satisfies its schema and GitHub, and return its one run.
 
-    What GitHub demands stands in docs.github.com, "SARIF support for code scanning" and "SARIF results exceed
-    one or more limits": it refuses files of more than 10 MB gzipped, and shows the first 5000 results.
+    GitHub's demands are in docs.github.com, "SARIF support for code scanning" and "SARIF results exceed one
+    or more limits": it refuses files of more than 10 MB gzipped, and shows the first 5000 results.
     """
     document: dict[str, Any] = json.loads(text)
     assert oasis_errors(document) == []
@@ -127,24 +127,25 @@ def sarif(text: str) -> dict[str, Any]:
 
 
 def sarif_message(result: dict[str, Any]) -> str:
-    """The message as a viewer shows it: no links in it, escapes undone."""
+    """Check that the message has no link, and return it as a viewer shows it, with escapes undone."""
     text = str(result["message"]["text"])
     assert not re.search(r"(?<!\\)\[[^\[\]]*\]\(", text), "an embedded link"
     return re.sub(r"\\\[(?=[^\[\]]*\]\()", "[", text)
 
 
 def sarif_file(result: dict[str, Any]) -> str:
-    """The path of a result."""
+    """Return the path of a result."""
     return unquote(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"])
 
 
 def sarif_line(result: dict[str, Any]) -> int:
-    """The line of a result."""
+    """Return the line of a result."""
     return int(result["locations"][0]["physicalLocation"]["region"]["startLine"])
 
 
 def junit(text: str) -> list[junitparser.TestCase]:
-    """The cases of a JUnit file, by junitparser; its shape is junit-10.xsd's, its suites count right."""
+    """Return the cases of a JUnit file, by junitparser; check its shape (junit-10.xsd) and the counts of its
+    suites."""
     for element in ElementTree.fromstring(text.encode()).iter():
         required, optional, inside = _JUNIT[element.tag]
         assert required <= set(element.attrib) <= required | optional, element.tag
@@ -165,7 +166,8 @@ def junit(text: str) -> list[junitparser.TestCase]:
 
 
 def gitlab(text: str) -> list[dict[str, Any]]:
-    """A GitLab code quality file of the documented shape (docs.gitlab.com, Code Quality)."""
+    """Check that a GitLab code quality file has the documented shape (docs.gitlab.com, Code Quality); return
+    it."""
     assert not text.startswith("\ufeff"), "GitLab takes no byte order mark"
     found = json.loads(text)
     assert isinstance(found, list)
@@ -183,7 +185,7 @@ def gitlab(text: str) -> list[dict[str, Any]]:
 
 
 def markdown_text(text: str) -> str:
-    """What a reader of Markdown sees, one line per block; no text of a user may be HTML or a link."""
+    """Return what a reader of Markdown sees, one line per block; no text of a user may be HTML or a link."""
     parser = MarkdownIt("gfm-like", {"linkify": False})
     lines = []
     for token in parser.parse(text):

@@ -36,7 +36,7 @@ def finding(
     line: int = 8,
     help: str = "Write 32Gi.",
 ) -> Finding:
-    """A finding."""
+    """Return a finding."""
     return Finding(
         Rulebook().policy(rule), Location(file, line, 9 if line else 0), message, help, level=severity
     )
@@ -47,7 +47,7 @@ _NOTES = Location("specs/nlp/notes.yaml", 3, 8)
 
 
 def all_kinds() -> tuple[Finding, ...]:
-    """One of every kind: severities, an object, a whole file, waived, over, fixable."""
+    """Return findings of every kind: severities, an object, a whole file, waived, waiver expired, fixable."""
     where = Location("specs/nlp/filings.yaml", 8, 9)
     return (
         Finding(Rulebook().policy("spec-value"), where, "memory: '32GB' is not a quantity", "Write 32Gi.",
@@ -73,7 +73,7 @@ def all_kinds() -> tuple[Finding, ...]:
 
 
 def report(*findings: Finding, folder: str = "", fail_on: Severity = Severity.ERROR) -> Report:
-    """A report of two specs."""
+    """Return a report of two specs."""
     files = ("specs/nlp/filings.yaml", "specs/nlp/second.yaml")
     checked = {"specs": 2, "runs": 2, "objects": 31, "policies": 1}
     return Report(tuple(findings), checked, ("embedded validator",), files, folder, fail_on)

@@ -1,4 +1,4 @@
-"""What a run can cost at most: from the prices of a cluster file to a row of the plan."""
+"""The most that a run can cost: from the prices of a cluster file to a row of the plan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CPU = ("cpu: {count: 4, cpu: 60, memory: 240Gi", "price: {perCpuHour: 0.04}")
 
 
 def plan(root: Path, spec: str, *priced: tuple[str, str], more: str = "currency: EUR\n") -> str:
-    """The row `cost` of the plan; empty without one."""
+    """Return the row `cost` of the plan, or an empty text without one."""
     cluster = workspaces.CLUSTER + more
     for after, price in priced:
         assert after in cluster
@@ -27,27 +27,27 @@ def plan(root: Path, spec: str, *priced: tuple[str, str], more: str = "currency:
     return rows[0] if rows else ""
 
 
-def test_gpus_for_as_long_as_the_timeout(root: Path) -> None:
-    # 4 workers x 2 GPUs x 24 h x 1.5625; a launcher on a pool without a price costs nothing that is known.
+def test_gpus_cost_their_price_until_the_timeout(root: Path) -> None:
+    # 4 workers x 2 GPUs x 24 h x 1.5625; the cost of a launcher on a pool without a price is unknown.
     assert plan(root, workspaces.SPEC, GPU) == "at most 300.00 EUR (8 GPUs x 1.5625 x 24h)"
 
 
-def test_the_launcher_is_paid_for_where_it_runs(root: Path) -> None:
+def test_the_launcher_costs_the_price_of_its_own_pool(root: Path) -> None:
     found = plan(root, workspaces.SPEC + "timeout: 12h\n", GPU, CPU)
     assert found == "at most 150.48 EUR ((8 GPUs x 1.5625 + 1 CPU x 0.04) x 12h)"
 
 
-def test_cores_of_pools_without_gpus(root: Path) -> None:
+def test_cores_are_counted_on_pools_without_gpus(root: Path) -> None:
     spec = workspaces.SPEC.replace("gpus: 2\n", "").replace("cpu: 8", "cpu: 500m") + "timeout: 90m\n"
     assert plan(root, spec, GPU, CPU) == "at most 0.18 EUR ((2 CPU x 0.04 + 1 CPU x 0.04) x 1h30m)"
 
 
-def test_a_launcher_that_runs_ranks_is_no_pod_more(root: Path) -> None:
+def test_a_launcher_that_runs_ranks_is_not_an_extra_pod(root: Path) -> None:
     found = plan(root, workspaces.SPEC + "launcher: {runsRanks: true}\n", GPU, CPU)
     assert found == "at most 300.00 EUR (8 GPUs x 1.5625 x 24h)"
 
 
-def test_an_old_trainer_ends_attempts_not_runs(root: Path) -> None:
+def test_an_old_trainer_limits_attempts_not_runs(root: Path) -> None:
     versions = ('trainer: "2.3.0", kueue: "0.19.2"', 'trainer: "2.1.0", kueue: "0.15.2"')
     cluster = workspaces.CLUSTER.replace(*versions)
     for retries, hours in (("", "24h"), ("retries: 2\n", "3d")):
@@ -57,7 +57,7 @@ def test_an_old_trainer_ends_attempts_not_runs(root: Path) -> None:
     assert plan(root, workspaces.SPEC + "retries: 2\n", GPU).endswith(" x 24h)")
 
 
-def test_no_price_no_row(root: Path) -> None:
+def test_a_pool_without_a_price_has_no_cost_row(root: Path) -> None:
     assert plan(root, workspaces.SPEC) == ""
     assert plan(root, workspaces.SPEC, CPU) == "", "the workers' pool has none"
 
@@ -80,15 +80,15 @@ IDLE = workspaces.SPEC.replace("gpus: 2\n", "placement: {nodePool: a100}\n")
     ],
     ids=["no GPUs there", "a launcher with a price", "no launcher", "cores with a price", "a GPU"],
 )
-def test_nodes_with_gpus_have_no_price_without_them(
+def test_runs_without_gpus_on_nodes_with_gpus_have_no_price(
     spec: str, priced: tuple[tuple[str, str], ...], row: str, root: Path
 ) -> None:
-    """0 GPUs cost nothing that is known, not 0.00."""
+    """The cost of 0 GPUs is unknown, not 0.00."""
     assert plan(root, spec, *priced) == row
     assert "(0.00 EUR)" not in gangplan("plan", "-C", root).out
 
 
-def test_as_data(root: Path) -> None:
+def test_the_json_plan_has_the_cost(root: Path) -> None:
     plan(root, workspaces.SPEC, GPU, more="")
     (run,) = json.loads(gangplan("plan", "-C", root, "--format", "json").out)["runs"]
     assert run["cost"] == {"most": "300.00", "currency": "USD"}

@@ -1,4 +1,4 @@
-"""`gangplan cost --elsewhere`: the same job on other pools, in money and in waiting."""
+"""`gangplan cost --elsewhere`: the same job on other pools, with its cost and its wait."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ OTHERS = [
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The small workspace; its GPUs have a price, and beside them are cheaper ones, and too few."""
+    """Create the small workspace with a price for its GPUs, a pool of cheaper ones, and a pool with too
+    few."""
     root = workspaces.stock(tmp_path / "workspace")
     path = root / "overlays/lab/cluster.yaml"
     lines = []
@@ -41,12 +42,12 @@ def root(tmp_path: Path) -> Path:
 
 
 def cost(root: Path, *flags: object) -> Outcome:
-    """The command."""
+    """Run the command."""
     return gangplan("cost", "-C", root, "--elsewhere", *flags)
 
 
 def places(root: Path, *flags: object) -> dict[str, dict[str, Any]]:
-    """The places of the one job by their pools."""
+    """Return the places of the one job by their pools."""
     outcome = cost(root, SPEC, "--format", "json", *flags)
     assert outcome.code == Exit.CLEAN, outcome.err
     (job,) = json.loads(outcome.out)["jobs"]
@@ -64,15 +65,15 @@ def test_each_pool_with_gpus_is_tried(root: Path) -> None:
     assert found["tiny"]["most"] is None
 
 
-def test_the_cheapest_comes_first_and_what_cannot_be_last(root: Path) -> None:
+def test_the_cheapest_pool_comes_first_and_refused_ones_last(root: Path) -> None:
     lines = cost(root, SPEC).out.splitlines()
     assert lines[0] == SPEC
     assert "a100-old" in lines[2]
     assert "tiny" in lines[-1]
 
 
-def test_it_waits_for_the_runs_that_are_there(root: Path, tmp_path: Path) -> None:
-    """The quota of the pool is one run's; another job of the team has just taken it."""
+def test_the_wait_includes_runs_that_are_there(root: Path, tmp_path: Path) -> None:
+    """The quota of the pool is enough for one run; another job of the team has just taken it."""
     text = (root / SPEC).read_text()
     assert "workers: 4" in text
     (root / "specs/nlp/earlier.yaml").write_text(text.replace("workers: 4", "workers: 16"))
@@ -85,7 +86,7 @@ def test_it_waits_for_the_runs_that_are_there(root: Path, tmp_path: Path) -> Non
     assert alone["a100"]["expected"] is None
 
 
-def test_a_broken_platform_is_told_once(root: Path) -> None:
+def test_a_broken_platform_is_reported_once(root: Path) -> None:
     path = root / "overlays/lab/cluster.yaml"
     path.write_text(path.read_text().replace("labels: {pool: old}", "labels: {pool: a100}"))
     outcome = cost(root, SPEC)
@@ -94,13 +95,13 @@ def test_a_broken_platform_is_told_once(root: Path) -> None:
     assert outcome.out == ""
 
 
-def test_what_it_is_asked_for(root: Path) -> None:
+def test_elsewhere_needs_specs_and_a_known_format(root: Path) -> None:
     assert cost(root).code == Exit.INPUT
     assert "Name specs" in cost(root).err
     assert cost(root, SPEC, "--format", "csv").code == Exit.INPUT
 
 
-def test_scalars_keep_their_text() -> None:
+def test_scalars_of_a_moved_spec_keep_their_text() -> None:
     text = """\
 kind: TrainingJob
 command: [python, train.py, --lr, 1e-4, "0.10", 010]

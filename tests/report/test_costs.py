@@ -1,4 +1,4 @@
-"""`gangplan cost`: exact sums, expectations, currencies, and what spreadsheets make of texts."""
+"""`gangplan cost`: exact sums, expectations, currencies, and texts that a spreadsheet could run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PRICED = "price: {perGpuHour: 1.5625}"
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The small workspace, whose pool of GPUs has a price."""
+    """Create the small workspace with a price for its pools of GPUs."""
     root = workspaces.stock(tmp_path / "workspace")
     path = root / "overlays/lab/cluster.yaml"
     lines = path.read_text().splitlines()
@@ -37,30 +37,30 @@ def root(tmp_path: Path) -> Path:
 
 
 def cost(root: Path, *flags: object) -> Outcome:
-    """The command."""
+    """Run the command."""
     return gangplan("cost", "-C", root, *flags)
 
 
 def runs(root: Path, *flags: object) -> list[dict[str, str]]:
-    """The runs as JSON."""
+    """Return the runs as JSON."""
     outcome = cost(root, "--format", "json", *flags)
     assert outcome.code == Exit.CLEAN, outcome.err
     found: list[dict[str, str]] = json.loads(outcome.out)["runs"]
     return found
 
 
-def test_until_the_deadline(root: Path) -> None:
-    """4 workers with 2 GPUs each at 1.5625, for as long as the timeout."""
+def test_the_most_is_the_cost_until_the_deadline(root: Path) -> None:
+    """4 workers with 2 GPUs each at 1.5625, for the whole timeout."""
     (run,) = runs(root)
     hours = Decimal(run["gpuHours"]) / 8
-    assert Decimal(run["most"]) >= hours * Decimal("12.5")  # and the launcher, where its pool has a price
+    assert Decimal(run["most"]) >= hours * Decimal("12.5")  # plus the launcher, if its pool has a price
     assert (run["currency"], run["expected"]) == ("USD", None)
     text = cost(root).out
     assert run["run"] in text
     assert f"{run['most']} USD" in text
 
 
-def test_expected(root: Path, tmp_path: Path) -> None:
+def test_expected_costs_follow_the_durations(root: Path, tmp_path: Path) -> None:
     durations = tmp_path / "durations.yaml"
     durations.write_text("nlp/*: 30m\n")
     (run,) = runs(root, "--durations", durations)
@@ -74,7 +74,7 @@ def test_expected(root: Path, tmp_path: Path) -> None:
     assert "no job is called vision/x" in outcome.err
 
 
-def test_without_prices(tmp_path: Path) -> None:
+def test_runs_without_a_price_are_named(tmp_path: Path) -> None:
     root = workspaces.stock(tmp_path / "workspace")
     outcome = cost(root)
     assert outcome.code == Exit.CLEAN
@@ -83,7 +83,7 @@ def test_without_prices(tmp_path: Path) -> None:
     assert body["sums"][0]["most"] is None
 
 
-def test_flags_and_files(root: Path, tmp_path: Path) -> None:
+def test_wrong_flags_are_refused_and_files_are_written(root: Path, tmp_path: Path) -> None:
     assert cost(root, "--by", "user").code == Exit.INPUT
     assert cost(root, "--format", "yaml").code == Exit.INPUT
     assert cost(root, "--durations", tmp_path / "no.yaml").code == Exit.INPUT
@@ -97,7 +97,7 @@ def test_flags_and_files(root: Path, tmp_path: Path) -> None:
 
 
 def item(cluster: str, team: str, cents: int | None, currency: str = "EUR") -> Item:
-    """A run that costs so much."""
+    """Return a run with this cost."""
     money = None if cents is None else Decimal(cents) / 100
     return Item(cluster, team, "j", "j-1", "a", Decimal(1), Decimal(8), money, money, None, currency)
 
@@ -115,7 +115,7 @@ ITEMS = st.lists(
 
 @settings(deadline=None)
 @given(ITEMS)
-def test_whatever_is_added_up_comes_to_the_same(items: list[Item]) -> None:
+def test_sums_by_any_key_have_the_same_total(items: list[Item]) -> None:
     wanted: dict[str, Decimal] = defaultdict(Decimal)
     for one in items:
         wanted[one.currency] += one.cost or Decimal(0)
@@ -128,5 +128,5 @@ def test_whatever_is_added_up_comes_to_the_same(items: list[Item]) -> None:
         assert sum(one.unpriced for one in sums(items, key)) == sum(one.cost is None for one in items)
 
 
-def test_a_spreadsheet_runs_nothing() -> None:
+def test_csv_texts_are_never_formulas() -> None:
     assert "'=cmd" in csv_text([item("=cmd|' /C calc'!A0", "x", 1)])

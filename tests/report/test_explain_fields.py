@@ -1,4 +1,4 @@
-"""`gangplan explain FIELD`: every field by its path, and by the names that people use for it."""
+"""`gangplan explain FIELD`: every field by its path and by the names that people use for it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_every_field_has_a_page(kind: str) -> None:
         assert field.facts["type"]
 
 
-def test_there_are_many() -> None:
+def test_there_are_many_fields_with_unique_names() -> None:
     assert len(FIELDS) > 120
     assert len({one.name for one in FIELDS}) == len(FIELDS)
 
@@ -42,14 +42,14 @@ def test_there_are_many() -> None:
         ("catalog.images.mpi", "catalog.images.mpi", "images/catalog.yaml"),
     ],
 )
-def test_a_field(name: str, first: str, says: str) -> None:
+def test_a_field_is_explained(name: str, first: str, says: str) -> None:
     outcome = gangplan("explain", name)
     assert outcome.code == Exit.CLEAN
     assert outcome.out.startswith(f"{first} (")
     assert says in outcome.out or says == "default:"
 
 
-def test_rules_that_speak_of_it() -> None:
+def test_rules_about_a_field_are_listed() -> None:
     def about(name: str) -> set[str]:
         return set(rules_about(lookup(name)[0]))
 
@@ -70,7 +70,7 @@ def test_rules_that_speak_of_it() -> None:
         ("hippa", "hipaa"),
     ],
 )
-def test_a_typo_is_understood(typo: str, meant: str) -> None:
+def test_a_typo_gets_a_suggestion(typo: str, meant: str) -> None:
     outcome = gangplan("explain", typo)
     assert outcome.code == Exit.INPUT
     assert f"there is no rule, cause, field, kind or pack '{typo}'" in outcome.err
@@ -100,7 +100,7 @@ def test_a_typo_is_understood(typo: str, meant: str) -> None:
         ("baseline", ("every namespace of a team", "  host-path ")),
     ],
 )
-def test_a_kind_or_a_pack(name: str, says: tuple[str, ...]) -> None:
+def test_a_kind_or_a_pack_is_explained(name: str, says: tuple[str, ...]) -> None:
     outcome = gangplan("explain", name)
     assert outcome.code == Exit.CLEAN, outcome.err
     for text in says:
@@ -115,7 +115,7 @@ def test_every_kind_and_pack_is_known() -> None:
         assert gangplan("explain", name).code == Exit.CLEAN
 
 
-def test_a_name_that_nothing_is_near() -> None:
+def test_a_name_that_is_like_no_other_gets_general_help() -> None:
     outcome = gangplan("explain", "gangplan.dev")
     assert outcome.code == Exit.INPUT
     assert "gangplan explain lists all rules" in outcome.err

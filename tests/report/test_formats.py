@@ -1,4 +1,4 @@
-"""Every format of a report: its shape, its limits, and that all of them hold the same findings."""
+"""Every format of a report: its shape and its limits, and that all formats have the same findings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MAKERS = {
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_golden(name: str, is_updating: bool) -> None:
+def test_each_format_equals_its_golden_file(name: str, is_updating: bool) -> None:
     text = MAKERS[name](report(*all_kinds(), folder="ml"))
     if is_updating:
         (GOLDEN / name).write_text(text, encoding="utf-8")
@@ -52,7 +52,7 @@ def test_the_order_of_findings_changes_nothing(name: str) -> None:
     assert MAKERS[name](report(*reversed(all_kinds()))) == MAKERS[name](report(*sorted_like(all_kinds())))
 
 
-def test_the_worst_comes_first_for_programs() -> None:
+def test_the_worst_findings_come_first_for_programs() -> None:
     found = (
         finding("a", Severity.NOTE, file="specs/a.yaml", help=""),
         finding("b", Severity.WARNING, file="specs/b.yaml", help=""),
@@ -72,7 +72,7 @@ def sorted_like(findings: tuple[Finding, ...]) -> list[Finding]:
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_a_clean_run_is_a_whole_report(name: str) -> None:
+def test_a_clean_run_gives_a_complete_report(name: str) -> None:
     text = MAKERS[name](report())
     if name == "sarif.json":
         assert readers.sarif(text)["results"] == []
@@ -91,13 +91,13 @@ def test_a_platform_without_specs_has_a_passing_case() -> None:
 
 
 def seen_lines(text: str) -> str:
-    """A text of several lines as SARIF shows it: nothing in it that cannot be seen."""
+    """Return a text of several lines as SARIF shows it, with invisible characters written out."""
     return "\n".join(map(visible, text.split("\n")))
 
 
 @settings(max_examples=40, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(FINDINGS)
-def test_all_formats_hold_the_same_findings(found: list[Finding]) -> None:
+def test_all_formats_have_the_same_findings(found: list[Finding]) -> None:
     whole_report = report(*found, folder="ml/jobs")
     held = [entry.finding for entry in whole_report.entries]
     wanted = Counter(
@@ -184,7 +184,7 @@ def test_markdown_shows_messages_as_they_are() -> None:
         assert " ".join(visible(nasty).split()) in " ".join(seen.split())
 
 
-def test_xml_holds_what_it_can() -> None:
+def test_xml_escapes_what_it_cannot_contain() -> None:
     assert xml("a\x00b\ufffec\n<&>") == "a\\x00b\\ufffec\\n<&>"
 
 
@@ -200,13 +200,13 @@ def test_github_shows_the_worst_ten_first() -> None:
     assert all(one.message in summary for one in many)
 
 
-def test_a_waived_finding_is_no_annotation() -> None:
+def test_a_waived_finding_has_no_annotation() -> None:
     log = readers.annotations(github_report(report(*all_kinds())))
     assert "image-digest" not in {one.properties["title"] for one in log}
-    assert "image-latest" in {one.properties["title"] for one in log}  # its waiver is over
+    assert "image-latest" in {one.properties["title"] for one in log}  # its waiver has expired
 
 
-def test_a_comment_is_never_too_long() -> None:
+def test_a_comment_stays_within_its_limit() -> None:
     many = [
         finding(f"東京 {number} {'@<x>' * 40}", line=number, file=f"specs/a/{number}.yaml")
         for number in range(1, 900)
@@ -220,7 +220,7 @@ def test_a_comment_is_never_too_long() -> None:
     assert text.count("<details") == text.count("</details>") == 1
 
 
-def test_sarif_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sarif_leaves_out_results_beyond_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sarif_module, "MOST_RESULTS", 3)
     many = [finding(f"note {letter}", Severity.NOTE) for letter in "abc"] + [finding("worst")]
     run = readers.sarif(sarif_report(report(*many)))
@@ -229,7 +229,7 @@ def test_sarif_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert notification["message"]["text"].startswith("1 findings are left out")
 
 
-def test_sarif_of_all_kinds() -> None:
+def test_sarif_describes_findings_of_all_kinds() -> None:
     run = readers.sarif(sarif_report(report(*all_kinds(), folder="ml")))
     by_rule = {one["ruleId"]: one for one in run["results"]}
     assert by_rule["image-digest"]["level"] == "note"  # GitHub knows no suppressions
@@ -257,8 +257,8 @@ def test_junit_fails_as_the_command_does(level: str, failed: int) -> None:
     assert sum(case.is_skipped for case in cases) == 1
 
 
-def test_the_schema_of_findings_knows_every_key() -> None:
-    """Readers are told of every field: the schema, closed, still takes the document."""
+def test_the_schema_of_findings_has_every_key() -> None:
+    """The schema describes every field: it accepts the document even without additional properties."""
 
     def closed(value: object) -> object:
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What the readers of reports demand and what they take at most, met by findings of every size and number."""
+"""The demands and limits of the readers of reports, met by findings of every size and number."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NAMES = ("job-{}", "job {}", "jÃ¶b-{}", "job,{}:x", "job%{}#?", "[job](x{})", "ä
 
 
 def bad_specs(count: int, head: str = "") -> dict[str, str]:
-    """Spec files with one to four faults each, the same every time."""
+    """Return spec files with one to four faults each, the same every time."""
     dice = random.Random(7)
     files = {}
     for number in range(count):
@@ -72,7 +72,7 @@ def bad_specs(count: int, head: str = "") -> dict[str, str]:
         lambda run: run["invocations"][0].pop("executionSuccessful"),
     ],
 )
-def test_the_oasis_schema_refuses_what_is_no_sarif(spoil: Callable[[dict[str, object]], object]) -> None:
+def test_the_oasis_schema_refuses_invalid_sarif(spoil: Callable[[dict[str, object]], object]) -> None:
     document = json.loads(sarif_report(report(*all_kinds())))
     assert readers.oasis_errors(document) == []
     spoilt = copy.deepcopy(document)
@@ -104,7 +104,7 @@ def test_the_schema_of_junit_refuses_other_attributes(old: str, new: str) -> Non
 # SARIF for GitHub
 
 
-def test_a_policy_of_the_workspace_has_all_texts_that_github_asks_for() -> None:
+def test_a_policy_of_the_workspace_has_all_texts_that_github_needs() -> None:
     long = "long-" * 400 + "name"
     run = readers.sarif(sarif_report(report(finding(rule="few-workers"), finding(rule=long))))
     few, other = run["tool"]["driver"]["rules"]
@@ -112,8 +112,8 @@ def test_a_policy_of_the_workspace_has_all_texts_that_github_asks_for() -> None:
     assert (other["id"], len(other["name"]), len(other["shortDescription"]["text"])) == (long, 255, 1024)
 
 
-def test_every_rule_names_its_page_which_is_there() -> None:
-    """`helpUri` would have to be absolute (OASIS: format uri), and nobody knows where a repository stands."""
+def test_every_rule_names_a_page_that_exists() -> None:
+    """`helpUri` would have to be absolute (OASIS: format uri), and the address of a repository is unknown."""
     rules = readers.sarif(sarif_report(report(*all_kinds())))["tool"]["driver"]["rules"]
     places = {rule["id"]: re.findall(r"docs/(\w+\.md)#([\w-]+)", rule["help"]["text"]) for rule in rules}
     assert {page for found in places.values() for page, _ in found} == {"rules.md", "policies.md"}
@@ -124,7 +124,7 @@ def test_every_rule_names_its_page_which_is_there() -> None:
         assert all("helpUri" not in one for one in rules)
 
 
-def test_a_site_says_where_it_publishes_the_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_site_can_set_the_address_of_the_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GANGPLAN_RULE_PAGES", "https://docs.example.com/gangplan/{page}.html#{rule}")
     rules = readers.sarif(sarif_report(report(*all_kinds())))["tool"]["driver"]["rules"]
     for rule in rules:
@@ -136,7 +136,7 @@ def test_a_site_says_where_it_publishes_the_pages(monkeypatch: pytest.MonkeyPatc
     "address",
     ["docs/rules.md", "https://docs.example.com", "https://d/{rule} x", "https://d/{0}{rule}", "{rule}"],
 )
-def test_another_address_is_refused_before_any_work(
+def test_a_wrong_address_is_refused_before_any_work(
     address: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("GANGPLAN_RULE_PAGES", address)
@@ -180,7 +180,7 @@ def test_paths_are_percent_encoded() -> None:
     }
 
 
-def test_25_000_results_are_few_enough_bytes() -> None:
+def test_25_000_results_stay_below_the_size_limit() -> None:
     many = [finding(f"error {number} of a value", line=number) for number in range(1, 25_011)]
     text = sarif_report(report(*many))
     assert len(gzip.compress(text.encode(), 1)) < 5_000_000  # GitHub refuses more than 10 MB
@@ -214,14 +214,14 @@ def test_long_advice_leaves_room_for_findings() -> None:
     assert readers.markdown_text(text).count("finding ") >= 4
 
 
-def test_what_cannot_be_seen_is_written_out_in_sarif() -> None:
+def test_invisible_characters_are_written_out_in_sarif() -> None:
     hidden = "a\u202eb\u200bc\u2028d\u0085e"
     run = readers.sarif(sarif_report(report(finding(hidden, help=""))))
     assert run["results"][0]["message"]["text"] == "a\\u202eb\\u200bc\\u2028d\\x85e"
 
 
 @pytest.mark.parametrize("room", [0, 1, 250, 500, 4000])
-def test_a_summary_stays_within_what_is_left_of_the_step(room: int) -> None:
+def test_a_summary_stays_within_the_room_left_in_the_step(room: int) -> None:
     text = step_summary(report(*[finding(f"a {number}", line=number) for number in range(1, 60)]), room)
     assert len(text.encode()) <= room
     assert readers.markdown_text(text) if room >= 500 else text == "" or room == 250
@@ -238,7 +238,7 @@ def test_workspaces_of_one_repository_share_no_fingerprint() -> None:
     assert {one["fingerprint"] for one in part["findings"]} == set(prints[2 * len(all_kinds()) :])
 
 
-def test_findings_alike_keep_their_fingerprints_when_lines_move() -> None:
+def test_equal_findings_keep_their_fingerprints_when_lines_move() -> None:
     def prints(*lines: int) -> dict[int, str]:
         one = report(*[finding("the same", line=line) for line in lines])
         return {entry.finding.where.line: entry.fingerprint for entry in one.entries}
@@ -252,7 +252,9 @@ def test_findings_alike_keep_their_fingerprints_when_lines_move() -> None:
 # A bad workspace
 
 
-def test_a_bad_workspace_in_every_format(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bad_workspace_is_reported_in_every_format(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (root / ".git").mkdir()
     write(root, bad_specs(120))
     summary = tmp_path / "summary.md"

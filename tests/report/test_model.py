@@ -1,4 +1,4 @@
-"""Fingerprints that stay, findings counted, and the changes that come first."""
+"""Fingerprints that stay the same, counts of findings, and the changes that come first."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def prints(*findings: Finding) -> list[str]:
 
 @settings(max_examples=60, deadline=None)
 @given(FINDINGS)
-def test_fingerprints_are_unique_and_do_not_know_lines(found: list[Finding]) -> None:
+def test_fingerprints_are_unique_and_independent_of_lines(found: list[Finding]) -> None:
     assert len(set(prints(*found))) == len(prints(*found)) == len(set(found))
     moved = [replace(one, where=replace(one.where, line=one.where.line + 7)) for one in found]
     assert prints(*moved) == prints(*found)
@@ -37,13 +37,13 @@ def test_a_fingerprint_stays_when_numbers_change() -> None:
     assert prints(old) != prints(replace(old, where=Location("specs/nlp/other.yaml", 8, 9)))
 
 
-def test_a_field_of_an_object_is_its_fingerprint() -> None:
+def test_the_field_of_an_object_decides_its_fingerprint() -> None:
     schema = all_kinds()[1]
     assert prints(schema) == prints(replace(schema, message="said otherwise"))
     assert prints(schema) != prints(replace(schema, path="spec.other"))
 
 
-def test_one_change_may_resolve_many() -> None:
+def test_one_change_may_resolve_many_findings() -> None:
     at = Location("overlays/lab/kustomization.yaml", 5, 3)
     broken = [
         Finding(
@@ -64,7 +64,7 @@ def test_one_change_may_resolve_many() -> None:
     assert second.words == "the same change in 3 places resolves 3 findings"
 
 
-def test_a_change_at_several_places_is_one_where_each_has_several_findings() -> None:
+def test_one_change_may_have_several_findings_at_each_place() -> None:
     """Two specs with a finding for each of three clusters and one of a single cluster need one change."""
     found = [
         finding(
@@ -77,7 +77,7 @@ def test_a_change_at_several_places_is_one_where_each_has_several_findings() -> 
 
 
 def many(help: str, rule: str = "spec-value", severity: Severity = Severity.ERROR) -> list[Finding]:
-    """Three findings in three files, with one help."""
+    """Return three findings in three files, with the same help."""
     return [finding(name, severity, rule, f"specs/nlp/{name}.yaml", help=help) for name in "abc"]
 
 
@@ -90,7 +90,7 @@ def many(help: str, rule: str = "spec-value", severity: Severity = Severity.ERRO
         "Name who did: approver: ml-platform@example.com.",
     ],
 )
-def test_an_example_is_no_change_for_many_places(help: str) -> None:
+def test_an_example_is_not_a_change_for_many_places(help: str) -> None:
     assert changes(many(help)) == []
     same = [replace(one, where=Location("specs/nlp/a.yaml", 1, 1)) for one in many(help)]
     assert [one.words for one in changes(same)] == ["1 change resolves 3 findings"]
@@ -104,7 +104,7 @@ def test_a_command_is_run_once() -> None:
     assert len(change.places) == 3
 
 
-def test_what_is_a_choice_is_no_change() -> None:
+def test_a_choice_is_not_a_change() -> None:
     assert changes(many("To keep runs: gangplan render --keep-runs.", "run-renamed", Severity.WARNING)) == []
 
 
@@ -156,7 +156,7 @@ def test_an_excerpt_points_at_the_column() -> None:
         assert "|" not in text_report([finding()], line=lambda where, shown=hidden: shown)  # type: ignore[misc]
 
 
-def test_findings_of_one_place_that_are_helped_alike_have_one_help() -> None:
+def test_findings_of_one_place_with_the_same_help_show_it_once() -> None:
     at = Location("specs/nlp/a.yaml", 2, 3)
     found = [
         replace(finding(f"on {cluster}", Severity.WARNING, "slots-not-gpus", help=help), where=at)

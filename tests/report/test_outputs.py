@@ -1,4 +1,4 @@
-"""`--format` on the command line: several reports at once, whole files, a clean standard output."""
+"""`--format` on the command line: several reports at once, complete files, a clean standard output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BAD = {"specs/nlp/filings.yaml": workspaces.SPEC + "slots: 4\n"}  # a warning
 WRONG = {"specs/nlp/filings.yaml": workspaces.SPEC.replace("32Gi", "32GB")}
 
 
-def test_several_at_once(root: Path, tmp_path: Path) -> None:
+def test_several_reports_are_written_at_once(root: Path, tmp_path: Path) -> None:
     write(root, WRONG)
     out = tmp_path / "out.sarif"
     outcome = gangplan(
@@ -46,7 +46,7 @@ def test_several_at_once(root: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["j.xml", "out.sarif", "workspace"]
 
 
-def test_a_program_has_standard_output_for_itself(root: Path) -> None:
+def test_standard_output_has_only_the_report_for_programs(root: Path) -> None:
     write(root, WRONG)
     outcome = gangplan("validate", "-C", root, "--format", "sarif", "--format", "text")
     assert readers.sarif(outcome.out)["results"]
@@ -55,7 +55,7 @@ def test_a_program_has_standard_output_for_itself(root: Path) -> None:
     assert gangplan("validate", "-C", root, "--format", "gitlab").err == ""
 
 
-def test_files_alone_still_say_how_it_ended(root: Path, tmp_path: Path) -> None:
+def test_the_summary_is_printed_when_reports_go_to_files(root: Path, tmp_path: Path) -> None:
     outcome = gangplan("validate", "-C", root, "--format", f"json={tmp_path}/a.json")
     assert (outcome.code, outcome.out) == (Exit.CLEAN, "")
     assert outcome.err.startswith("checked 1 spec, 1 run, ")
@@ -63,7 +63,7 @@ def test_files_alone_still_say_how_it_ended(root: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_file_holds_what_standard_output_does(format: str, root: Path, tmp_path: Path) -> None:
+def test_a_file_equals_standard_output(format: str, root: Path, tmp_path: Path) -> None:
     write(root, BAD)
     file = tmp_path / "report"
     file.write_text("older")
@@ -91,7 +91,7 @@ def test_a_file_holds_what_standard_output_does(format: str, root: Path, tmp_pat
         (["json=rendered-by-link/x"], "rendered/ holds what is checked"),
     ],
 )
-def test_a_bad_output_ends_before_the_work(
+def test_a_bad_output_is_refused_before_any_work(
     formats: list[str], says: str, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (root / "rendered").mkdir()
@@ -111,7 +111,7 @@ def test_a_bad_output_ends_before_the_work(
     assert workspaces.tree(root) == before
 
 
-def test_a_format_nearly_right_is_suggested(root: Path) -> None:
+def test_a_misspelt_format_gets_a_suggestion(root: Path) -> None:
     assert "Did you mean 'sarif'?" in gangplan("validate", "-C", root, "--format", "sariff").err
 
 
@@ -125,8 +125,8 @@ def test_a_device_and_a_link_are_written_through(root: Path, tmp_path: Path) -> 
     assert not Path("/dev/null").is_file()
 
 
-def test_a_file_in_shared_memory_is_a_file(root: Path) -> None:
-    """It was added to, as a device is: the second report made it no JSON."""
+def test_a_file_in_shared_memory_is_replaced(root: Path) -> None:
+    """It used to be appended to, as a device is: the second report made it invalid JSON."""
     memory = Path("/dev/shm")
     if not os.access(memory, os.W_OK):
         pytest.skip("there is no /dev/shm to write to")
@@ -137,8 +137,8 @@ def test_a_file_in_shared_memory_is_a_file(root: Path) -> None:
             assert report.read_text() == "[]\n"
 
 
-def test_an_open_stream_is_added_to_by_its_name(root: Path, tmp_path: Path) -> None:
-    """`--format sarif=/dev/stdout >> log` keeps what stands in the log."""
+def test_an_open_stream_is_appended_to(root: Path, tmp_path: Path) -> None:
+    """`--format sarif=/dev/stdout >> log` keeps what the log already has."""
     log = tmp_path / "log"
     log.write_text("earlier\n")
     with log.open("ab") as file:
@@ -150,7 +150,7 @@ def test_an_open_stream_is_added_to_by_its_name(root: Path, tmp_path: Path) -> N
     assert (code, log.read_text()) == (Exit.CLEAN, "earlier\n[]\n")
 
 
-def test_a_full_device_is_told_by_its_whole_name(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_device_is_reported_by_its_whole_name(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = gangplan("validate", "-C", root, "--format", "sarif=/dev/full")
     assert outcome.code == Exit.ENVIRONMENT
     assert "fatal: the report /dev/full was not written: No space left on device\n  help: " in outcome.err
@@ -160,7 +160,7 @@ def test_a_full_device_is_told_by_its_whole_name(root: Path, monkeypatch: pytest
     assert "summary /dev/full was not written: No space left on device\n  help: " in outcome.err
 
 
-def test_a_full_disk_leaves_the_old_file(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_keeps_the_old_file(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "a.json"
     file.write_text("old")
 
@@ -190,7 +190,9 @@ def test_paths_start_at_the_repository(tmp_path: Path) -> None:
     assert (document["folder"], document["findings"][0]["file"]) == ("ml/jobs", "specs/nlp/filings.yaml")
 
 
-def test_the_summary_of_a_step_is_added(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_summary_of_a_step_is_appended_to(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(root, WRONG)
     file = tmp_path / "summary.md"
     file.write_text("# Earlier\n")
@@ -208,7 +210,7 @@ def test_the_summary_of_a_step_is_added(root: Path, tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("value", ["auto", "required"])
-def test_a_change_that_is_offered_leads_to_no_other_finding(value: str, root: Path) -> None:
+def test_the_change_that_is_offered_causes_no_other_finding(value: str, root: Path) -> None:
     spec = workspaces.SPEC + f"network: {{rdma: {value}}}\n"
     write(root, {"specs/nlp/filings.yaml": spec, "specs/nlp/other.yaml": spec})
     flags = ("validate", "-C", root, "--format", "json")
@@ -222,7 +224,7 @@ def test_a_change_that_is_offered_leads_to_no_other_finding(value: str, root: Pa
     assert json.loads(gangplan(*flags).out)["findings"] == []
 
 
-def test_a_failure_by_a_flag_is_said(root: Path) -> None:
+def test_a_failure_by_a_flag_is_explained(root: Path) -> None:
     write(root, BAD)
     outcome = gangplan("validate", "-C", root, "--fail-on", "warning")
     assert outcome.code == Exit.FINDINGS
@@ -233,7 +235,7 @@ def test_a_failure_by_a_flag_is_said(root: Path) -> None:
 # Colour
 
 
-def test_colour_by_flag_and_environment(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flag_and_environment_decide_on_colour(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(root, WRONG)
 
     def is_coloured(*flags: str) -> bool:
@@ -262,7 +264,7 @@ def test_an_excerpt_never_shows_a_secret(root: Path) -> None:
 # Nothing checked
 
 
-def test_nothing_checked_is_no_success(root: Path) -> None:
+def test_checking_nothing_is_an_error(root: Path) -> None:
     write(root, {"specs/nlp/other.yaml": workspaces.SPEC + "clusters: [lab]\n"})
     write(
         root,
@@ -275,7 +277,7 @@ def test_nothing_checked_is_no_success(root: Path) -> None:
 
 
 @pytest.mark.parametrize("format", ["text", "json", "sarif", "gitlab"])
-def test_archived_specs_alone_are_no_success(format: str, root: Path) -> None:
+def test_checking_only_archived_specs_is_an_error(format: str, root: Path) -> None:
     write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + "state: archived\n"})
     outcome = gangplan("validate", "-C", root, "--format", format, root / "specs/nlp/filings.yaml")
     assert (outcome.code, outcome.out) == (Exit.INPUT, "")

@@ -1,4 +1,5 @@
-"""The totals of a plan are what the rendered pods ask for, as Kubernetes counts a pod, in every example."""
+"""The totals of a plan equal the requests of the rendered pods, as Kubernetes counts them, in every
+example."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ COUNTED = ("cpu", "memory")
 
 
 def of_pod(spec: dict[str, Any], resource: str) -> int:
-    """Requests of a pod in thousandths (component-helpers v0.34, resource/helpers.go)."""
+    """Return the requests of a pod in thousandths (component-helpers v0.34, resource/helpers.go)."""
 
     def wanted(container: dict[str, Any]) -> int:
         amount = container.get("resources", {}).get("requests", {}).get(resource, 0)
@@ -49,7 +50,7 @@ def of_run(text: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_totals_are_what_pods_ask_for(example: str, tmp_path: Path) -> None:
+def test_totals_equal_the_requests_of_pods(example: str, tmp_path: Path) -> None:
     source = Path(__file__).parents[1] / "examples" / example / "input"
     shutil.copytree(source, tmp_path / "workspace", ignore=shutil.ignore_patterns(".gangplan"))
     root = tmp_path / "workspace"

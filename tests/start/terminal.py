@@ -1,4 +1,4 @@
-"""A command on a terminal of its own: what it asks is read, what people would type is typed."""
+"""A pseudo-terminal that runs gangplan: tests read its questions and type the answers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import time
 from pathlib import Path
 from types import TracebackType
 
-#: Seconds that a question may take to appear.
+#: Seconds to wait for a question to appear.
 PATIENCE_S = 60.0
 
 
 class Terminal:
-    """gangplan with arguments on a terminal; ends with the block."""
+    """A gangplan process on its own pseudo-terminal; leaving the block ends it."""
 
     def __init__(self, *arguments: str, cwd: Path) -> None:
         self.ours, theirs = pty.openpty()
@@ -45,7 +45,7 @@ class Terminal:
         os.close(self.ours)
 
     def expect(self, text: str) -> str:
-        """Read until a text is there, and forget all up to it; what came before is returned."""
+        """Read until a text appears, discard everything up to its end, and return what came before it."""
         deadline = time.monotonic() + PATIENCE_S
         while text not in self.seen:
             assert time.monotonic() < deadline, f"{text!r} never came: {self.seen!r}"
@@ -58,7 +58,7 @@ class Terminal:
         os.write(self.ours, keys.encode())
 
     def end(self) -> int:
-        """Read what is left and return the exit code."""
+        """Read the rest of the output and return the exit code."""
         while self._read():
             pass
         return self.process.wait(PATIENCE_S)
@@ -69,14 +69,15 @@ class Terminal:
             return False
         try:
             data = os.read(self.ours, 1 << 16)
-        except OSError:  # Linux, once the other end is closed
+        except OSError:  # on Linux, once the other end is closed
             return False
         self.seen += data.decode("utf-8", "replace").replace("\r\n", "\n")
         return bool(data)
 
 
 def _take_terminal() -> None:
-    """Make the terminal that of the new session, so that Ctrl-C reaches it, also where the tests ignore it."""
+    """Make this the controlling terminal of the new session, so that Ctrl-C reaches it even if the tests
+    ignore it."""
     import fcntl
     import signal
     import termios

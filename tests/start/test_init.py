@@ -1,4 +1,4 @@
-"""`gangplan init`: a workspace that is green at once, in a real Git repository, and nothing overwritten."""
+"""`gangplan init`: a new workspace passes all checks in a real Git repository, and nothing is overwritten."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ENVIRONMENT = {
 
 
 def git(root: Path, *arguments: str) -> str:
-    """What Git prints in a repository without anybody's settings."""
+    """Return what Git prints in a repository, without any user's settings."""
     done = subprocess.run(
         ["git", *arguments],
         cwd=root,
@@ -46,20 +46,20 @@ def git(root: Path, *arguments: str) -> str:
 
 
 def begin(root: Path, *arguments: str) -> Outcome:
-    """A new workspace that must succeed."""
+    """Create a workspace with `init` and require success."""
     outcome = gangplan("init", root, *arguments)
     assert outcome.code == Exit.CLEAN, outcome.err
     return outcome
 
 
-# A new workspace in every combination, and the large sample with each forge and each engine once.
+# Every combination of forge and engine, the large sample once with each of them, and other accelerators.
 NEW = [(forge, sync, ONE) for forge in FORGES for sync in ENGINES]
 NEW += [(forge, sync, ("--sample",)) for forge, sync in zip((*FORGES, "none"), ENGINES, strict=True)]
 NEW += [("none", "none", (*ONE, "--accelerator", kind)) for kind in ("amd", "none")]
 
 
 @pytest.mark.parametrize(("forge", "sync", "what"), NEW)
-def test_a_new_workspace_is_green_in_git(
+def test_a_new_workspace_passes_all_checks_in_git(
     forge: str, sync: str, what: tuple[str, ...], tmp_path: Path
 ) -> None:
     root = tmp_path / "jobs"
@@ -100,7 +100,7 @@ def test_a_new_workspace_is_green_in_git(
 
 
 def _check_names(text: str, root: Path) -> None:
-    """Every file and every command that a README names is there."""
+    """Check that every file and every command that a README names exists."""
     names = re.findall(r"`([a-z.]+/[a-z./-]+)`|-f (\S+?)`", text)
     assert len(names) >= 3
     for name in names:
@@ -121,7 +121,7 @@ def test_the_next_step_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert begin(tmp_path / "quiet", *ONE, "-q").out == ""
 
 
-def test_a_first_job_is_short_and_explains_itself(tmp_path: Path) -> None:
+def test_the_first_job_is_short_and_explains_itself(tmp_path: Path) -> None:
     begin(tmp_path, *ONE)
     lines = (tmp_path / "specs/nlp/quickstart.yaml").read_text().splitlines()
     fields = [line for line in lines if not line.startswith("#")]
@@ -129,7 +129,7 @@ def test_a_first_job_is_short_and_explains_itself(tmp_path: Path) -> None:
     assert sum("#" in line for line in lines) >= 5
 
 
-def test_editors_know_every_format(tmp_path: Path) -> None:
+def test_editors_get_the_schema_of_every_format(tmp_path: Path) -> None:
     begin(tmp_path, "--sample")
     for kind in models():
         assert json.loads((tmp_path / f".vscode/schemas/{kind}.json").read_text()) == editor_schema(kind)
@@ -146,20 +146,20 @@ def test_editors_know_every_format(tmp_path: Path) -> None:
     assert settings["specs/*/team.yaml"] == "./.vscode/schemas/team.json"
 
 
-def test_git_knows_what_is_generated(tmp_path: Path) -> None:
+def test_git_attributes_mark_generated_files(tmp_path: Path) -> None:
     for forge, generated in (("github", "linguist-generated"), ("gitlab", "gitlab-generated")):
         root = tmp_path / forge
         begin(root, *ONE, "--forge", forge)
         git(root, "init", "-q")
         said = git(root, "check-attr", generated, "diff", "eol", "--", "rendered/a.yaml")
         assert re.search(rf"{generated}: (set|true)\n", said), said
-        assert "diff: unspecified" in said  # what will be applied is worth a look
+        assert "diff: unspecified" in said  # reviewers should see what will be applied
         assert "eol: lf" in said
         said = git(root, "check-attr", generated, "diff", "--", ".vscode/schemas/spec.json")
         assert "diff: unset" in said
 
 
-def test_git_treats_this_repository_s_rendered_as_that_of_a_new_workspace(tmp_path: Path) -> None:
+def test_this_repository_has_the_git_attributes_of_a_new_workspace(tmp_path: Path) -> None:
     begin(tmp_path, *ONE, "--forge", "github")
     lines = (REPOSITORY / ".gitattributes").read_text().splitlines()
     wanted = [
@@ -169,7 +169,7 @@ def test_git_treats_this_repository_s_rendered_as_that_of_a_new_workspace(tmp_pa
     assert lines[: len(wanted)] == wanted
 
 
-def test_ci_asks_for_no_more_than_it_needs(tmp_path: Path) -> None:
+def test_ci_has_minimal_permissions_and_the_given_branch(tmp_path: Path) -> None:
     begin(tmp_path / "a", *ONE, "--forge", "github", "--branch", "trunk")
     workflow = plain.load((tmp_path / "a" / CI["github"]).read_text())
     assert workflow["permissions"] == {}
@@ -192,7 +192,7 @@ def test_every_folder_has_an_owner(tmp_path: Path) -> None:
         assert owners[path] == "@acme/platform"
 
 
-def test_the_remote_is_what_the_engine_reads(tmp_path: Path) -> None:
+def test_the_engine_reads_the_remote_without_its_credentials(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     git(tmp_path, "remote", "add", "origin", "https://me:secret@gitlab.example.com/ml/jobs.git")
     begin(tmp_path, *ONE)
@@ -203,7 +203,7 @@ def test_the_remote_is_what_the_engine_reads(tmp_path: Path) -> None:
     assert (tmp_path / CI["gitlab"]).is_file()
 
 
-def test_a_workspace_inside_a_repository_knows_where_it_is(tmp_path: Path) -> None:
+def test_a_workspace_inside_a_repository_knows_its_folder(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     root = tmp_path / "ml/jobs"
     said = begin(root, *ONE).out
@@ -213,8 +213,8 @@ def test_a_workspace_inside_a_repository_knows_where_it_is(tmp_path: Path) -> No
     assert not (root / CI["github"]).exists()
 
 
-def test_a_folder_with_a_blank_in_a_repository(tmp_path: Path) -> None:
-    """CI and sync engines cannot name it; who has neither gets a workspace whose hooks find it."""
+def test_ci_and_sync_engines_refuse_a_folder_with_a_blank(tmp_path: Path) -> None:
+    """CI and sync engines cannot name it; without both, the workspace has hooks that find the folder."""
     git(tmp_path, "init", "-q")
     root = tmp_path / "ml ops/größe"
     outcome = gangplan("init", root, *ONE)
@@ -239,7 +239,7 @@ def test_a_folder_with_a_blank_in_a_repository(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("forge", ["github", "gitlab"])
 def test_ci_of_a_workspace_inside_a_repository_goes_to_its_top(forge: str, tmp_path: Path) -> None:
-    """Forges read CI and owners there alone."""
+    """Forges read CI files and owners only there."""
     top = tmp_path / "repository"
     top.mkdir()
     git(top, "init", "-q")
@@ -262,10 +262,10 @@ def test_flux_gets_an_address_that_it_can_read(tmp_path: Path) -> None:
     assert "url: ssh://git@git.example.com/acme/jobs.git\n" in text.replace('"', "")
 
 
-# Nothing is overwritten, and all is written or nothing
+# Nothing is overwritten, and either all files are written or none
 
 
-def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
+def test_existing_files_are_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("mine\n")
     (tmp_path / ".gitignore").symlink_to("nowhere")
     outcome = gangplan("init", tmp_path, *ONE)
@@ -281,7 +281,7 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     assert gangplan("render", "-C", tmp_path).code == Exit.CLEAN
 
 
-def test_what_kept_files_lack_is_said(tmp_path: Path) -> None:
+def test_lines_that_kept_files_lack_are_printed(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("# mine\n.venv\n*.sarif\n/gangplan.xml\nplan.md\n")
     (tmp_path / ".gitattributes").write_text("* text=auto eol=lf\n")
     (tmp_path / "requirements.txt").write_text("numpy\n")
@@ -302,7 +302,7 @@ def test_what_kept_files_lack_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["specs", "overlays", "rendered"])
-def test_a_workspace_is_not_begun_twice(name: str, tmp_path: Path) -> None:
+def test_init_refuses_an_existing_workspace(name: str, tmp_path: Path) -> None:
     (tmp_path / name).mkdir()
     outcome = gangplan("init", tmp_path, *ONE, "--keep")
     assert (outcome.code, sorted(os.listdir(tmp_path))) == (Exit.INPUT, [name])
@@ -313,7 +313,7 @@ def test_a_workspace_is_not_begun_twice(name: str, tmp_path: Path) -> None:
     assert "gangplan new job" in gangplan("init", tmp_path, *ONE).err
 
 
-def test_no_workspace_begins_inside_another(tmp_path: Path) -> None:
+def test_init_refuses_a_folder_inside_a_workspace(tmp_path: Path) -> None:
     begin(tmp_path / "jobs", *ONE)
     for folder in ("sub", "sub/deeper", "specs/nlp/sub"):
         outcome = gangplan("init", tmp_path / "jobs" / folder, *ONE)
@@ -326,7 +326,7 @@ def test_no_workspace_begins_inside_another(tmp_path: Path) -> None:
     begin(tmp_path / "beside", *ONE)
 
 
-def test_a_link_on_the_way_is_not_followed(tmp_path: Path) -> None:
+def test_init_does_not_write_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     root = tmp_path / "jobs"
     root.mkdir()
@@ -339,7 +339,9 @@ def test_a_link_on_the_way_is_not_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("failing", [1, 4, 12])
-def test_a_full_disk_leaves_nothing(failing: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_no_new_files(
+    failing: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "old.txt").write_text("old")
     real, calls = Path.open, []
 
@@ -390,7 +392,7 @@ def test_a_full_disk_leaves_nothing(failing: int, tmp_path: Path, monkeypatch: p
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )  # fmt: skip
-def test_what_makes_no_workspace_is_refused(flags: list[str], said: str, tmp_path: Path) -> None:
+def test_invalid_flags_are_refused(flags: list[str], said: str, tmp_path: Path) -> None:
     outcome = gangplan("init", tmp_path / "jobs", *flags)
     assert outcome.code == Exit.INPUT
     assert said in outcome.err
@@ -398,7 +400,7 @@ def test_what_makes_no_workspace_is_refused(flags: list[str], said: str, tmp_pat
 
 
 @pytest.mark.parametrize("kind", ["job", "team", "image"])
-def test_a_name_with_accents_gets_one_without(kind: str, tmp_path: Path) -> None:
+def test_a_name_with_accents_is_refused_with_a_plain_suggestion(kind: str, tmp_path: Path) -> None:
     begin(tmp_path, *ONE)
     needed = {
         "job": ("--team", "nlp", "--image", "openmpi", "--command", "a"),
@@ -411,7 +413,7 @@ def test_a_name_with_accents_gets_one_without(kind: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["on", "null", "y", "e3", "true"])
-def test_names_that_yaml_would_take_for_something_else(name: str, tmp_path: Path) -> None:
+def test_names_that_yaml_reads_as_other_types_work(name: str, tmp_path: Path) -> None:
     begin(tmp_path, "--team", name, "--cluster", name)
     rendered = gangplan("render", "-C", tmp_path)
     assert (rendered.code, rendered.err) == (Exit.CLEAN, "")

@@ -1,4 +1,4 @@
-"""gangplan from its wheel, far from the repository; and what `make demo` installs and says."""
+"""gangplan installed from its wheel, outside the repository; and what `make demo` installs and prints."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ FINDING = re.compile(r"^\S+: (?:error|warning|note)\[.*$", re.MULTILINE)
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program, installed from its wheel into an environment of its own.
+    """Install the program from its wheel into its own environment.
 
-    What it depends on is taken from the environment of the tests: nothing is downloaded.
+    Its dependencies are taken from the environment of the tests: nothing is downloaded.
     """
     folder = tmp_path_factory.mktemp("installed")
     wheel = wheels.build(folder / "wheel")
@@ -41,7 +41,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(program: Path, *arguments: str, cwd: Path) -> Outcome:
-    """A command of the installed program; nothing leads back to the repository."""
+    """Run a command of the installed program, with no variable that leads to the repository."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "GANGPLAN"))}
     done = subprocess.run(
         [program, *arguments], cwd=cwd, env=clean, capture_output=True, text=True, timeout=120, check=False
@@ -49,7 +49,7 @@ def run(program: Path, *arguments: str, cwd: Path) -> Outcome:
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 
-def test_the_wheel_is_all_it_takes(installed: Path, tmp_path: Path) -> None:
+def test_commands_work_from_the_wheel_alone(installed: Path, tmp_path: Path) -> None:
     assert run(installed, "--version", cwd=tmp_path).out == f"gangplan {__version__}\n"
     where = [str(installed.parent / "python"), "-c", "import gangplan; print(gangplan.__file__)"]
     found = subprocess.run(where, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
@@ -82,10 +82,11 @@ def test_the_wheel_is_all_it_takes(installed: Path, tmp_path: Path) -> None:
     assert {"specs/nlp/other.yaml", "specs/nlp/tune.yaml"} <= set(found.split())
 
 
-def test_the_first_ten_minutes_need_nothing_else(
+def test_the_tutorial_works_with_the_wheel_and_git_alone(
     installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The tutorial from the wheel, with an empty home and no program but Git's: every line as it says."""
+    """Run the tutorial from the wheel with an empty home folder and Git: every line prints what the page
+    shows."""
     programs = tmp_path / "bin"
     for name in ("home", "bin"):
         (tmp_path / name).mkdir()
@@ -117,19 +118,19 @@ def test_the_first_ten_minutes_need_nothing_else(
 
 
 def name_of(requirement: str) -> str:
-    """The package of a requirement, as indexes write it."""
+    """Return the package of a requirement, as indexes write it."""
     match = re.match(r"[A-Za-z0-9._-]+", requirement)
     assert match, requirement
     return re.sub(r"[-_.]+", "-", match[0]).lower()
 
 
 def pins(file: str) -> dict[str, str]:
-    """Each package of a file of constraints with its whole entry, comments aside."""
+    """Map each package of a constraints file to its whole entry, without comments."""
     text = re.sub(r"^ *#.*\n", "", (REPOSITORY / file).read_text(encoding="utf-8"), flags=re.MULTILINE)
     return {name_of(entry): entry for entry in re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE) if entry}
 
 
-def test_only_what_running_needs_is_installed() -> None:
+def test_run_time_constraints_list_only_what_running_needs() -> None:
     settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     todo = [
         *map(name_of, settings["dependencies"]),
@@ -143,7 +144,7 @@ def test_only_what_running_needs_is_installed() -> None:
         try:
             requires = distribution(name).requires or ()
         except PackageNotFoundError:
-            continue  # of another system
+            continue  # for another system
         needed.add(name)
         todo += [name_of(one) for one in requires if "extra ==" not in one]
     run_time, everything = pins("constraints-run.txt"), pins("constraints.txt")
@@ -153,7 +154,7 @@ def test_only_what_running_needs_is_installed() -> None:
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
-def test_the_demo_repeats_nothing_and_says_what_to_do_next(tmp_path: Path) -> None:
+def test_the_demo_repeats_no_finding_and_prints_next_steps(tmp_path: Path) -> None:
     if not (Path(sys.prefix) / ".ready").exists():
         pytest.skip("the environment of the tests was not made by make")
     venv = tmp_path / "venv"  # make cannot read a path with a blank

@@ -1,4 +1,4 @@
-"""`gangplan list`: what there is, what a team may use, and no more read than that."""
+"""`gangplan list`: what a workspace has and what a team may use, without reading more than needed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.test_start import imported
 from tests.workspaces import CATALOG, CLUSTER, REPOSITORY, SPEC, TEAM, gangplan, render, stock, write
 
 FIELDS = ("name", "clusters", "image", "workers", "gpus", "state")
-# Lines that a spec may have, and such as would mislead who reads by lines.
+# Lines that a spec may have, and lines that could mislead a reader by lines.
 LINES = (
     "apiVersion: gangplan.dev/v1",
     "image: openmpi",
@@ -81,7 +81,7 @@ LINES = (
 
 
 def rows(root: Path, what: str, *flags: str) -> list[dict[str, Any]]:
-    """The rows of a table."""
+    """Return the rows of a table."""
     outcome = gangplan("list", what, "-C", root, "--format", "json", *flags)
     assert outcome.code == Exit.CLEAN, outcome.err
     found: list[dict[str, Any]] = json.loads(outcome.out)[what]
@@ -89,14 +89,14 @@ def rows(root: Path, what: str, *flags: str) -> list[dict[str, Any]]:
 
 
 def names(root: Path, what: str, *flags: str) -> list[str]:
-    """The first column of a table."""
+    """Return the first column of a table."""
     return [str(next(iter(row.values()))) for row in rows(root, what, *flags)]
 
 
-# What there is
+# Tables
 
 
-def test_every_table_of_the_sample(tmp_path: Path) -> None:
+def test_every_table_of_the_sample_has_rows(tmp_path: Path) -> None:
     for what in NAMES:
         found = rows(REPOSITORY, what)
         assert found, what
@@ -112,7 +112,7 @@ def test_every_table_of_the_sample(tmp_path: Path) -> None:
     }
 
 
-def test_specs_say_what_their_files_say(root: Path) -> None:
+def test_rows_of_specs_match_their_files(root: Path) -> None:
     write(root, {"specs/nlp/deep/other.yaml": SPEC + "state: archived\nname: x\nclusters: [lab]\n"})
     first, second = rows(root, "specs")
     assert first == {
@@ -129,7 +129,7 @@ def test_specs_say_what_their_files_say(root: Path) -> None:
     assert (second["job"], second["clusters"], second["state"]) == ("filings", ["lab"], "active")
 
 
-def test_runs_are_those_rendered(root: Path) -> None:
+def test_only_rendered_runs_are_listed(root: Path) -> None:
     assert (
         gangplan("list", "runs", "-C", root).err == "there are no runs; gangplan render makes them of specs\n"
     )
@@ -144,8 +144,8 @@ def test_runs_are_those_rendered(root: Path) -> None:
     assert all((root / row["file"]).is_file() for row in rows(root, "runs"))
 
 
-def test_runs_that_something_creates_are_not_active(root: Path) -> None:
-    """Of a schedule and of a run that waits, Git has a template alone."""
+def test_scheduled_and_waiting_runs_are_not_active(root: Path) -> None:
+    """For a scheduled or waiting run, Git has only a template."""
     late = f"{SPEC}after: [filings]\n"
     worlds.stock(
         root, **{"specs/nlp/late.yaml": late, "specs/nlp/off.yaml": worlds.SPEC + "state: stopped\n"}
@@ -175,13 +175,13 @@ def test_files_that_cannot_be_read_are_named(root: Path) -> None:
         (["specs", "--format", "xml"], "fatal: there is no format 'xml'\n  help: Formats: table, json."),
     ],
 )
-def test_what_is_not_there(arguments: list[str], said: str, root: Path) -> None:
+def test_unknown_names_are_refused_with_suggestions(arguments: list[str], said: str, root: Path) -> None:
     outcome = gangplan("list", *arguments, "-C", root)
     assert (outcome.code, outcome.out) == (Exit.INPUT, "")
     assert said in outcome.err
 
 
-def test_outside_a_workspace(tmp_path: Path) -> None:
+def test_list_outside_a_workspace_suggests_init(tmp_path: Path) -> None:
     outcome = gangplan("list", "specs", "-C", tmp_path)
     assert outcome.code == Exit.INPUT
     assert "gangplan init" in outcome.err
@@ -195,7 +195,7 @@ TWO = CLUSTER.replace(
 )
 
 
-def test_a_team_sees_its_own(tmp_path: Path) -> None:
+def test_a_team_sees_only_what_it_may_use(tmp_path: Path) -> None:
     root = stock(tmp_path)
     other = (
         CLUSTER.replace("  nlp: {queue: training}", "  cv: {queue: cv}")
@@ -239,22 +239,22 @@ def test_policies_of_a_team_are_those_of_its_clusters(root: Path) -> None:
     assert {row["pack"] for row in rows(root, "policies")} == {"baseline", "images"}
 
 
-# How it is read
+# Reading
 
 
 @given(st.lists(st.sampled_from(LINES), max_size=6).map("\n".join))
-def test_reading_by_lines_is_reading(text: str) -> None:
+def test_reading_by_lines_agrees_with_the_parser(text: str) -> None:
     assert_same(text)
 
 
 @given(st.text("aw:- #[]{},'\n\t|\u2028", max_size=24))
-def test_reading_by_lines_is_reading_of_any_text(text: str) -> None:
+def test_reading_any_text_by_lines_agrees_with_the_parser(text: str) -> None:
     assert_same("image: a\n" + text)
     assert_same(text + "\nimage: a")
 
 
 def assert_same(text: str) -> None:
-    """What is read by lines is what the parser reads; `validate` is for what it refuses."""
+    """Check that reading by lines gives what the parser gives; `validate` reports what the parser refuses."""
     fast = outlines._by_lines(text, FIELDS)
     if fast is None:
         return
@@ -279,7 +279,7 @@ def test_usual_specs_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert outline(SPEC.encode(), FIELDS) == {"image": "openmpi", "workers": 4, "gpus": 2}
 
 
-def test_a_list_needs_no_models(root: Path) -> None:
+def test_listing_specs_imports_no_models(root: Path) -> None:
     modules = imported("list", "specs", root=root)
     assert not modules & {"jinja2", "jsonschema", "jsonschema_rs"}
     assert not modules & {"gangplan.workspace", "gangplan.spec.job", "gangplan.spec.cluster"}
@@ -317,7 +317,7 @@ def test_one_screen_has_all_that_a_team_may_use(tmp_path: Path) -> None:
         assert one == {name: found[name]}
 
 
-def test_what_a_team_lacks_is_said_in_a_line(tmp_path: Path) -> None:
+def test_empty_lists_of_a_team_share_one_line(tmp_path: Path) -> None:
     root = write(stock(tmp_path), {"specs/ml/team.yaml": "apiVersion: gangplan.dev/v1\nkind: Team\n"})
     said = gangplan("list", "--team", "ml", "-C", root).out
     assert said.endswith("no claims, secrets, pools, queues, endpoints, limits\n")
@@ -331,5 +331,5 @@ FIELDS_OF_LIMITS = {
 }
 
 
-def test_limits_are_those_of_the_format() -> None:
+def test_default_limits_match_the_format() -> None:
     assert {name: Limits.model_fields[field].default for name, field in FIELDS_OF_LIMITS.items()} == LIMITS

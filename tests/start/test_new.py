@@ -1,4 +1,4 @@
-"""`gangplan new`: a flag for every field, short files, judged before they are written."""
+"""`gangplan new`: a flag for every field, and short files that are checked before they are written."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from tests.start.terminal import Terminal
 from tests.test_start import imported
 from tests.workspaces import CATALOG, CLUSTER, SPEC, gangplan, tree, write
 
-# What the place of the file says, and what every file of a format begins with.
+# Fields that follow from the place of the file, and those that begin every file of a format.
 GIVEN = {"apiVersion", "kind", "name", "team"}
 FIELDS = [(kind, field) for kind in FORMATS for field in fields_of(kind)]
-# What is said of a file that has one field, about others that it needs.
+# Messages about other fields that a file with only one field lacks.
 OTHERS_NEEDED = ("every run of every", "nothing would start a run")
 JOB = ("new", "job", "tune", "--image", "openmpi", "--command", "python train.py --lr 1e-4")
 
 
 def texts(field: NewField) -> Any:
-    """An example of a field as a flag gives it."""
+    """Return the example of a field as its flag takes it."""
     example = field.example
     if field.path == ("command",):
         return " ".join(example)
@@ -56,7 +56,7 @@ def texts(field: NewField) -> Any:
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_every_field_has_one_flag(kind: str) -> None:
-    """Fields of blocks in maps and lists are written in the flag of the map or the list."""
+    """Fields of blocks in maps and lists are written in the flag of the map or list."""
     flags = [field.flag for field in fields_of(kind)]
     assert len(set(flags)) == len(flags)
     known = {field.path: field.shape for field in fields_of(kind)}
@@ -66,7 +66,7 @@ def test_every_field_has_one_flag(kind: str) -> None:
         if one.kind != FORMATS[kind]:
             continue
         if kind == "image" and one.path[0] != "images":
-            continue  # what the catalog says of all of them
+            continue  # applies to all images of the catalog
         path = one.path[1:] if kind == "image" else one.path
         if not path or (kind != "image" and path[0] in GIVEN and len(path) == 1):
             continue
@@ -80,7 +80,7 @@ def test_every_field_has_one_flag(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_the_command_has_the_flags(kind: str) -> None:
+def test_the_command_has_a_flag_for_every_field(kind: str) -> None:
     options = {name: one for one in parameters(kind) for name in one.opts}
     for field in fields_of(kind):
         option = options[field.flag]
@@ -92,7 +92,7 @@ def test_the_command_has_the_flags(kind: str) -> None:
 
 @pytest.mark.parametrize(("kind", "field"), FIELDS, ids=lambda one: one if isinstance(one, str) else one.flag)
 def test_a_flag_writes_what_the_format_reads(kind: str, field: NewField) -> None:
-    """The example of each field, given as text: what is read from the file is what the example says."""
+    """Give the example of each field as text, and read the same value back from the file."""
     values = nested([field], {field.flag: texts(field)})
     whole = {"images": {"new": values}} if kind == "image" else values
     document, findings = load(file_text(kind, whole, Path("/nowhere"), "a.yaml").encode(), "a.yaml")
@@ -161,7 +161,7 @@ def test_numbers_stay_texts_where_texts_are_meant(root: Path) -> None:
     assert not (root / "specs/nlp/tune.yaml").exists()
 
 
-def test_editors_know_the_new_file(tmp_path: Path) -> None:
+def test_a_new_file_names_its_schema_for_editors(tmp_path: Path) -> None:
     assert gangplan("init", tmp_path, "--team", "nlp", "--cluster", "lab", "-q").code == Exit.CLEAN
     outcome = gangplan(*JOB, "-C", tmp_path, "-q")
     assert (outcome.code, outcome.out, outcome.err) == (Exit.CLEAN, "", "")
@@ -184,14 +184,14 @@ def test_an_error_writes_nothing(root: Path) -> None:
     assert tree(root) == before
 
 
-def test_warnings_are_told_and_the_file_is_written(root: Path) -> None:
+def test_warnings_are_reported_and_the_file_is_written(root: Path) -> None:
     outcome = gangplan(*JOB, "--gpus", "2", "--slots", "4", "-C", root)
     assert outcome.code == Exit.CLEAN
     assert [one.rule for one in outcome.findings] == ["slots-not-gpus"]
     assert (root / "specs/nlp/tune.yaml").exists()
 
 
-def test_others_faults_are_others(root: Path) -> None:
+def test_errors_in_other_files_do_not_matter(root: Path) -> None:
     write(root, {"specs/nlp/broken.yaml": "a: b: c\n"})
     assert gangplan(*JOB, "-C", root).code == Exit.CLEAN
 
@@ -211,7 +211,7 @@ def test_others_faults_are_others(root: Path) -> None:
         (["new", "job", "--worker", "3"], "--workers"),
     ],
 )  # fmt: skip
-def test_what_is_refused(arguments: list[str], said: str, root: Path) -> None:
+def test_wrong_arguments_are_refused(arguments: list[str], said: str, root: Path) -> None:
     before = tree(root)
     where = ["-C", str(root)] if arguments != ["new", "jobb"] else []
     outcome = gangplan(*arguments, *where)
@@ -238,7 +238,7 @@ def test_a_secret_is_refused_and_not_shown(root: Path) -> None:
     assert not (root / "specs/nlp/tune.yaml").exists()
 
 
-def test_the_team_is_that_of_the_folder(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_team_defaults_to_that_of_the_folder(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(root, {"specs/cv/team.yaml": "apiVersion: gangplan.dev/v1\nkind: Team\n"})
     assert "--team is missing" in gangplan(*JOB, "-C", root).err
     monkeypatch.chdir(root / "specs/nlp")
@@ -246,10 +246,10 @@ def test_the_team_is_that_of_the_folder(root: Path, monkeypatch: pytest.MonkeyPa
     assert (root / "specs/nlp/tune.yaml").exists()
 
 
-# The others
+# Other formats
 
 
-def test_a_team_a_cluster_and_a_waiver(root: Path) -> None:
+def test_a_team_a_cluster_and_a_waiver_are_written(root: Path) -> None:
     outcome = gangplan("new", "team", "cv", "--contact", "cv@example.com", "--clusters", "lab",
                        "--claims", "images={accessModes: [ReadWriteMany]}", "-C", root)  # fmt: skip
     assert (outcome.code, outcome.err) == (Exit.CLEAN, "")
@@ -277,7 +277,7 @@ def test_a_team_a_cluster_and_a_waiver(root: Path) -> None:
     assert (waiver["scope"], waiver["expires"]) == ({"team": "nlp"}, "2027-01-31")
 
 
-def test_a_waiver_of_no_rule_is_refused(root: Path) -> None:
+def test_a_waiver_of_an_unknown_rule_is_refused(root: Path) -> None:
     outcome = gangplan(
         "new", "waiver", "x", "--rule", "slot-not-gpus", "--scope-team", "nlp", "--reason", "Measured to be faster.",
         "--approver", "lead@example.com", "--expires", "2027-01-31", "-C", root)  # fmt: skip
@@ -321,8 +321,8 @@ def test_an_image_is_added_and_nothing_else_changes(before: str, after: str, roo
     assert list((root / "images").iterdir()) == [root / "images/catalog.yaml"]
 
 
-def test_an_image_that_nobody_can_use(root: Path) -> None:
-    """What is wrong with the entry is refused; what others would have to allow is told."""
+def test_an_unusable_image_is_refused_or_warned_about(root: Path) -> None:
+    """Errors of the entry itself refuse it; what a cluster would have to allow is only a warning."""
     digest = "sha256:" + "a" * 64
     before = tree(root)
     outcome = gangplan(
@@ -343,8 +343,8 @@ def test_an_image_that_nobody_can_use(root: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["team", "cluster", "waiver", "job"])
-def test_a_workspace_of_init_takes_more(kind: str, tmp_path: Path) -> None:
-    """Its files begin with their schema's path, which is no file that a spec names."""
+def test_a_workspace_of_init_takes_further_files(kind: str, tmp_path: Path) -> None:
+    """Its files begin with the path of their schema, which is not a file that a spec names."""
     assert gangplan("init", tmp_path, "--team", "nlp", "--cluster", "lab", "-q").code == Exit.CLEAN
     assert gangplan("new", "image", "jax", *IMAGE[3:], "-C", tmp_path).code == Exit.CLEAN
     given = {
@@ -381,13 +381,13 @@ def test_a_command_is_a_list_or_a_line(command: str, root: Path) -> None:
         (("--env", "SEED"), "Write --env SEED="),
     ],
 )
-def test_half_a_pair(flags: tuple[str, str], said: str, root: Path) -> None:
+def test_a_pair_without_a_name_or_a_value_is_refused(flags: tuple[str, str], said: str, root: Path) -> None:
     outcome = gangplan(*JOB, *flags, "-C", root)
     assert outcome.code == Exit.INPUT
     assert said in outcome.err
 
 
-def test_entries_of_a_map_with_commas(root: Path) -> None:
+def test_commas_separate_entries_of_a_map(root: Path) -> None:
     spec = plain.load(gangplan(*JOB, "--data", "filings=/data,archive=/old", "-n", "-C", root).out)
     assert spec["data"] == {"filings": "/data", "archive": "/old"}
 
@@ -405,7 +405,7 @@ def test_a_catalog_in_one_line_is_left_alone(root: Path) -> None:
 # On a terminal
 
 
-def test_questions_complete_judge_and_count(root: Path) -> None:
+def test_questions_complete_check_and_count(root: Path) -> None:
     with Terminal("new", "job", cwd=root) as terminal:
         terminal.expect("Name: ")
         terminal.type("filings\r")
@@ -446,7 +446,7 @@ def test_questions_complete_judge_and_count(root: Path) -> None:
 
 
 def test_an_answer_can_be_corrected_at_the_end(root: Path) -> None:
-    """What only the whole file shows to be wrong costs one answer, not all of them."""
+    """An error that only the whole file shows costs one answer, not all of them."""
     with Terminal("new", "job", "tune", "--image", "pytorch", "--gpus", "8", cwd=root) as terminal:
         terminal.expect("command: ")
         terminal.type("python train.py\r")
@@ -468,7 +468,7 @@ def test_an_answer_can_be_corrected_at_the_end(root: Path) -> None:
     assert plain.load((root / "specs/nlp/tune.yaml").read_text())["workers"] == 2
 
 
-def test_the_field_at_fault_is_proposed(root: Path) -> None:
+def test_the_field_at_fault_is_proposed_for_a_change(root: Path) -> None:
     with Terminal("new", "job", "tune", "--image", "pytorch", "--timeout", "1h", cwd=root) as terminal:
         terminal.expect("command: ")
         terminal.type("python train.py\r")
@@ -486,7 +486,7 @@ def test_the_field_at_fault_is_proposed(root: Path) -> None:
     assert not (root / "specs/nlp/tune.yaml").exists()
 
 
-def test_a_sweep_by_questions(root: Path) -> None:
+def test_questions_create_a_sweep(root: Path) -> None:
     with Terminal("new", "sweep", cwd=root) as terminal:
         for question, answer in (
             ("Name: ", "lr"),
@@ -505,7 +505,7 @@ def test_a_sweep_by_questions(root: Path) -> None:
     assert spec["maxConcurrent"] == 2
 
 
-def test_without_a_team_there_is_no_job(tmp_path: Path) -> None:
+def test_a_job_cannot_be_created_without_a_team(tmp_path: Path) -> None:
     write(tmp_path, {"specs/.keep": "", "overlays/.keep": ""})
     with Terminal("new", "job", cwd=tmp_path) as terminal:
         terminal.expect("there is no team yet")
@@ -549,8 +549,10 @@ def test_a_block_that_lacks_a_field_is_asked_for_again(root: Path) -> None:
 
 
 @pytest.mark.parametrize(("kind", "field"), FIELDS, ids=lambda one: one if isinstance(one, str) else one.flag)
-def test_every_field_has_its_question(kind: str, field: NewField, root: Path, monkeypatch: Any) -> None:
-    """What is answered as in the example is what the flag would have given; nonsense is asked for again."""
+def test_answers_equal_the_flags_of_each_field(
+    kind: str, field: NewField, root: Path, monkeypatch: Any
+) -> None:
+    """Answer with the example of each field, and compare the result with that of its flag."""
     monkeypatch.chdir(root)
     texts_of = texts(field)
     answers = [str(one).lower() if field.shape == "truth" else str(one)
@@ -598,7 +600,7 @@ def test_any_field_can_be_added_at_the_end(root: Path) -> None:
     assert spec["env"] == {"SEED": 7, "LR": "1e-4"}
 
 
-def test_no_is_no(root: Path) -> None:
+def test_answering_no_writes_nothing(root: Path) -> None:
     before = tree(root)
     with Terminal(
         "new", "waiver", "x", "--rule", "slots-not-gpus", "--expires", "2027-01-31", cwd=root
@@ -614,11 +616,11 @@ def test_no_is_no(root: Path) -> None:
     assert tree(root) == before
 
 
-def test_the_help_of_the_group_needs_no_formats(tmp_path: Path) -> None:
+def test_help_of_new_imports_no_formats(tmp_path: Path) -> None:
     modules = imported("new", "--help", root=tmp_path)
     assert not modules & {"pydantic", "yaml", "gangplan.spec.job"}
 
 
-def test_a_cluster_with_a_broken_neighbour(root: Path) -> None:
+def test_a_broken_cluster_does_not_stop_a_new_image(root: Path) -> None:
     write(root, {"overlays/bad/cluster.yaml": CLUSTER + "nothing: here\n"})
     assert gangplan(*IMAGE, "-C", root).code == Exit.CLEAN

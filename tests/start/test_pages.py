@@ -1,4 +1,5 @@
-"""README, docs/first-ten-minutes.md and docs/how-to.md do what they show: commands run in order."""
+"""The commands of README, docs/first-ten-minutes.md and docs/how-to.md, run in order, print what the pages
+show."""
 
 from __future__ import annotations
 
@@ -16,12 +17,12 @@ PAGE = REPOSITORY / "docs/first-ten-minutes.md"
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 HOW_TO = REPOSITORY / "docs/how-to.md"
 README = REPOSITORY / "README.md"
-# Commands that show a mistake.
+# The command that shows a mistake.
 REFUSED = "new job huge"
 
 
 def shown(line: str) -> str:
-    """What a command of the page prints; `cd` moves and prints nothing."""
+    """Return what a command of the page prints."""
     program, *arguments = shlex.split(line)
     if program == "cat":
         return Path(arguments[0]).read_text()
@@ -32,14 +33,16 @@ def shown(line: str) -> str:
 
 
 @pytest.mark.parametrize("page", [README, PAGE], ids=lambda page: page.name)
-def test_a_page_from_nothing(
+def test_a_page_works_in_an_empty_folder(
     page: Path, is_updating: bool, builder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     does_what_it_shows(page, is_updating, builder, monkeypatch)
 
 
-def test_how_to(is_updating: bool, builder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_how_to_page_works_in_a_new_workspace(
+    is_updating: bool, builder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert gangplan("init", tmp_path / "jobs", "--team", "nlp", "--cluster", "lab").code == Exit.CLEAN
     monkeypatch.chdir(tmp_path / "jobs")
     does_what_it_shows(HOW_TO, is_updating, builder, monkeypatch)
@@ -52,7 +55,7 @@ def does_what_it_shows(
     monkeypatch: pytest.MonkeyPatch,
     shown: Callable[[str], str] = shown,
 ) -> None:
-    """Run the commands of a page from the current folder; the outputs are those that it has."""
+    """Run the commands of a page in the current folder, and compare their outputs with those on the page."""
     text = page.read_text(encoding="utf-8")
     blocks = []
     for block in BLOCK.findall(text):
@@ -74,7 +77,7 @@ def does_what_it_shows(
 
 
 @pytest.mark.parametrize("page", [PAGE, HOW_TO])
-def test_the_page_is_short_and_leads_on(page: Path) -> None:
+def test_the_page_has_examples_and_its_links_work(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert len(BLOCK.findall(text)) >= 5
     for target in re.findall(r"\]\(([^)#]+)\)", text + (page.parent / "install.md").read_text("utf-8")):

@@ -1,4 +1,4 @@
-"""The system refuses to write: each command says so, in its own words, with the help that fits the cause."""
+"""Refused writes: each command reports the system's error with the help that fits its cause."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def refusing(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Refuse all that is made, and with it what is removed, below the folder."""
+    """Refuse to create or remove anything below the folder, with the given error."""
 
     def start(code: int) -> None:
         real_open, real_unlink, real_temp = Path.open, Path.unlink, tempfile.mkstemp
@@ -91,8 +91,8 @@ def test_the_help_fits_the_cause(
     assert (root / "w/images/catalog.yaml").read_text() == CATALOG
 
 
-def test_a_check_needs_to_write_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a read-only mount, where access(2) says no to root, too."""
+def test_render_check_works_on_a_read_only_workspace(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a read-only mount, access(2) refuses root as well."""
     folder = root / "w"
     assert gangplan("render", "-C", folder).code == Exit.CLEAN
     real = os.access
@@ -113,7 +113,7 @@ def test_a_check_needs_to_write_nothing(root: Path, monkeypatch: pytest.MonkeyPa
     assert not (folder / ".gangplan/stage").exists()
 
 
-def test_a_name_that_is_too_long_is_no_bug(root: Path) -> None:
+def test_a_name_that_is_too_long_is_bad_input(root: Path) -> None:
     name = "d" * 300
     for words in (
         ("init", root / name, "--team", "a", "--cluster", "b"),
@@ -129,7 +129,7 @@ def test_a_name_that_is_too_long_is_no_bug(root: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
-def test_where_no_folder_can_be(root: Path) -> None:
+def test_init_explains_where_no_folder_can_be_created(root: Path) -> None:
     outcome = gangplan("init", "/proc/x", "--team", "a", "--cluster", "b")
     assert outcome.code == Exit.ENVIRONMENT
     assert "/proc/x: No such file or directory\n  help: No file or folder can be made there" in outcome.err

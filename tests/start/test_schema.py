@@ -1,4 +1,4 @@
-"""Schemas for editors: readable, and for a team with the names that it may use."""
+"""Schemas for editors: readable, and limited to the names that a team may use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEAMS = [
 
 
 def nodes(value: Any) -> Iterator[dict[str, Any]]:
-    """Every mapping in a schema."""
+    """Yield every mapping in a schema."""
     if isinstance(value, dict):
         yield value
         for one in value.values():
@@ -37,8 +37,8 @@ def nodes(value: Any) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", models())
-def test_nothing_is_null(kind: str) -> None:
-    """An editor would offer it."""
+def test_schemas_never_allow_null(kind: str) -> None:
+    """An editor would offer null as a value."""
     for node in nodes(schema_of(kind)):
         assert node.get("type") != "null", node
         assert "null" not in (node.get("type") if isinstance(node.get("type"), list) else ()), node
@@ -46,27 +46,28 @@ def test_nothing_is_null(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", models())
-def test_every_pattern_has_a_sentence(kind: str) -> None:
+def test_every_pattern_has_an_error_message(kind: str) -> None:
     for node in nodes(schema_of(kind)):
         if isinstance(node.get("pattern"), str):
             assert node["patternErrorMessage"].startswith("Expected "), node
             assert node["patternErrorMessage"].endswith("."), node
 
 
-def test_each_schema_has_an_identity_of_its_own() -> None:
+def test_each_schema_has_its_own_id() -> None:
     found = {schema_of(kind)["$id"] for kind in [*models(), "findings"]}
     assert len(found) == len(models()) + 1
 
 
 @pytest.mark.parametrize(("root", "team"), TEAMS)
-def test_what_is_valid_stays_valid(root: Path, team: str) -> None:
-    """No spec that gangplan takes is marked: neither in the sample workspace nor in an example."""
+def test_valid_specs_stay_valid(root: Path, team: str) -> None:
+    """The schema of a team accepts every spec that gangplan accepts in the sample workspace and the
+    examples."""
     schema = narrowed(editor_schema("spec"), Files(root, (team,)))
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     for file in sorted((root / "specs" / team).rglob("*.yaml")):
         is_spec = file.name != "team.yaml" and "files" not in file.parts
-        # Others: tests/sweeps/test_schema.py, tests/templates/test_schema.py.
+        # Other kinds: tests/sweeps/test_schema.py, tests/templates/test_schema.py.
         if is_spec and plain.load(file.read_text())["kind"] == "TrainingJob":
             wrong = [error.message for error in validator.iter_errors(plain.load(file.read_text()))]
             assert wrong == [], file
@@ -90,8 +91,8 @@ def test_what_is_valid_stays_valid(root: Path, team: str) -> None:
         "workers:",
     ],
 )
-def test_what_a_team_does_not_have_is_marked(line: str) -> None:
-    """Each of these is fine in some workspace."""
+def test_names_that_a_team_lacks_are_marked(line: str) -> None:
+    """Each of these lines is valid in some workspace."""
     schema = narrowed(editor_schema("spec"), Files(REPOSITORY, ("nlp",)))
     spec = {"apiVersion": "gangplan.dev/v1", "kind": "TrainingJob", "command": ["python", "train.py"]}
     validator = jsonschema.Draft202012Validator(schema)
@@ -100,7 +101,7 @@ def test_what_a_team_does_not_have_is_marked(line: str) -> None:
 
 
 def test_names_have_descriptions() -> None:
-    """What an editor shows beside each one."""
+    """Editors show a description next to each name."""
     outcome = gangplan("schema", "print", "spec", "-C", REPOSITORY, "--team", "nlp")
     assert outcome.code == 0, outcome.err
     fields = json.loads(outcome.out)["properties"]
@@ -111,7 +112,7 @@ def test_names_have_descriptions() -> None:
     assert fields["team"]["const"] == "nlp"
 
 
-def test_a_workspace_without_team_has_all_names() -> None:
+def test_a_schema_without_a_team_has_all_names() -> None:
     outcome = gangplan("schema", "print", "spec", "-C", REPOSITORY)
     fields = json.loads(outcome.out)["properties"]
     of_team = narrowed(schema_of("spec"), Files(REPOSITORY, ("nlp",)))["properties"]["data"]["properties"]
@@ -132,14 +133,16 @@ def test_the_plain_schema_needs_no_workspace(tmp_path: Path, monkeypatch: pytest
         (("spek",), "there is no file format 'spek'"),
     ],
 )
-def test_what_cannot_be_printed(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+def test_wrong_arguments_of_schema_print_are_refused(
+    tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
     root = stock(tmp_path)
     outcome = gangplan("schema", "print", *words, "-C", root)
     assert (outcome.code, message in outcome.err) == (2, True), outcome.err
 
 
-def test_a_broken_workspace_has_what_can_be_read(tmp_path: Path) -> None:
-    """People edit; what is not known is not refused."""
+def test_a_broken_workspace_limits_only_names_that_can_be_read(tmp_path: Path) -> None:
+    """People print the schema while they edit: unknown names are not refused."""
     root = stock(tmp_path)
     (root / "images/catalog.yaml").write_text("images: [")
     outcome = gangplan("schema", "print", "spec", "-C", root, "--team", "nlp")

@@ -1,4 +1,5 @@
-"""Ten jobs as people have them, each made by one `new job`: green, and as short as a person would write it."""
+"""Ten typical jobs, each created by one `new job`: no errors or warnings, and no longer than written by
+hand."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ claims:
   checkpoints: {accessModes: [ReadWriteMany], size: 1Ti}
 secrets: [huggingface]
 """
-# The command behind `gangplan new job`, and the fields of the file below apiVersion and kind.
+# The arguments of `gangplan new job`, and the fields that the file has after apiVersion and kind.
 JOBS: Mapping[str, tuple[str, str]] = {
     "torch": (
         "vit --image pytorch --command 'python train.py' --workers 2 --gpus 4 --memory 64Gi --timeout 4h",
@@ -78,7 +79,7 @@ JOBS: Mapping[str, tuple[str, str]] = {
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample of `init` with an AMD cluster, two images and claims of a team."""
+    """Create the sample of `init` with an AMD cluster, two more images and claims of a team."""
     root = tmp_path_factory.mktemp("ten") / "jobs"
     assert gangplan("init", root, "--sample", "--sync", "none").code == Exit.CLEAN
     other = root.parent / "amd"
@@ -95,7 +96,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_one_command_makes_it(name: str, jobs: Path) -> None:
+def test_one_command_writes_a_short_valid_job(name: str, jobs: Path) -> None:
     command, fields = JOBS[name]
     words = shlex.split(command)
     file = jobs / f"specs/nlp/{words[0]}.yaml"

@@ -1,4 +1,5 @@
-"""The command line as people expect it: help in every form, -q, names of clusters alone, completion by TAB."""
+"""The command line as people expect it: help in every form, -q, clusters without a flag, completion by
+TAB."""
 
 from __future__ import annotations
 
@@ -42,13 +43,15 @@ from tests.workspaces import CLUSTER, REPOSITORY, SPEC, gangplan, write
     ],
     ids=" ".join,
 )  # fmt: skip
-def test_help_in_every_form(said: list[str], meant: list[str]) -> None:
+def test_help_works_in_every_form(said: list[str], meant: list[str]) -> None:
     outcome = gangplan(*said)
     assert (outcome.code, outcome.err) == (Exit.CLEAN, "")
     assert outcome == gangplan(*meant)
 
 
-def test_nothing_says_where_to_begin(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gangplan_without_arguments_says_where_to_begin(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
     outcome = gangplan()
@@ -59,7 +62,7 @@ def test_nothing_says_where_to_begin(root: Path, tmp_path: Path, monkeypatch: py
     for said in (outcome.err, inside):
         assert said.count("\n") <= 8
         assert said.splitlines()[-1].startswith("gangplan --help lists all commands")
-        for line in said.splitlines()[2:-2]:  # each is a command that there is
+        for line in said.splitlines()[2:-2]:  # each is an existing command
             words = line.split("  ")[1].split()
             assert gangplan(*words[1:2], "--help").code == Exit.CLEAN
     assert [line.split()[1] for line in inside.splitlines()[2:-2]] == ["new", "render", "validate"]
@@ -71,21 +74,21 @@ def test_commands_are_listed_in_the_order_of_work() -> None:
     assert [line.split()[0] for line in lines][: len(first)] == first
 
 
-def test_a_misspelt_command_is_guessed() -> None:
+def test_a_misspelt_command_gets_a_suggestion() -> None:
     assert "Did you mean 'validate'" in gangplan("valdate").err
 
 
 # Quiet
 
 
-def test_quiet_says_nothing_where_all_is_well(root: Path) -> None:
+def test_quiet_prints_nothing_without_findings(root: Path) -> None:
     for command in (["render"], ["render", "--check"], ["validate"], ["validate", "--shard", "1/1"]):
         outcome = gangplan(*command, "-q", "-C", root)
         said = "" if "--shard" not in command else outcome.out
         assert (outcome.code, said, outcome.err) == (Exit.CLEAN, "", ""), command
 
 
-def test_quiet_still_says_what_is_wrong(root: Path) -> None:
+def test_quiet_still_reports_errors(root: Path) -> None:
     write(root, {"specs/nlp/filings.yaml": SPEC.replace("32Gi", "32GB")})
     for command in ("validate", "render"):
         outcome = gangplan(command, "--quiet", "-C", root)
@@ -93,7 +96,7 @@ def test_quiet_still_says_what_is_wrong(root: Path) -> None:
         assert [one.rule for one in outcome.findings] == ["spec-value"]
 
 
-def test_quiet_says_once_that_the_tree_is_stale(root: Path) -> None:
+def test_quiet_reports_a_stale_tree_once(root: Path) -> None:
     outcome = gangplan("render", "--check", "-q", "-C", root)
     assert (outcome.code, outcome.out) == (Exit.FINDINGS, "")
     assert [one.rule for one in outcome.findings] == ["rendered-stale"]
@@ -101,12 +104,12 @@ def test_quiet_says_once_that_the_tree_is_stale(root: Path) -> None:
     assert [line.partition(":")[0] for line in outcome.err.splitlines()[1:]] == ["  help"]
 
 
-def test_quiet_leaves_reports_alone(root: Path) -> None:
+def test_quiet_does_not_change_reports(root: Path) -> None:
     loud = gangplan("validate", "--format", "sarif", "-C", root)
     assert gangplan("validate", "--format", "sarif", "-q", "-C", root).out == loud.out != ""
 
 
-# Clusters by their names alone
+# Clusters named without a flag
 
 
 @pytest.mark.parametrize("command", ["check", "quota", "kueue-config"])
@@ -126,7 +129,7 @@ def test_a_cluster_is_named_without_a_flag(command: str, root: Path) -> None:
 
 
 def completed(root: Path, line: str) -> list[str]:
-    """What bash offers for the last word of a line."""
+    """Return what bash offers for the last word of a line."""
     words = line.split(" ")
     done = subprocess.run(
         [sys.executable, "-m", "gangplan"],
@@ -204,7 +207,8 @@ def test_tab_completes_names(line: str, wanted: list[str], root: Path) -> None:
 
 
 def test_tab_offers_what_the_command_takes(root: Path) -> None:
-    """Of specs those that can be copied or run, of names those of the team, which may be that of the folder."""
+    """Of specs, those that can be copied or run; of names, those of the team, by default that of the
+    folder."""
     head = "apiVersion: gangplan.dev/v1\nkind: "
     files = {
         "specs/nlp/rates.yaml": f"{head}Sweep\n",
@@ -227,7 +231,7 @@ def test_tab_offers_what_the_command_takes(root: Path) -> None:
 
 
 def _parameters() -> Iterator[tuple[str, Any]]:
-    """Every flag and argument with its command."""
+    """Yield every flag and argument with its command."""
     rest: list[tuple[str, Any]] = [
         ("", typer.main.get_command(tree.whole(typer.Typer(add_completion=False))))
     ]
@@ -239,7 +243,7 @@ def _parameters() -> Iterator[tuple[str, Any]]:
 
 
 def test_tab_offers_the_words_that_the_help_lists() -> None:
-    """For each flag that has no function of its own, and never a word of a sentence."""
+    """Each flag without its own completion function offers them, and never a word of a sentence."""
     found = set()
     for _, one in _parameters():
         if one._custom_shell_complete is None:
@@ -266,8 +270,8 @@ def test_tab_offers_the_words_that_the_help_lists() -> None:
     ]
 
 
-def test_the_install_page_names_who_connects() -> None:
-    """Every command that may ask a cluster or a registry, or that downloads, and every extra."""
+def test_the_install_page_names_every_command_that_connects() -> None:
+    """It names every command that may ask a cluster or a registry or that downloads, and every extra."""
     top, *parts = " ".join((REPOSITORY / "docs/install.md").read_text(encoding="utf-8").split()).split("## ")
     (clusters,) = (part for part in parts if part.startswith("For looking at clusters"))
     flags: dict[str, list[str]] = {}
@@ -295,7 +299,7 @@ def test_tab_is_silent_outside_a_workspace(tmp_path: Path) -> None:
     assert completed(tmp_path, "gangplan validate sp") == []
 
 
-def test_very_many_files_complete_by_their_folders(tmp_path: Path) -> None:
+def test_many_files_complete_by_their_folders(tmp_path: Path) -> None:
     write(tmp_path, {f"specs/team-{team}/job-{job}.yaml": SPEC for team in range(3) for job in range(50)})
     write(tmp_path, {"overlays/lab/cluster.yaml": CLUSTER})
     assert completed(tmp_path, "gangplan plan spe") == ["specs/"]
@@ -309,8 +313,8 @@ def test_lists_are_known_to_the_command_line() -> None:
         assert gangplan("list", name, "-C", REPOSITORY).code == Exit.CLEAN
 
 
-def test_the_table_of_commands_has_all_of_them() -> None:
-    """A command that is not in the table would never be found."""
+def test_the_table_of_commands_is_complete() -> None:
+    """A command that the table lacks would never be found."""
     found = set()
     for name in set(tree.COMMANDS.values()):
         part = import_module(f"gangplan.commands.{name}").app
@@ -322,8 +326,8 @@ def test_the_table_of_commands_has_all_of_them() -> None:
     )
 
 
-def test_verbose_says_why_each_rule_exists_once(root: Path) -> None:
-    """Behind the findings; with -q as well, and never in a report for machines."""
+def test_verbose_explains_each_rule_once(root: Path) -> None:
+    """The reasons follow the findings, also with -q, and never appear in a report for machines."""
     spec = root / "specs/nlp/filings.yaml"
     spec.write_text(spec.read_text() + "env: {CUDA_VISIBLE_DEVICES: '0', ROCR_VISIBLE_DEVICES: '0', A: $B}\n")
     why = shipped()["gpus-hidden"].why
@@ -352,7 +356,7 @@ def test_verbose_names_each_file(root: Path) -> None:
     assert gangplan("render", "-C", root, "-qv").out == ""
 
 
-def test_a_terminal_is_told_the_next_step(root: Path) -> None:
+def test_a_terminal_shows_the_next_step_once(root: Path) -> None:
     with Terminal("render", cwd=root) as terminal:
         terminal.expect("next: gangplan validate, then commit specs/ and rendered/ together")
         assert terminal.end() == Exit.CLEAN

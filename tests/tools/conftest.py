@@ -25,7 +25,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def path_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return an empty folder, first on a PATH on which else only the system's own programs are (sh, cat)."""
+    """Return an empty folder, first on a PATH that otherwise has only the system's own programs (sh, cat)."""
     folder = tmp_path / "bin"
     folder.mkdir()
     system = tmp_path / "system"

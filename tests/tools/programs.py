@@ -1,4 +1,4 @@
-"""Programs made for tests: fakes from the folder beside this file, and binaries that carry a version only."""
+"""Programs for tests: fakes from the folder next to this file, and binaries that carry only a version."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def go_binary(package: str, main: str, version: str, *more: str) -> bytes:
 
 
 def binary_of(tool: Tool, version: str, path: Path) -> Path:
-    """Write a file that says it is a tool at a version, as `go install` leaves it; it cannot be started."""
+    """Write a file that claims to be a tool at a version, as `go install` leaves it; it cannot be started."""
     path.parent.mkdir(parents=True, exist_ok=True)
     module = tool.package.split("/cmd/")[0]
     path.write_bytes(go_binary(tool.package, module, f"v{version}"))

@@ -22,7 +22,7 @@ from gangplan.tools.versions import kubectl_kustomize_version
 
 @functools.cache
 def provisioned(name: str) -> FoundTool | str:
-    """Return a program by name, or why it cannot be had; asked once, so that no test waits twice."""
+    """Return a program by name, or why it is not available; asked once, so that no test waits twice."""
     tool = next(tool for tool in TOOLS if tool.name == name)
     try:
         return provision.ensure(tool)

@@ -24,7 +24,7 @@ def read(content: bytes, folder: Path) -> buildinfo.BuildInfo | None:
     return buildinfo.read(file)
 
 
-def test_package_and_versions(tmp_path: Path) -> None:
+def test_package_and_versions_are_read(tmp_path: Path) -> None:
     more = (
         "dep\tsigs.k8s.io/yaml\tv1.6.0\th1:x=",
         "dep\tk8s.io/api\tv0.1.0",
@@ -36,7 +36,7 @@ def test_package_and_versions(tmp_path: Path) -> None:
     )
 
 
-def test_a_mark_met_by_chance_is_passed_over(tmp_path: Path) -> None:
+def test_an_accidental_mark_is_skipped(tmp_path: Path) -> None:
     mark = b"\xff Go buildinf:"
     aligned, unaligned = mark.ljust(32, b"\x00"), (b"x" + mark).ljust(32, b"\x00")
     info = read(aligned + unaligned + go_binary(MAIN, MAIN, "v5.8.1"), tmp_path)
@@ -55,7 +55,7 @@ def test_a_mark_met_by_chance_is_passed_over(tmp_path: Path) -> None:
     ],
     ids=["empty", "script", "no-mark", "only-mark", "cut"],
 )
-def test_anything_else_has_none(content: bytes, tmp_path: Path) -> None:
+def test_other_files_have_no_build_information(content: bytes, tmp_path: Path) -> None:
     assert read(content, tmp_path) is None
 
 
@@ -73,14 +73,14 @@ def test_damage_never_raises(tail: bytes, at: int, byte: int, tmp_path: Path) ->
 
 
 @pytest.mark.real_tool("kustomize")
-def test_real_kustomize(real_kustomize: KustomizeEngine) -> None:
+def test_the_real_kustomize_has_its_package(real_kustomize: KustomizeEngine) -> None:
     info = buildinfo.read(real_kustomize.path)
     assert info is not None
     assert info.package == KUSTOMIZE.package
 
 
 @pytest.mark.real_tool("kubeconform")
-def test_real_kubeconform(real_kubeconform: Kubeconform) -> None:
+def test_the_real_kubeconform_has_its_package(real_kubeconform: Kubeconform) -> None:
     info = buildinfo.read(real_kubeconform.found.path)
     assert info is not None
     assert info.package == KUBECONFORM.package

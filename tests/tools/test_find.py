@@ -1,4 +1,4 @@
-"""Which program is used: override, PATH, cache; and why another one is not."""
+"""The choice of a program: override, PATH, cache; and why another one is not used."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_override_comes_first(path_folder: Path, tmp_path: Path, monkeypatch: py
     assert found.label == "kustomize 5.8.0"
 
 
-def test_override_that_is_wrong_is_an_error(path_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_override_is_an_error(path_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     binary_of(KUSTOMIZE, "5.8.1", path_folder / "kustomize")
     monkeypatch.setenv("GANGPLAN_KUSTOMIZE", "/absent/kustomize")
     with pytest.raises(ToolError, match="GANGPLAN_KUSTOMIZE=/absent/kustomize: no such file"):
@@ -34,7 +34,7 @@ def test_override_that_is_wrong_is_an_error(path_folder: Path, monkeypatch: pyte
         find(KUSTOMIZE)
 
 
-def test_path_before_cache(path_folder: Path) -> None:
+def test_path_comes_before_the_cache(path_folder: Path) -> None:
     here = binary_of(KUSTOMIZE, "5.8.0", path_folder / "kustomize")
     binary_of(KUSTOMIZE, "5.8.1", cached_path(KUSTOMIZE))
     assert search(KUSTOMIZE).found == find(KUSTOMIZE)
@@ -42,7 +42,7 @@ def test_path_before_cache(path_folder: Path) -> None:
     assert require(KUSTOMIZE).origin == "PATH"
 
 
-def test_an_unacceptable_version_is_passed_over_and_named(path_folder: Path) -> None:
+def test_an_unacceptable_version_is_skipped_and_named(path_folder: Path) -> None:
     fake("wrong_version", "kustomize", path_folder)
     cached = binary_of(KUSTOMIZE, "5.8.1", cached_path(KUSTOMIZE))
     outcome = search(KUSTOMIZE)
@@ -70,7 +70,7 @@ def test_a_program_that_does_not_say_its_version_is_refused(kind: str, path_fold
     assert "does not say its version" in outcome.refused[0].reason
 
 
-def test_nothing_found_says_what_to_do(path_folder: Path) -> None:
+def test_a_missing_program_is_reported_with_help(path_folder: Path) -> None:
     fake("wrong_version", "kustomize", path_folder)
     assert find(KUSTOMIZE) is None
     with pytest.raises(
@@ -111,16 +111,16 @@ def test_warm_look_up_starts_no_program(path_folder: Path, monkeypatch: pytest.M
         ("", False),
     ],
 )
-def test_one_minor_version_is_accepted(version: str, accepted: bool) -> None:
+def test_only_one_minor_version_is_accepted(version: str, accepted: bool) -> None:
     assert KUSTOMIZE.accepts(version) is accepted
 
 
-def test_versions_as_programs_print_them() -> None:
+def test_versions_are_parsed_as_programs_print_them() -> None:
     printed = ["v5.8.1\n", "{Version:kustomize/v4.5.7 GitCommit:56d82a8", "0.7.0", "development", "(devel)"]
     assert [parse_version(text) for text in printed] == ["5.8.1", "4.5.7", "0.7.0", None, None]
 
 
-def test_pins_are_whole() -> None:
+def test_pins_are_complete() -> None:
     platforms = {("linux", "amd64"), ("linux", "arm64"), ("darwin", "amd64"), ("darwin", "arm64")}
     for tool in TOOLS:
         assert tool.archives.keys() == platforms

@@ -50,7 +50,7 @@ def faked(kind: str, folder: Path, **files: str) -> Kubeconform:
 
 
 def answer(*statuses: str) -> str:
-    """Return JSON output with one resource a status."""
+    """Return JSON output with one resource for each status."""
     resources = [{"filename": "/x.yaml", "kind": "ConfigMap", "version": "v1", "status": s} for s in statuses]
     return json.dumps({"resources": resources})
 
@@ -70,19 +70,19 @@ def answer(*statuses: str) -> str:
         ("replay", {"code": "7"}, "failed with exit code 7"),
     ],
 )
-def test_what_is_no_judgement(
+def test_output_without_a_verdict_is_an_error(
     kind: str, files: dict[str, str], why: str, tmp_path: Path, schemas: Path
 ) -> None:
     with pytest.raises(ToolError, match=why):
         faked(kind, tmp_path, **files).check(config_map("a"), schemas)
 
 
-def test_a_hang(tmp_path: Path, schemas: Path) -> None:
+def test_a_hang_is_an_error(tmp_path: Path, schemas: Path) -> None:
     with pytest.raises(ToolError, match=r"did not end within 0\.3 s"):
         faked("hang", tmp_path).check(config_map("a"), schemas, timeout_s=0.3)
 
 
-def test_nothing_to_check(tmp_path: Path, schemas: Path) -> None:
+def test_checking_nothing_is_an_error(tmp_path: Path, schemas: Path) -> None:
     checker = faked("garbage", tmp_path)
     with pytest.raises(ToolError, match="nothing was checked: no manifest"):
         checker.check([], schemas)
@@ -104,15 +104,15 @@ def test_nothing_to_check(tmp_path: Path, schemas: Path) -> None:
         ("networking.k8s.io/v1", "NetworkPolicy", "networkpolicy-networking-v1.json"),
     ],
 )
-def test_schema_file_names(api_version: str, kind: str, file: str) -> None:
+def test_schema_files_are_named_by_kind_group_and_version(api_version: str, kind: str, file: str) -> None:
     assert schema_file(api_version, kind) == file
 
 
 @pytest.mark.real_tool("kubeconform")
 class TestReal:
-    """Against the program itself."""
+    """Tests with the program itself."""
 
-    def test_valid(self, real_kubeconform: Kubeconform, schemas: Path) -> None:
+    def test_each_valid_document_has_a_verdict(self, real_kubeconform: Kubeconform, schemas: Path) -> None:
         text = b"---\n" + config_map("a") + b"---\n# nothing\n---\n" + config_map("b")
         verdicts = real_kubeconform.check(text, schemas, expected=2)
         assert [(v.name, v.kind, v.api_version, v.status, v.message) for v in verdicts] == [
@@ -121,7 +121,9 @@ class TestReal:
         ]
         assert [(v.document, str(v.file)) for v in verdicts] == [(0, "-"), (1, "-")]
 
-    def test_invalid(self, real_kubeconform: Kubeconform, schemas: Path) -> None:
+    def test_an_invalid_document_has_all_its_problems(
+        self, real_kubeconform: Kubeconform, schemas: Path
+    ) -> None:
         text = config_map("a", "data: {ranks: 8, b: {c: 1}}\nextra: 1")
         (verdict,) = real_kubeconform.check(text, schemas)
         assert verdict.status == "invalid"
@@ -133,7 +135,9 @@ class TestReal:
         assert verdict.path in ("", "/data/ranks", "/data/b")
         assert "/data/ranks: got number, want string" in verdict.message
 
-    def test_duplicate_keys_only_when_strict(self, real_kubeconform: Kubeconform, schemas: Path) -> None:
+    def test_duplicate_keys_are_errors_only_if_strict(
+        self, real_kubeconform: Kubeconform, schemas: Path
+    ) -> None:
         text = config_map("a", "data: {a: '1', a: '2'}")
         (verdict,) = real_kubeconform.check(text, schemas)
         assert verdict.status == "error"
@@ -141,7 +145,7 @@ class TestReal:
         (verdict,) = real_kubeconform.check(text, schemas, strict=False)
         assert verdict.status == "valid"
 
-    def test_without_a_schema_nothing_is_fine(self, real_kubeconform: Kubeconform, schemas: Path) -> None:
+    def test_nothing_is_valid_without_a_schema(self, real_kubeconform: Kubeconform, schemas: Path) -> None:
         text = b"apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: a}\n"
         (verdict,) = real_kubeconform.check(text, schemas)
         assert verdict.status == "error"
@@ -152,11 +156,11 @@ class TestReal:
         assert (verdict.status, "is broken" in verdict.message) == ("error", True)
 
     @pytest.mark.parametrize("text", [b"", b"---\n", b"# only a comment\n", b"---\n---\n"])
-    def test_empty_input(self, text: bytes, real_kubeconform: Kubeconform, schemas: Path) -> None:
+    def test_empty_input_is_an_error(self, text: bytes, real_kubeconform: Kubeconform, schemas: Path) -> None:
         with pytest.raises(ToolError, match="nothing was checked in"):
             real_kubeconform.check(text, schemas)
 
-    def test_an_empty_file_among_others(
+    def test_an_empty_file_among_others_is_an_error(
         self, real_kubeconform: Kubeconform, schemas: Path, tmp_path: Path
     ) -> None:
         full, empty = tmp_path / "a.yaml", tmp_path / "b.yaml"
@@ -165,11 +169,11 @@ class TestReal:
         with pytest.raises(ToolError, match=r"nothing was checked in .*b\.yaml"):
             real_kubeconform.check([full, empty], schemas)
 
-    def test_count(self, real_kubeconform: Kubeconform, schemas: Path) -> None:
+    def test_a_wrong_count_is_an_error(self, real_kubeconform: Kubeconform, schemas: Path) -> None:
         with pytest.raises(ToolError, match="judged 1 resources of 2"):
             real_kubeconform.check(config_map("a"), schemas, expected=2)
 
-    def test_many_files_in_their_order(
+    def test_many_files_are_judged_in_their_order(
         self, real_kubeconform: Kubeconform, schemas: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(kubeconform, "_MAX_ARGUMENT_BYTES", 2000)
@@ -182,14 +186,14 @@ class TestReal:
         assert [v.name for v in verdicts[::2]] == [file.stem for file in files]
         assert [v.document for v in verdicts] == [0, 1] * 60
 
-    def test_large_input_is_judged_rightly(self, real_kubeconform: Kubeconform, schemas: Path) -> None:
-        """15 MB through its standard input gives invented syntax errors."""
+    def test_large_input_is_judged_correctly(self, real_kubeconform: Kubeconform, schemas: Path) -> None:
+        """Through its standard input, 15 MB would give invented syntax errors."""
         body = "data:\n" + "".join(f"  k{number}: '{'x' * 80}'\n" for number in range(4000))
         text = b"---\n".join(config_map(f"cm-{number}", body) for number in range(40))
         verdicts = real_kubeconform.check(text, schemas, expected=40)
         assert [(v.name, v.status) for v in verdicts] == [(f"cm-{number}", "valid") for number in range(40)]
 
-    def test_its_panic_is_told_apart(self, real_kubeconform: Kubeconform, schemas: Path) -> None:
+    def test_a_panic_is_reported_as_a_crash(self, real_kubeconform: Kubeconform, schemas: Path) -> None:
         """0.7.0 asserts that the value of a `format: duration` is a string before it looks."""
         with pytest.raises(ToolError, match="kubeconform crashed: panic: interface conversion"):
             real_kubeconform.check(config_map("a", "data: {}\nevery: 5"), schemas)

@@ -49,7 +49,7 @@ def overlay(folder: Path, kustomization: str = KUSTOMIZATION) -> Path:
 
 
 def kubectl(folder: Path, version: str = "v5.5.0") -> Path:
-    """Put a fake kubectl into a folder, whose kustomize has a version."""
+    """Put a fake kubectl whose kustomize has this version into a folder."""
     return fake("replay", "kubectl", folder, stdout=json.dumps({"kustomizeVersion": version}))
 
 
@@ -58,14 +58,14 @@ def engine_of(program: Path) -> KustomizeEngine:
     return KustomizeEngine("kustomize", "5.8.1", (str(program), "build"))
 
 
-def test_kustomize_before_kubectl(path_folder: Path) -> None:
+def test_kustomize_comes_before_kubectl(path_folder: Path) -> None:
     kubectl(path_folder)
     cached = binary_of(KUSTOMIZE, "5.8.1", cached_path(KUSTOMIZE))
     chosen = require_engine()
     assert (chosen.label, chosen.path, chosen.command[1]) == ("kustomize 5.8.1", cached, "build")
 
 
-def test_kubectl_serves_where_there_is_no_kustomize(path_folder: Path) -> None:
+def test_kubectl_is_used_if_there_is_no_kustomize(path_folder: Path) -> None:
     program = kubectl(path_folder)
     fake("wrong_version", "kustomize", path_folder)
     chosen = require_engine()
@@ -74,17 +74,17 @@ def test_kubectl_serves_where_there_is_no_kustomize(path_folder: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["v4.5.7", "unknown"])
-def test_an_old_kubectl_does_not_serve(version: str, path_folder: Path) -> None:
+def test_an_old_kubectl_is_not_used(version: str, path_folder: Path) -> None:
     kubectl(path_folder, version)
     assert engine() is None
 
 
-def test_a_broken_kubectl_does_not_serve(path_folder: Path) -> None:
+def test_a_broken_kubectl_is_not_used(path_folder: Path) -> None:
     fake("crash", "kubectl", path_folder)
     assert engine() is None
 
 
-def test_no_engine(path_folder: Path) -> None:
+def test_a_missing_engine_is_reported_with_help(path_folder: Path) -> None:
     assert engine() is None
     with pytest.raises(
         ToolError, match=r"kustomize 5\.8\.x is neither .*, and there is no kubectl"
@@ -101,18 +101,18 @@ def test_a_refused_overlay_is_the_users_error(tmp_path: Path) -> None:
     assert caught.value.help == f"to see it by hand: {program} build {site}"
 
 
-def test_a_crash_is_not(tmp_path: Path) -> None:
+def test_a_crash_is_not_the_users_error(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="kustomize crashed: panic"):
         engine_of(fake("crash", "kustomize", tmp_path)).build(tmp_path)
 
 
-def test_neither_is_a_hang(tmp_path: Path) -> None:
+def test_a_hang_is_not_the_users_error(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match=r"did not end within 0\.3 s"):
         engine_of(fake("hang", "kustomize", tmp_path)).build(tmp_path, timeout_s=0.3)
 
 
 @pytest.mark.real_tool("kustomize")
-def test_real_build(real_kustomize: KustomizeEngine, tmp_path: Path) -> None:
+def test_the_real_kustomize_builds_an_overlay(real_kustomize: KustomizeEngine, tmp_path: Path) -> None:
     assert real_kustomize.build(overlay(tmp_path / "site")) == BUILT
 
 
@@ -131,7 +131,9 @@ def test_real_kubectl_builds_the_same_bytes(real_kubectl: KustomizeEngine, tmp_p
         ("absent.yaml", "no such file or folder: absent.yaml"),
     ],
 )
-def test_real_refusals(resource: str, why: str, real_kustomize: KustomizeEngine, tmp_path: Path) -> None:
+def test_the_real_kustomize_refuses_other_resources(
+    resource: str, why: str, real_kustomize: KustomizeEngine, tmp_path: Path
+) -> None:
     (tmp_path / "outside.yaml").write_text(CONFIG_MAP)
     site = overlay(tmp_path / "site", KUSTOMIZATION.replace("config.yaml", f"'{resource}'"))
     started = time.monotonic()

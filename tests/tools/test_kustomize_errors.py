@@ -1,4 +1,4 @@
-"""What kustomize printed, and what a user reads: one case each in kustomize_errors.yaml."""
+"""What kustomize printed, and what a user reads: one case for each in kustomize_errors.yaml."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ CASES = plain.load((Path(__file__).parent / "kustomize_errors.yaml").read_text()
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_the_innermost_cause(case: dict[str, str]) -> None:
+def test_the_innermost_cause_is_reported(case: dict[str, str]) -> None:
     assert cause(case["printed"], Path("/w/site")) == case["read"]

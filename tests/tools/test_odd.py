@@ -15,20 +15,22 @@ from tests.fuzz.odd import WAYS, assert_helpful, tried
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The small workspace, with a patch for kustomize to apply."""
+    """Create the small workspace, with a patch for kustomize to apply."""
     root = workspaces.stock(tmp_path / "workspace")
     return workspaces.write(root, {"overlays/lab/kustomization.yaml": workspaces.KUSTOMIZATION})
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_kustomize(way: str, root: Path, tmp_path: Path) -> None:
+def test_a_broken_kustomize_is_reported(way: str, root: Path, tmp_path: Path) -> None:
     outcome = tried(root, tmp_path, "kustomize", WAYS[way].replace("SIZE", "300"))
     assert_helpful(outcome, "kustomize", way)
     assert not (root / "rendered").exists()
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_kubeconform(way: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_kubeconform_is_reported(
+    way: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(second_opinion, "pick", pick)
     (root / "overlays/lab/kustomization.yaml").unlink()
     outcome = tried(root, tmp_path, "kubeconform", WAYS[way].replace("SIZE", "300"))

@@ -1,4 +1,4 @@
-"""Installing: what is tried, what is believed, and what a failure or a kill leaves behind."""
+"""Installing: what is tried, what is trusted, and what a failure or a kill leaves."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MODULE = "sigs.k8s.io/kustomize/kustomize/v5@v5.8.1"
 
 
 def program(version: str = "5.8.1") -> bytes:
-    """Return a file that says it is kustomize at a version."""
+    """Return a file that claims to be kustomize at a version."""
     path = Path(os.environ["GANGPLAN_TOOL_CACHE"]).parent / "made" / "kustomize"
     return binary_of(KUSTOMIZE, version, path).read_bytes()
 
@@ -70,7 +70,7 @@ def go(path_folder: Path) -> Path:
     return path_folder
 
 
-def test_from_the_archive(tmp_path: Path, path_folder: Path) -> None:
+def test_a_tool_is_installed_from_its_archive(tmp_path: Path, path_folder: Path) -> None:
     tool = tool_with(archive_of(("LICENSE", b"x"), ("kustomize", program())), tmp_path)
     said: list[str] = []
     found = provision.install(tool, said.append)
@@ -86,7 +86,7 @@ def leftovers() -> list[Path]:
     return list((Path(os.environ["GANGPLAN_TOOL_CACHE"]) / "work").iterdir())
 
 
-def test_what_is_there_is_not_installed_again(tmp_path: Path) -> None:
+def test_an_installed_tool_is_not_installed_again(tmp_path: Path) -> None:
     tool = tool_with(archive_of(("kustomize", program())), tmp_path)
     first = provision.install(tool)
     (tmp_path / "release.tar.gz").unlink()
@@ -103,7 +103,7 @@ def test_what_is_there_is_not_installed_again(tmp_path: Path) -> None:
         ([("kustomize", b"#!/bin/sh\necho v5.8.0\n")], "says it is version 5.8.0, not 5.8.1"),
     ],
 )
-def test_an_archive_with_anything_else(
+def test_an_archive_with_other_contents_is_refused(
     members: list[tuple[str, bytes | str]], why: str, tmp_path: Path, path_folder: Path
 ) -> None:
     tool = tool_with(archive_of(*members), tmp_path)
@@ -118,7 +118,7 @@ def test_an_archive_with_anything_else(
     [b"", b"<html>log in first</html>", archive_of(("kustomize", b"x" * 9999))[:60]],
     ids=["nothing", "a-page", "the-first-part"],
 )
-def test_an_archive_that_is_none(content: bytes, tmp_path: Path, path_folder: Path) -> None:
+def test_an_unreadable_archive_is_refused(content: bytes, tmp_path: Path, path_folder: Path) -> None:
     with pytest.raises(ToolError, match="is not a readable archive"):
         provision.install(tool_with(content, tmp_path))
 
@@ -153,7 +153,7 @@ def silent_server() -> Iterator[str]:
         yield f"http://127.0.0.1:{server.getsockname()[1]}/release.tar.gz"
 
 
-def test_a_server_that_does_not_answer(
+def test_a_server_that_does_not_answer_is_reported(
     silent_server: str, path_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(download, "FIRST_BYTE_TIMEOUT_S", 0.3)
@@ -165,7 +165,7 @@ def test_a_server_that_does_not_answer(
     assert time.monotonic() - started < 3
 
 
-def test_a_server_that_is_not_there(path_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_server_is_reported(path_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/release.tar.gz"
@@ -184,7 +184,7 @@ def test_go_builds_what_cannot_be_downloaded(go: Path, tmp_path: Path) -> None:
     assert said[2] == f"kustomize: go install {MODULE}"
 
 
-def test_go_gets_its_settings_and_nothing_that_aims_elsewhere(
+def test_go_gets_its_settings_but_none_that_aim_elsewhere(
     go: Path, without_archive: Tool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GOFLAGS", "-buildvcs=false")
@@ -198,14 +198,14 @@ def test_go_gets_its_settings_and_nothing_that_aims_elsewhere(
     assert not {"GOOS", "KUBECONFIG"} & seen.keys()
 
 
-def test_go_fails(go: Path, without_archive: Tool) -> None:
+def test_a_failure_of_go_is_reported(go: Path, without_archive: Tool) -> None:
     (go / "refusal").write_text("go: sigs.k8s.io/kustomize/kustomize/v5@v5.8.1: module lookup disabled\n")
     with pytest.raises(ToolError, match=r"no release archive is known for .*module lookup disabled"):
         provision.install(without_archive)
     assert leftovers() == []
 
 
-def test_go_makes_another_version(go: Path, without_archive: Tool) -> None:
+def test_another_version_from_go_is_refused(go: Path, without_archive: Tool) -> None:
     (go / "product").write_bytes(program("5.7.1"))
     with pytest.raises(ToolError, match=r"says it is version 5\.7\.1, not 5\.8\.1"):
         provision.install(without_archive)
@@ -225,7 +225,7 @@ def test_offline_uses_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     assert provision.ensure(KUSTOMIZE).origin == "cache"
 
 
-def test_a_cache_that_cannot_be_written(cache: Path, tmp_path: Path, path_folder: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_reported(cache: Path, tmp_path: Path, path_folder: Path) -> None:
     tool = tool_with(archive_of(("kustomize", program())), tmp_path)
     cache.write_text("a file where the folder should be")
     with pytest.raises(ToolError, match="cannot be installed into") as caught:
@@ -238,7 +238,7 @@ def _install_from_go(answers: multiprocessing.SimpleQueue[str]) -> None:
     answers.put(provision.install(tool).version)
 
 
-def test_two_at_once_build_once(go: Path) -> None:
+def test_concurrent_installations_build_once(go: Path) -> None:
     (go / "wait").touch()
     context = multiprocessing.get_context("fork")
     answers: multiprocessing.SimpleQueue[str] = context.SimpleQueue()

@@ -1,4 +1,4 @@
-"""The door to other programs: what they see, and what each way to fail is called."""
+"""Running other programs: what they see, and the error for each way to fail."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.tools.programs import fake
 
 
 def gone(pid: int) -> bool:
-    """Tell whether a process has ended within ten seconds (a zombie has)."""
+    """Return whether a process ends within ten seconds (a zombie has ended)."""
     for _ in range(500):
         try:
             if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
@@ -40,7 +40,7 @@ def gone(pid: int) -> bool:
 
 
 def pids(folder: Path) -> list[int]:
-    """Return the process ids that the hanging fake has noted."""
+    """Return the process ids that the hanging fake has recorded."""
     for _ in range(500):
         if (folder / "pids").exists():
             return [int(word) for word in (folder / "pids").read_text().split()]
@@ -50,7 +50,7 @@ def pids(folder: Path) -> list[int]:
 
 @contextmanager
 def ended(folder: Path) -> Iterator[list[int]]:
-    """The process ids of the hanging fake, which ignores polite signals; it ends whatever the test finds."""
+    """Yield the process ids of the hanging fake, which ignores polite signals, and kill them in the end."""
     started = pids(folder)
     try:
         yield started
@@ -82,17 +82,17 @@ def test_standard_input_is_never_ours() -> None:
     assert done.stdout == b"b''\n"
 
 
-def test_input_is_given_whole() -> None:
+def test_input_is_passed_completely() -> None:
     text = b"x" * (1 << 20)
     assert run(["cat"], input=text, timeout_s=10).stdout == text
 
 
-def test_input_that_is_not_read_is_no_error(tmp_path: Path) -> None:
+def test_unread_input_is_not_an_error(tmp_path: Path) -> None:
     program = fake("replay", "kustomize", tmp_path, stdout="done")
     assert run([program], input=b"x" * (1 << 20), timeout_s=10).stdout == b"done"
 
 
-def test_missing(tmp_path: Path) -> None:
+def test_a_missing_program_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="no-such-program is not on PATH") as caught:
         run(["no-such-program"], timeout_s=10)
     assert caught.value.help
@@ -100,12 +100,12 @@ def test_missing(tmp_path: Path) -> None:
         run([tmp_path / "kustomize"], timeout_s=10)
 
 
-def test_missing_folder_is_not_blamed_on_the_program(tmp_path: Path) -> None:
+def test_a_missing_folder_is_not_reported_as_a_missing_program(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="no such folder"):
         run(["cat"], timeout_s=10, cwd=tmp_path / "absent")
 
 
-def test_not_executable(tmp_path: Path) -> None:
+def test_a_file_that_is_not_executable_is_reported(tmp_path: Path) -> None:
     program = tmp_path / "kustomize"
     program.write_text("#!/bin/sh\n")
     with pytest.raises(ToolError, match="is not executable") as caught:
@@ -113,7 +113,7 @@ def test_not_executable(tmp_path: Path) -> None:
     assert caught.value.help == f"chmod +x {program}"
 
 
-def test_not_a_program(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_program_is_reported(tmp_path: Path) -> None:
     program = tmp_path / "kustomize"
     program.write_bytes(b"\x7fELF but of another machine")
     program.chmod(0o755)
@@ -121,13 +121,13 @@ def test_not_a_program(tmp_path: Path) -> None:
         run([program], timeout_s=10)
 
 
-def test_unexpected_code(tmp_path: Path) -> None:
+def test_an_unexpected_exit_code_is_an_error(tmp_path: Path) -> None:
     program = fake("replay", "kustomize", tmp_path, stderr="\nError: no\nmore\n", code="3")
     with pytest.raises(ToolError, match="kustomize failed with exit code 3: Error: no; more"):
         run([program], timeout_s=10)
 
 
-def test_timeout_ends_the_whole_group(tmp_path: Path) -> None:
+def test_a_timeout_ends_the_whole_group(tmp_path: Path) -> None:
     program = fake("hang", "kustomize", tmp_path)
     started = time.monotonic()
     with pytest.raises(ToolError, match=r"did not end within 0.5 s and was stopped"):
@@ -138,8 +138,8 @@ def test_timeout_ends_the_whole_group(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("inherited", [signal.SIG_DFL, signal.SIG_IGN])
-def test_interrupt_ends_the_whole_group(tmp_path: Path, inherited: signal.Handlers) -> None:
-    """Also where the tests run in the background of a shell and inherited an ignored interrupt."""
+def test_an_interrupt_ends_the_whole_group(tmp_path: Path, inherited: signal.Handlers) -> None:
+    """This is true even if the tests run in the background of a shell and inherited an ignored interrupt."""
     program = fake("hang", "kustomize", tmp_path)
     script = f"{LISTENING}from gangplan.tools.run import run; run([{str(program)!r}], timeout_s=60)"
     before = signal.signal(signal.SIGINT, inherited)
@@ -154,8 +154,9 @@ def test_interrupt_ends_the_whole_group(tmp_path: Path, inherited: signal.Handle
         assert all(gone(pid) for pid in started)
 
 
-def test_an_interrupt_before_the_program_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that comes while we still start it ends it as well."""
+def test_an_interrupt_during_the_start_ends_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program = fake("hang", "kustomize", tmp_path)
 
     class Slow(subprocess.Popen[bytes]):
@@ -178,27 +179,27 @@ def test_an_interrupt_before_the_program_has_a_name(tmp_path: Path, monkeypatch:
         assert all(gone(pid) for pid in started)
 
 
-def test_killed_by_a_signal() -> None:
+def test_a_program_killed_by_a_signal_is_reported() -> None:
     script = "import os; os.kill(os.getpid(), 9)"
     with pytest.raises(ToolError, match="was killed by SIGKILL") as caught:
         run([sys.executable, "-c", script], timeout_s=10)
     assert caught.value.help == "memory may have run out"
 
 
-def test_go_panic_is_a_crash_even_where_the_code_is_expected(tmp_path: Path) -> None:
+def test_a_go_panic_is_a_crash_even_if_the_code_is_expected(tmp_path: Path) -> None:
     program = fake("crash", "kubeconform", tmp_path)
     with pytest.raises(ToolError, match="kubeconform crashed: panic: interface conversion") as caught:
         run([program], timeout_s=10, ok=range(256))
     assert "bug of kubeconform" in (caught.value.help or "")
 
 
-def test_the_word_panic_is_no_crash(tmp_path: Path) -> None:
+def test_the_word_panic_alone_is_not_a_crash(tmp_path: Path) -> None:
     program = fake("replay", "kustomize", tmp_path, stderr="panic: don't", code="2")
     assert run([program], timeout_s=10, ok=(2,)).returncode == 2
 
 
 def test_a_slow_reader_gets_all_of_its_input() -> None:
-    """More than a pipe holds, for a program that takes longer than the first look at its output."""
+    """The input is more than a pipe holds, and the program takes longer than the first look at its output."""
     program = "import sys, time; time.sleep(0.6); sys.stdout.write(str(len(sys.stdin.buffer.read())))"
     done = run([sys.executable, "-c", program], input=b"x" * 1_000_000, timeout_s=20)
     assert done.stdout == b"1000000"

@@ -24,7 +24,7 @@ def output(*arguments: str) -> str:
     return result.stdout
 
 
-def test_list_with_everything(path_folder: Path) -> None:
+def test_list_shows_all_tools(path_folder: Path) -> None:
     kustomize = binary_of(KUSTOMIZE, "5.8.0", path_folder / "kustomize")
     cached = binary_of(KUBECONFORM, "0.7.0", cached_path(KUBECONFORM))
     assert output("list").splitlines() == [
@@ -35,7 +35,7 @@ def test_list_with_everything(path_folder: Path) -> None:
     ]
 
 
-def test_list_with_kubectl_only(path_folder: Path) -> None:
+def test_list_shows_kubectl_in_place_of_kustomize(path_folder: Path) -> None:
     kubectl = fake("replay", "kubectl", path_folder, stdout=json.dumps({"kustomizeVersion": "v5.5.0"}))
     old = fake("wrong_version", "kustomize", path_folder)
     assert output("list").splitlines() == [
@@ -49,13 +49,13 @@ def test_list_with_kubectl_only(path_folder: Path) -> None:
     ]
 
 
-def test_list_with_nothing(path_folder: Path) -> None:
+def test_list_shows_what_is_missing(path_folder: Path) -> None:
     lines = output("list").splitlines()
     assert lines[0] == "kustomize    -  missing   -"
     assert "overlays are built by nothing: overlays cannot be built" in lines
 
 
-def test_install_leaves_what_is_there(path_folder: Path) -> None:
+def test_install_leaves_installed_tools_alone(path_folder: Path) -> None:
     binary_of(KUSTOMIZE, "5.8.1", path_folder / "kustomize")
     binary_of(KUBECONFORM, "0.7.0", cached_path(KUBECONFORM))
     lines = output("install").splitlines()
@@ -72,12 +72,12 @@ def test_install_goes_on_after_a_failure(path_folder: Path, monkeypatch: pytest.
     assert "kustomize 5.8.1 cannot be installed: GANGPLAN_OFFLINE" in result.exception.message
 
 
-def test_install_of_something_else() -> None:
+def test_install_refuses_unknown_tools() -> None:
     with pytest.raises(UserError, match="unknown tool 'helm'; known: kustomize, kubeconform"):
         output("install", "helm")
 
 
-def test_importing_the_command_is_cheap() -> None:
+def test_importing_the_command_imports_no_tools() -> None:
     script = "import sys, gangplan.commands.tools; print(*(m for m in sys.modules if 'gangplan.tools' in m))"
     done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True)
     assert done.stdout.strip() == b""

@@ -34,7 +34,7 @@ def test_a_binary_is_asked_once(tmp_path: Path) -> None:
     assert asked.times == 1
 
 
-def test_a_link_is_its_target(tmp_path: Path) -> None:
+def test_a_link_counts_as_its_target(tmp_path: Path) -> None:
     program, asked = binary_of(KUSTOMIZE, "5.8.1", tmp_path / "kustomize"), Asked("5.8.1")
     link = tmp_path / "link"
     link.symlink_to(program)
@@ -51,7 +51,7 @@ def test_a_changed_binary_is_asked_again(tmp_path: Path) -> None:
     assert version_of(KUSTOMIZE, program) == "5.8.1"
 
 
-def test_a_script_may_stand_for_another_program_tomorrow(tmp_path: Path) -> None:
+def test_a_script_is_asked_each_time(tmp_path: Path) -> None:
     program, asked = fake("wrong_version", "kustomize", tmp_path), Asked("5.8.1")
     remembered(program, asked)
     remembered(program, asked)
@@ -62,7 +62,7 @@ def test_a_script_may_stand_for_another_program_tomorrow(tmp_path: Path) -> None
     "damage",
     [b"", b"\xff\xfe", b"[1]", b"[" * 100_000, b'{"format": 1, "programs": [1]}', b'{"format": 9}', b"nul"],
 )
-def test_a_damaged_memory_is_forgotten(damage: bytes, tmp_path: Path, cache: Path) -> None:
+def test_a_damaged_memory_is_discarded(damage: bytes, tmp_path: Path, cache: Path) -> None:
     cache.mkdir()
     (cache / "versions.json").write_bytes(damage)
     program = binary_of(KUSTOMIZE, "5.8.1", tmp_path / "kustomize")
@@ -78,7 +78,7 @@ def test_a_damaged_entry_is_asked_again(entry: object, tmp_path: Path, cache: Pa
     assert version_of(KUSTOMIZE, program) == "5.8.1"
 
 
-def test_without_a_cache_that_can_be_written_it_is_only_slower(tmp_path: Path, cache: Path) -> None:
+def test_a_cache_that_cannot_be_written_only_costs_time(tmp_path: Path, cache: Path) -> None:
     cache.write_text("a file where the folder should be")
     program = binary_of(KUSTOMIZE, "5.8.1", tmp_path / "kustomize")
     assert version_of(KUSTOMIZE, program) == "5.8.1"
@@ -93,14 +93,15 @@ def test_the_memory_stays_small(tmp_path: Path, cache: Path) -> None:
 
 
 def test_a_build_from_a_checkout_is_asked(tmp_path: Path) -> None:
-    """`(devel)` in the build information: only the program knows (and a fake of it cannot be run here)."""
+    """With `(devel)` in the build information, only the program knows (and a fake of it cannot be run
+    here)."""
     program = fake("replay", "kubeconform", tmp_path, stdout="v0.7.0\n")
     assert version_of(KUBECONFORM, program) == "0.7.0"
     program = fake("replay", "kubeconform", tmp_path, stdout="development\n")
     assert version_of(KUBECONFORM, program) is None
 
 
-def test_kustomize_in_kubectl(tmp_path: Path) -> None:
+def test_the_version_of_kustomize_in_kubectl_is_read(tmp_path: Path) -> None:
     answer = json.dumps({"clientVersion": {"gitVersion": "v1.32.4"}, "kustomizeVersion": "v5.5.0"})
     program = fake("replay", "kubectl", tmp_path, stdout=answer)
     assert kubectl_kustomize_version(program) == "5.5.0"
@@ -109,7 +110,7 @@ def test_kustomize_in_kubectl(tmp_path: Path) -> None:
         assert kubectl_kustomize_version(program) is None
 
 
-def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_variables_decide_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("GANGPLAN_TOOL_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", "relative/is/ignored")
@@ -120,7 +121,7 @@ def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert cache_root() == tmp_path / "tools"
 
 
-def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_user_without_a_home_has_no_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def homeless() -> Path:
         raise RuntimeError("Could not determine home directory.")
 

@@ -1,4 +1,4 @@
-"""Wrong values for fields of a good workspace: what is put where, and the text that a finding points to."""
+"""Wrong values for fields of a good workspace: where each is put, and the text that a finding points to."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Wrong:
-    """A wrong value (or, where `is_key`, a wrong name) at a path, and what of it stands at the finding.
+    """A wrong value (or, if `is_key`, a wrong name) at a path, and the text at the place of its finding.
 
-    `points` is the text, where it is not that of the value or key itself.
+    `points` is this text if it is not that of the value or key itself.
     """
 
     path: Path
@@ -26,12 +26,12 @@ class Wrong:
 
     @property
     def text(self) -> str:
-        """The text that must stand at the reported line and column."""
+        """The text that must be at the reported line and column."""
         return self.points or str(self.path[-1] if self.is_key else self.value)
 
 
 def key(*path: str | int, value: Any = "x") -> Wrong:
-    """A wrong name."""
+    """Return a wrong name."""
     return Wrong(path, value, True)
 
 
@@ -144,7 +144,7 @@ PATCH = (
 
 
 def mutated(document: Any, wrong: Wrong) -> Any:
-    """The document with the wrong value; what is on the way is made."""
+    """Return the document with the wrong value; missing parents are created."""
     whole = copy.deepcopy(document)
     node = whole
     for step, following in zip(wrong.path, wrong.path[1:], strict=False):
@@ -158,7 +158,7 @@ def mutated(document: Any, wrong: Wrong) -> Any:
 
 
 def dumped(document: Any, chance: random.Random) -> str:
-    """The document as somebody may write it: in blocks or not, with comments and blank lines."""
+    """Write the document as people may write it: in blocks or not, with comments and blank lines."""
     text: str = yaml.safe_dump(
         document,
         sort_keys=False,

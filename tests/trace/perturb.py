@@ -1,7 +1,7 @@
 """Changes of one field in a file of a workspace, and what they change in what is rendered.
 
-Every field of a file is changed: another value, or taken away; and every field that is not there is added
-with the example of its own documentation. What the change makes different is held against the traces.
+Every field of a file is given another value or removed, and every missing field is added with the example of
+its own documentation. The differences are compared with the traces.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HEAD = ("apiVersion", "kind")
 
 @dataclass(frozen=True)
 class Change:
-    """One field of one file, and its new value; None takes it away."""
+    """One field of one file, and its new value; None removes it."""
 
     file: str
     path: Path
@@ -44,7 +44,7 @@ class Change:
 
 
 def changes(file: str, document: Any, model: type[BaseModel]) -> Iterator[Change]:
-    """Every change of one field of a file that its format allows, as far as types tell."""
+    """Yield every change of one field of a file that its format allows, as far as types show it."""
     for path, value in _leaves(document):
         if path[0] in HEAD or path == ("name",):
             continue
@@ -68,7 +68,7 @@ def _leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def _others(value: Any, annotation: Any) -> list[Any]:
-    """Other values that may be right."""
+    """Return other values that may be valid."""
     choices = [one for one in get_args(annotation) if isinstance(one, str)] if annotation is not None else []
     if choices:
         return [one for one in choices if one != value][:2]
@@ -98,7 +98,7 @@ def _texts(value: str) -> list[str]:
 
 
 def _missing(document: Any, model: type[BaseModel], path: Path) -> Iterator[tuple[Path, Any]]:
-    """Fields that are not there, with the example of each."""
+    """Yield missing fields, each with its example."""
     for name, field in model.model_fields.items():
         key = field.alias or name
         if key in HEAD or (path == () and key in ("name", "team")):
@@ -156,7 +156,7 @@ def _bare(annotation: Any) -> Any:
 
 
 def changed(document: Any, change: Change) -> Any:
-    """The document with the change."""
+    """Return the document with the change."""
     whole = copy.deepcopy(document)
     node = whole
     for step in change.path[:-1]:
@@ -168,19 +168,19 @@ def changed(document: Any, change: Change) -> Any:
     return whole
 
 
-# What is rendered
+# Rendering
 
 
-# File, kind (of what stands on a cluster with its name), number among its kind.
+# File, kind (with the name, for objects of a cluster), number among objects of the kind.
 Place = tuple[str, str, int]
 
 
 def rendered(
     root: FilePath, change: Change | None, clusters: tuple[str, ...], team: str
 ) -> list[Rendered] | None:
-    """What can change with a file: the runs of a spec or team, and what stands on the clusters.
+    """Render what can change with a file: the runs of a spec or team, and the objects of the clusters.
 
-    None where the workspace is not right any more.
+    Returns None if the workspace has errors.
     """
     found: list[Rendered] = []
     request = Request(root, clusters=clusters)
@@ -208,7 +208,7 @@ def _has_errors(findings: Any) -> bool:
 
 
 def by_place(files: list[Rendered]) -> dict[Place, tuple[Rendered, int]]:
-    """Objects by file (the hash of a run aside), kind and number among those of the kind."""
+    """Map objects by file (without the hash of a run), kind and number among objects of the kind."""
     found: dict[Place, tuple[Rendered, int]] = {}
     for file in files:
         counts: dict[str, int] = {}
@@ -224,7 +224,7 @@ def by_place(files: list[Rendered]) -> dict[Place, tuple[Rendered, int]]:
 def differences(
     before: Any, after: Any, old: Path = (), new: Path = ()
 ) -> Iterator[tuple[Path | None, Path | None]]:
-    """The leaves that differ: their path before (None: not there) and after (None: no more there)."""
+    """Yield the leaves that differ: their path before (None: added) and after (None: removed)."""
     if isinstance(before, dict) and isinstance(after, dict) and before and after:
         for key in {**before, **after}:
             if key not in after:
@@ -260,7 +260,7 @@ def _list_differences(
 
 
 def _identity(entries: list[Any], at: int) -> str:
-    """What an entry of a list is known by; an option of a command together with its value."""
+    """Return what identifies an entry of a list; for an option of a command, the option with its value."""
     entry = entries[at]
     if entry == "-x" and at + 1 < len(entries):
         return f"-x {entries[at + 1]}"
@@ -272,7 +272,7 @@ def _identity(entries: list[Any], at: int) -> str:
 
 
 def names(trace: Trace, change: Change) -> bool:
-    """Whether the trace names the field that was changed."""
+    """Return whether the trace names the field that was changed."""
     return any(
         cause.file == change.file
         and (change.path[: len(cause.field)] == cause.field or cause.field[: len(change.path)] == change.path)
@@ -281,5 +281,5 @@ def names(trace: Trace, change: Change) -> bool:
 
 
 def write(root: FilePath, file: str, document: Any) -> None:
-    """A file of the workspace."""
+    """Write a file of the workspace."""
     (root / file).write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), encoding="utf-8")

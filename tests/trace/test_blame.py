@@ -1,4 +1,4 @@
-"""One mistake, one finding: a patched object that stands on a cluster is blamed once, not once per run."""
+"""One mistake, one finding: a patched object of a cluster is reported once, not once per run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SECURITY = """\
 
 
 def found(root: Path, patches: str, *specs: str) -> list[tuple[str, str, str]]:
-    """Place, rule and object of what is found with some patches; four runs of two teams."""
+    """Return place, rule and object of each finding with some patches; there are four runs of two teams."""
     base.workspace(root)
     write(root, {"specs/cv/second.yaml": base.SPEC, "specs/cv/third.yaml": base.SPEC})
     write(root, {"overlays/lab/kustomization.yaml": HEAD + patches})
@@ -41,30 +41,31 @@ def found(root: Path, patches: str, *specs: str) -> list[tuple[str, str, str]]:
     return [(str(one.where), one.rule, one.object_ref) for one in result.findings]
 
 
-def test_a_standing_policy_is_blamed_once(tmp_path: Path) -> None:
+def test_a_patched_policy_of_the_cluster_is_reported_once(tmp_path: Path) -> None:
     """allow-dns without its peers opens every run of every team: one finding, at the patch."""
     told = found(tmp_path, ALLOW_DNS)
     assert told == [("overlays/lab/kustomization.yaml:6:26", "network-open", "NetworkPolicy/allow-dns")]
 
 
 @pytest.mark.parametrize("specs", [(), ("specs/cv/train.yaml",)], ids=["all", "one"])
-def test_a_queue_is_blamed_once_per_object(specs: tuple[str, ...], tmp_path: Path) -> None:
-    """The queues of three teams are told; their runs are silent. Asked about one run alone, it speaks."""
+def test_a_patched_queue_is_reported_once_per_object(specs: tuple[str, ...], tmp_path: Path) -> None:
+    """The queues of three teams are reported and their runs are not; a check of one run alone reports the
+    run."""
     told = found(tmp_path, QUEUE, *specs)
     assert {place for place, _, _ in told} == {"overlays/lab/kustomization.yaml:6:54"}
     rules = sorted(rule for _, rule, _ in told)
     assert rules == (["never-admitted"] if specs else ["queue-invalid"] * 3)
 
 
-def test_of_a_patch_with_several_operations_the_one_to_blame_is_told(tmp_path: Path) -> None:
-    """The field that spoils the run is written by the first; the last changes nothing."""
+def test_the_operation_that_causes_the_finding_is_reported(tmp_path: Path) -> None:
+    """The first operation writes the field that spoils the run; the last changes nothing."""
     more = "    - {op: replace, path: /spec/stopPolicy, value: None}\n"
     told = found(tmp_path, QUEUE + more, "specs/cv/train.yaml")
     assert told == [("overlays/lab/kustomization.yaml:6:54", "never-admitted", "LocalQueue/training")]
 
 
-def test_the_patch_of_a_run_is_told_at_its_value(tmp_path: Path) -> None:
-    """The namespace refuses it, and it is not the user that was planned."""
+def test_the_patch_of_a_run_is_reported_at_its_value(tmp_path: Path) -> None:
+    """The namespace refuses the user, who is also not the planned one."""
     told = found(tmp_path, SECURITY)
     assert {(place, rule) for place, rule, _ in told} == {
         ("overlays/lab/kustomization.yaml:8:14", "pod-security"),
@@ -85,8 +86,8 @@ APPENDED = """\
 """
 
 
-def test_of_an_entry_that_is_added_and_replaced_the_last_to_write_it_is_told(tmp_path: Path) -> None:
-    """`-` and then the number that it had: the entry is the replaced one, and so is who wrote it."""
+def test_the_last_operation_that_writes_an_entry_is_reported(tmp_path: Path) -> None:
+    """`-` adds the entry and its number then replaces it, so the replacement is what wrote it."""
     (told,) = {(place, rule) for place, rule, _ in found(tmp_path, APPENDED)}
     place, rule = told
     assert rule in ("schema", "object-invalid")

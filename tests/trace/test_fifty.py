@@ -1,4 +1,4 @@
-"""Random mistakes in a good workspace: the line and column of each finding hold the value that is wrong."""
+"""Random mistakes in a good workspace: the line and column of each finding are those of the wrong value."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ SPECS, TEAMS, CLUSTERS = 50, 4, 6
 
 
 def found(root: Path) -> list[Finding]:
-    """Warnings and errors of a workspace, without the second opinion of kubeconform."""
+    """Return the warnings and errors of a workspace, without the second opinion of kubeconform."""
     return [one for one in preview(Request(root, engine="serial")).findings if one.severity > Severity.NOTE]
 
 
 def at(root: Path, finding: Finding) -> str:
-    """The text from the reported column to the end of the reported line."""
+    """Return the text from the reported column to the end of the reported line."""
     assert finding.where.line
     assert finding.where.column
     line = (root / finding.where.file).read_text(encoding="utf-8").splitlines()[finding.where.line - 1]
@@ -47,12 +47,12 @@ def at(root: Path, finding: Finding) -> str:
 
 
 def holds(root: Path, finding: Finding, wrong: Wrong) -> bool:
-    """Whether the wrong text begins at the reported place, in quotes or not."""
+    """Return whether the wrong text begins at the reported place, in quotes or not."""
     return at(root, finding).lstrip("'\"").startswith(wrong.text)
 
 
-def test_fifty_specs(tmp_path: Path) -> None:
-    """One mistake in each of fifty specs, all of one workspace, all in one run."""
+def test_mistakes_in_fifty_specs_are_reported_at_their_values(tmp_path: Path) -> None:
+    """Fifty specs of one workspace have one mistake each, and are checked in one run."""
     root, chance = worlds.everything(tmp_path), random.Random(SEED)
     good = {(one.where, one.rule) for one in found(root)}
     wrongs: dict[str, Wrong] = {}
@@ -74,7 +74,8 @@ def test_fifty_specs(tmp_path: Path) -> None:
 def _alone(
     tmp_path: Path, file: str, text: str, wrong: Wrong, chance: random.Random
 ) -> list[tuple[Any, ...]]:
-    """What a mistake in one file of the platform or a team is told as; all places that do not hold it."""
+    """Return the findings of a mistake in one file of the platform or a team that are not at the wrong
+    value."""
     root = worlds.everything(tmp_path)
     good = {(one.where, one.rule) for one in found(root)}
     before = {(one.rule, one.message) for one in found(root)}
@@ -89,22 +90,22 @@ def _alone(
 
 
 @pytest.mark.parametrize("number", range(TEAMS))
-def test_a_team(number: int, tmp_path: Path) -> None:
+def test_a_mistake_in_a_team_is_reported_at_its_value(number: int, tmp_path: Path) -> None:
     chance = random.Random(f"{SEED} team {number}")
     wrong = mutations.TEAM[(number * 5 + SEED) % len(mutations.TEAM)]
     assert not _alone(tmp_path, "specs/cv/team.yaml", worlds.TEAM, wrong, chance)
 
 
 @pytest.mark.parametrize("number", range(CLUSTERS))
-def test_a_cluster(number: int, tmp_path: Path) -> None:
+def test_a_mistake_in_a_cluster_is_reported_at_its_value(number: int, tmp_path: Path) -> None:
     chance = random.Random(f"{SEED} cluster {number}")
     wrong = mutations.CLUSTER[(number * 4 + SEED) % len(mutations.CLUSTER)]
     assert not _alone(tmp_path, "overlays/lab/cluster.yaml", worlds.CLUSTER, wrong, chance)
 
 
 @pytest.mark.parametrize("is_own_file", [False, True], ids=["inline", "file"])
-def test_patches(is_own_file: bool, tmp_path: Path) -> None:
-    """Values that a patch spoils: at the value in the patch, wherever the patch stands."""
+def test_a_mistake_in_a_patch_is_reported_at_its_value(is_own_file: bool, tmp_path: Path) -> None:
+    """The finding is at the value in the patch, whether the patch is inline or in a file of its own."""
     chance = random.Random(f"{SEED} patch {is_own_file}")
     path, value = chance.choice(mutations.PATCH)
     operations = yaml.safe_dump([{"op": "replace", "path": path, "value": value}], sort_keys=False)
@@ -114,7 +115,7 @@ def test_patches(is_own_file: bool, tmp_path: Path) -> None:
     whole = plain.load(worlds.PATCHES)
     whole["patches"].append(patch)
     write(root, {"overlays/lab/kustomization.yaml": _blocks(whole), "overlays/lab/spoilt.yaml": operations})
-    for name in ("torch", "roles"):  # they have no launcher beside their workers
+    for name in ("torch", "roles"):  # they have no launcher in addition to their workers
         (root / f"specs/cv/{name}.yaml").unlink()
     told = [one for one in found(root) if one.rule == "schema"]
     assert told
@@ -123,7 +124,7 @@ def test_patches(is_own_file: bool, tmp_path: Path) -> None:
 
 
 def _blocks(document: Any) -> str:
-    """YAML with texts of several lines as literal blocks, as people write patches."""
+    """Return YAML with texts of several lines as literal blocks, as people write patches."""
 
     class Dumper(yaml.SafeDumper):
         pass

@@ -1,4 +1,4 @@
-"""How a path is written where it is traced."""
+"""How the path of a traced field is written."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ from gangplan.validate.problems import dotted
         (("env", ""), "env['']"),
     ],
 )
-def test_a_path_is_spelled_as_in_every_finding(path: Path, written: str) -> None:
+def test_a_path_is_written_as_in_every_finding(path: Path, written: str) -> None:
     trace = trace_of([Cause(Location("a.yaml", 1, 1), "it is there", "a.yaml", path)], Location("b.yaml"))
     assert trace.field == written == dotted(path)

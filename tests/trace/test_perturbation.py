@@ -36,7 +36,8 @@ from tests.trace.perturb import (
 )
 
 FEW = int(os.environ.get("GANGPLAN_TRACE", "3"))
-# Some changes make the workspace wrong and show nothing; so many are tried until FEW have shown something.
+# Some changes make the workspace invalid and show nothing: up to this many are tried until FEW show
+# something.
 MOST = 4 * FEW
 SEED = int(os.environ.get("GANGPLAN_SEED", "11"))
 FILES: dict[str, tuple[str, type[BaseModel]]] = {
@@ -53,7 +54,7 @@ FILES: dict[str, tuple[str, type[BaseModel]]] = {
 
 
 def tried(root: FilePath, change: Change, document: Any) -> dict[Place, Any] | None:
-    """What is rendered with a change; None where the workspace is not right any more."""
+    """Render with a change; return None if the workspace has errors."""
     write(root, change.file, changed(document, change))
     try:
         after = rendered(root, change, ("lab",), "cv" if change.file.endswith("team.yaml") else "")
@@ -65,7 +66,8 @@ def tried(root: FilePath, change: Change, document: Any) -> dict[Place, Any] | N
 
 
 def unnamed(old: dict[Place, Any], new: dict[Place, Any], change: Change) -> tuple[list[Any], set[Any]]:
-    """Fields that a change made different without being named in their trace; and all that are different."""
+    """Return the fields that a change altered although their trace does not name it, and all altered
+    fields."""
     wrong, different = [], set()
     for place in old.keys() & new.keys():
         (before, one), (after, other) = old[place], new[place]
@@ -78,7 +80,7 @@ def unnamed(old: dict[Place, Any], new: dict[Place, Any], change: Change) -> tup
 
 
 def alone(old: dict[Place, Any]) -> dict[tuple[str, Path], list[tuple[Place, Path, Any]]]:
-    """File and path of a written field -> the rendered fields that name it as all that shows in them."""
+    """Map file and path of a written field to the rendered fields that name no other visible cause."""
     found: dict[tuple[str, Path], list[tuple[Place, Path, Any]]] = {}
     places = {(id(file), index): place for place, (file, index) in old.items()}
     for file in {id(file): file for file, _ in old.values()}.values():
@@ -91,7 +93,7 @@ def alone(old: dict[Place, Any]) -> dict[tuple[str, Path], list[tuple[Place, Pat
 
 
 def unchanged(shown: list[tuple[Place, Path, Any]], different: set[Any], change: Change) -> list[Any]:
-    """Of the fields in which the changed one alone shows, those that are as they were."""
+    """Return the fields that show only the changed one, and are as they were."""
     return [
         (str(change), place[1], path)
         for place, path, value in shown
@@ -101,7 +103,7 @@ def unchanged(shown: list[tuple[Place, Path, Any]], different: set[Any], change:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_what_changes_is_traced(file: str, tmp_path: FilePath) -> None:
+def test_a_changed_field_changes_exactly_the_fields_that_name_it(file: str, tmp_path: FilePath) -> None:
     root, (text, model) = worlds.everything(tmp_path), FILES[file]
     document = plain.load(text)
     every = list(changes(file, document, model))
@@ -127,5 +129,5 @@ def test_what_changes_is_traced(file: str, tmp_path: FilePath) -> None:
             still += unchanged(shown.get((change.file, change.path), []), different, change)
     assert not wrong
     assert not still
-    # Of a small file, most of what can be changed at all.
+    # Even in a small file, a quarter of the chosen changes must be valid.
     assert right >= min(FEW or len(chosen), len(chosen) // 4)

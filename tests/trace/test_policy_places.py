@@ -1,4 +1,4 @@
-"""What policies find stands where the wrong value is: in the spec, the team's or cluster's file, a patch."""
+"""Findings of policies are at the wrong value: in the spec, the team's or cluster's file, or a patch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ PACKS = "  packs: [baseline, restricted, images, labels, lifecycle, priorities, 
 class Case:
     """A sound workspace made wrong, and the file and text where the rule must find it.
 
-    `edits` are (file, old, new); an empty old text stands for the end of the file, a new one for none.
+    `edits` are (file, old, new); an empty old text means the end of the file, an empty new one removes the
+    old.
     """
 
     rule: str
@@ -35,12 +36,12 @@ class Case:
 
 
 def params(text: str) -> tuple[str, str, str]:
-    """The parameters of policies in the cloud cluster's file."""
+    """Return an edit that sets parameters of policies in the cloud cluster's file."""
     return CLOUD, PACKS, f"{PACKS}  params: {{{text}}}\n"
 
 
 def patch(text: str, kind: str = "TrainJob", name: str = "quickstart-cpu-.*") -> tuple[str, str, str]:
-    """A patch of the cloud cluster."""
+    """Return an edit that adds a patch of the cloud cluster."""
     return PATCHES, "", f"- target: {{kind: {kind}, name: {name}}}\n  patch: |-\n    - {text}\n"
 
 
@@ -176,7 +177,7 @@ CASES = {
 
 
 def told(tmp_path: Path, case: Case) -> tuple[Path, list[Finding]]:
-    """What the rule finds, warnings and errors."""
+    """Return the workspace of a case, and the warnings and errors of its rule."""
     root = sample(tmp_path, "specs", "overlays", "images")
     for file, old, new in case.edits:
         text = (root / file).read_text(encoding="utf-8")
@@ -187,7 +188,7 @@ def told(tmp_path: Path, case: Case) -> tuple[Path, list[Finding]]:
 
 
 def at(root: Path, finding: Finding) -> str:
-    """The text from the reported place on."""
+    """Return the text from the reported place on."""
     assert finding.where.line, finding
     assert finding.where.column
     line = (root / finding.where.file).read_text(encoding="utf-8").splitlines()[finding.where.line - 1]
@@ -195,8 +196,8 @@ def at(root: Path, finding: Finding) -> str:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_policy_is_told_at_the_value(name: str, tmp_path: Path) -> None:
-    """Each in the right file, at the value, and once."""
+def test_a_policy_is_reported_at_the_value(name: str, tmp_path: Path) -> None:
+    """Each finding is in the right file, at the value, and reported once."""
     case = CASES[name]
     root, found = told(tmp_path, case)
     assert [(one.where.file, at(root, one)[: len(case.text)]) for one in found] == [(case.file, case.text)], (
@@ -204,8 +205,8 @@ def test_a_policy_is_told_at_the_value(name: str, tmp_path: Path) -> None:
     )
 
 
-def test_what_a_cluster_says_is_told_once(tmp_path: Path) -> None:
-    """Two runs of a regime, one cluster in the cloud: the first speaks."""
+def test_a_finding_about_a_cluster_is_reported_once(tmp_path: Path) -> None:
+    """Two runs of a regime use one cluster in the cloud: only the first is reported."""
     root = sample(tmp_path, "specs", "overlays", "images")
     (root / TUMOR.replace(".yaml", "-2.yaml")).write_bytes((root / TUMOR).read_bytes())
     text = (root / HALL).read_text(encoding="utf-8").replace("location: on-prem", "location: cloud")

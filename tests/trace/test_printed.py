@@ -1,4 +1,5 @@
-"""The source map of rendered objects is whole: a field leads to what printed it, or stands in a template."""
+"""The source map of rendered objects is complete: a field leads to what printed it, or is part of a
+template."""
 
 from __future__ import annotations
 
@@ -25,9 +26,9 @@ from tests.trace import worlds
 from tests.workspaces import REPOSITORY
 
 EXAMPLES = sorted(path.parent for path in (REPOSITORY / "tests/examples").glob("*/input"))
-# What gangplan/generators/files.py writes without a template.
+# Kinds that gangplan/generators/files.py writes without a template.
 WITHOUT_TEMPLATE = frozenset({"ConfigMap"})
-# What a function of a generator makes another number of (`restarts`).
+# Steps to values that a function of a generator turns into another number (`restarts`).
 COUNTED = ("layout", "node_pods")
 
 
@@ -41,7 +42,7 @@ def _constants() -> str:
 
 
 def _is_shown(value: object, way: Way) -> bool:
-    """Whether the value at the end of a way is what the field says, in part where more was printed in it."""
+    """Return whether the field shows the value at the end of a way, alone or among other printed text."""
     text, whole = printed(way.values[-1]).strip('"'), printed(value).strip('"')
     return text in whole or text.replace("$", "$$") in whole
 
@@ -59,7 +60,7 @@ def test_every_field_of_a_run_has_a_source(example: FilePath) -> None:
             assert ways.keys() <= {path for path, _ in walk(body)}
 
 
-def test_a_way_ends_at_what_is_shown(tmp_path: FilePath) -> None:
+def test_a_way_ends_at_the_value_that_is_shown(tmp_path: FilePath) -> None:
     unit = next(one for one in _units(worlds.everything(tmp_path)) if one.job.name == "full")
     shown = [
         _is_shown(value, way)
@@ -72,7 +73,7 @@ def test_a_way_ends_at_what_is_shown(tmp_path: FilePath) -> None:
     assert all(shown)
 
 
-def test_a_way_says_how_to_reach_it(tmp_path: FilePath) -> None:
+def test_a_way_lists_the_steps_to_its_value(tmp_path: FilePath) -> None:
     units = {one.job.name: one for one in _units(worlds.everything(tmp_path))}
     found = {
         (path, way.steps, value)
@@ -89,7 +90,7 @@ def test_a_way_says_how_to_reach_it(tmp_path: FilePath) -> None:
     assert value == units["full"].launch.worker_env[0].name
 
 
-def test_every_variable_says_where_it_is_from(tmp_path: FilePath) -> None:
+def test_every_variable_knows_its_origins(tmp_path: FilePath) -> None:
     variables = {
         value
         for unit in _units(worlds.everything(tmp_path))
@@ -103,7 +104,7 @@ def test_every_variable_says_where_it_is_from(tmp_path: FilePath) -> None:
     assert not [one.name for one in variables if not one.origins]
 
 
-def test_an_attribute_is_of_the_field_that_it_is_named_after(tmp_path: FilePath) -> None:
+def test_an_attribute_is_caused_by_the_field_of_the_same_name(tmp_path: FilePath) -> None:
     unit = next(one for one in _units(worlds.everything(tmp_path)) if one.job.name == "full")
     context = RunContext(unit, files_of(unit), {})
     fields = {name: field.alias or name for name, field in TrainingJob.model_fields.items()}
@@ -114,5 +115,5 @@ def test_an_attribute_is_of_the_field_that_it_is_named_after(tmp_path: FilePath)
         assert any(cause.field[:1] == (fields[name],) for cause in found), (name, found)
 
 
-def test_an_attribute_without_a_row_is_no_cause() -> None:
+def test_an_attribute_without_a_row_has_no_cause() -> None:
     assert not causes_of_attribute(cast(RunContext, None), Egress("s3", "10.0.0.0/8", (), ()), "cidr")

@@ -1,4 +1,5 @@
-"""`gangplan why FILE:LINE` on what a pool's rails become: devices, networks and variables, at their entry."""
+"""`gangplan why FILE:LINE` for what a pool's rails become (devices, networks and variables) leads to their
+entries."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ CLUSTER = "overlays/lab/cluster.yaml"
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example with four rails, rendered."""
+    """Render the example with four rails."""
     (example,) = (path for path in EXAMPLES if path.name == "rdma-rails")
     folder = tmp_path_factory.mktemp("rails") / "workspace"
     shutil.copytree(example / "input", folder)
@@ -32,7 +33,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("value: =net1,net2,net3,net4", "nodePools.h100.rdma[0].interface"),
     ],
 )
-def test_what_a_line_comes_from(line: str, field: str, root: Path) -> None:
+def test_a_line_leads_to_the_entry_of_its_rail(line: str, field: str, root: Path) -> None:
     (run,) = (root / "rendered/lab/runs").rglob("*.yaml")
     lines = run.read_text().replace('"', "").splitlines()
     at = next(number for number, text in enumerate(lines, 1) if line.replace('"', "") in text)

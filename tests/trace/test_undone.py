@@ -1,4 +1,4 @@
-"""A finding that a patch brings stands at the operation without which it is gone, at no innocent one."""
+"""A finding that a patch causes is at the operation without which it is gone, never at a harmless one."""
 
 from __future__ import annotations
 
@@ -49,29 +49,29 @@ spec: {policyName: small-or-marked, validationActions: [Deny]}
 
 
 def sidecar(name: str, resources: str = SOUND, image: str = IMAGE) -> str:
-    """A native sidecar in one line of a flow mapping."""
+    """Return a native sidecar as one line of a flow mapping."""
     parts = f"name: {name}, image: {image}, restartPolicy: Always, securityContext: {{{SAFE}}}"
     return f"{{{parts}, resources: {resources}}}"
 
 
 def patch(*operations: str, kind: str = "TrainingRuntime") -> str:
-    """A patch in the kustomization itself."""
+    """Return a patch inside the kustomization itself."""
     return f"- target: {{kind: {kind}}}\n  patch: |-\n" + "".join(f"    - {one}\n" for one in operations)
 
 
 def add(path: str, value: str, op: str = "add") -> str:
-    """One operation."""
+    """Return one operation."""
     return f"{{op: {op}, path: {path}, value: {value}}}"
 
 
 def note(name: str) -> str:
-    """An operation that harms nothing."""
+    """Return an operation that does no harm."""
     return add(f"{POD}/metadata/annotations/site.example.com~1{name}", "none")
 
 
 @dataclass(frozen=True)
 class Case:
-    """Patches, and a text of the line where the finding of a rule must stand; `files` are beside them."""
+    """Patches, and a text of the line where a rule must be reported; `files` are written with them."""
 
     patches: str
     guilty: str
@@ -197,7 +197,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_operation_is_to_blame(name: str, tmp_path: Path, builder: None) -> None:
+def test_the_operation_that_causes_the_finding_is_reported(name: str, tmp_path: Path, builder: None) -> None:
     case = CASES[name]
     root = write(stock(tmp_path / "w"), {**case.files, KUSTOMIZATION: HEAD + case.patches})
     errors = [one for one in gangplan("validate", "-C", root).findings if one.severity == "error"]
@@ -207,7 +207,7 @@ def test_the_operation_is_to_blame(name: str, tmp_path: Path, builder: None) -> 
     assert case.says in found.message
 
 
-def test_without_the_operation_there_is_nothing(tmp_path: Path, builder: None) -> None:
-    """The control: the same patches with a limit."""
+def test_patches_without_the_bad_operation_have_no_findings(tmp_path: Path, builder: None) -> None:
+    """This is the control: similar patches, with a limit."""
     root = write(stock(tmp_path / "w"), {KUSTOMIZATION: HEAD + patch(note("a"), GOOD, note("b"))})
     assert gangplan("validate", "-C", root).errors() == []

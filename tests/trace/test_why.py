@@ -1,4 +1,5 @@
-"""`gangplan why FILE:LINE`: every line of a rendered file has an answer, a written line tells its fields."""
+"""`gangplan why FILE:LINE`: every line of a rendered file has an answer, and a written line leads to its
+fields."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from tests.workspaces import gangplan, render
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The workspace with every field, rendered."""
+    """Render the workspace with every field."""
     root = everything(tmp_path_factory.mktemp("why")).resolve()
     render(root)
     return root
@@ -33,15 +34,15 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def files(root: Path) -> list[Rendered]:
-    """All of its rendered files with their traces."""
+    """Return all rendered files of the workspace with their traces."""
     runs, found = runs_of(load_workspace(root), Request(root))
     standing, more = standing_on(load_workspace(root), Request(root), "lab")
     assert not any(one.is_error for one in (*found, *more))
     return [*runs, *standing]
 
 
-def test_every_field_has_a_true_place(root: Path, files: list[Rendered]) -> None:
-    """Where a cause is written, its file has that field at that line and column."""
+def test_every_cause_has_its_field_at_its_place(root: Path, files: list[Rendered]) -> None:
+    """The file of a written cause has the field at that line and column."""
     texts: dict[str, list[str]] = {}
     values: dict[str, object] = {}
     count = 0
@@ -64,7 +65,7 @@ def test_every_field_has_a_true_place(root: Path, files: list[Rendered]) -> None
     assert count > 2000
 
 
-def test_rendered_files_are_those_of_render(root: Path, files: list[Rendered]) -> None:
+def test_traced_files_equal_those_of_render(root: Path, files: list[Rendered]) -> None:
     assert len(files) == 14
     for file in files:
         assert (root / RENDERED / file.path).read_text(encoding="utf-8") == file.text
@@ -75,7 +76,7 @@ def _asked(root: Path, file: str, line: int) -> Answer:
 
 
 def _documents(text: str) -> Iterator[tuple[int, str]]:
-    """How many lines stand before each document of a rendered file, and the document."""
+    """Yield each document of a rendered file after the number of lines before it."""
     start = 0
     for document in text.split("---\n"):
         yield start, document
@@ -83,7 +84,8 @@ def _documents(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _drawn(chance: random.Random, text: str, most: int) -> Iterator[tuple[int, int, str]]:
-    """Lines of a file that show a field: how many stand before its document, its number there, that."""
+    """Yield random lines that show a field: the lines before the document, the line's number in it, the
+    document."""
     lines = [
         (start, number, document)
         for start, document in _documents(text)
@@ -94,7 +96,8 @@ def _drawn(chance: random.Random, text: str, most: int) -> Iterator[tuple[int, i
 
 
 def _assert_true(fields: Sequence[Path], document: str, number: int) -> None:
-    """The fields stand on the line with key and value; inside a text there is the one that began above it."""
+    """Check that the fields are on the line with key and value; inside a text, that the field began above the
+    line."""
     places, line = lines_of(document), document.splitlines()[number - 1]
     if number not in places.values():
         nearest = max(start for start in places.values() if start < number)
@@ -109,15 +112,15 @@ def _assert_true(fields: Sequence[Path], document: str, number: int) -> None:
             assert str(value) in line or json.dumps(value)[1:-1] in line, path
 
 
-def test_random_lines(files: list[Rendered]) -> None:
+def test_random_lines_have_their_fields(files: list[Rendered]) -> None:
     chance = random.Random(3)
     for file in files:
         for _, number, document in _drawn(chance, file.text, 30):
             _assert_true(paths_at(document, number), document, number)
 
 
-def test_answers_for_random_lines(root: Path, files: list[Rendered]) -> None:
-    """The fields that are told stand on the line, and their values are those of the line's object."""
+def test_answers_for_random_lines_match_the_lines(root: Path, files: list[Rendered]) -> None:
+    """The reported fields are on the line, and their values are those of the line's object."""
     chance = random.Random(3)
     for file in files:
         for start, number, document in _drawn(chance, file.text, 2):
@@ -127,7 +130,7 @@ def test_answers_for_random_lines(root: Path, files: list[Rendered]) -> None:
 
 
 def _assert_of_document(answer: Answer, document: str) -> None:
-    """The answer is about the object that stands in the document, and has its values."""
+    """Check that the answer is about the object of the document, and has its values."""
     shown = plain.load(document)
     assert [one.path for one in answer.origins] == list(answer.fields)
     for one in answer.origins:
@@ -136,19 +139,19 @@ def _assert_of_document(answer: Answer, document: str) -> None:
 
 
 def _rough(value: object) -> str:
-    """A value without the hash of a run's name, for which objects have a placeholder."""
+    """Return a value without the hash of a run's name, for which objects have a placeholder."""
     return re.sub(rf"-([0-9a-f]{{8}}|{PLACEHOLDER})\b", "-HASH", json.dumps(value))
 
 
-def test_a_mark_and_a_border(root: Path, files: list[Rendered]) -> None:
+def test_a_mark_and_a_border_have_a_remark(root: Path, files: list[Rendered]) -> None:
     name = f"{RENDERED}/{files[-1].path}"
     border = files[-1].text.splitlines().index("---") + 1
     assert "mark" in _asked(root, name, 1).remark
     assert "between two objects" in _asked(root, name, border).remark
 
 
-def test_a_stale_file_that_lacks_an_object(root: Path, files: list[Rendered]) -> None:
-    """Objects are counted among their kind: one that is missing moves no answer to another object."""
+def test_an_object_missing_from_a_stale_file_shifts_no_answer(root: Path, files: list[Rendered]) -> None:
+    """Objects are counted within their kind, so that a missing one moves no answer to another object."""
     file = next(one for one in files if one.path.endswith("tenants/cv/tenant.yaml"))
     first, *rest = [document for _, document in _documents(file.text)]
     stale = "---\n".join([rest[0], *rest[1:]])
@@ -168,7 +171,7 @@ def test_a_stale_file_that_lacks_an_object(root: Path, files: list[Rendered]) ->
 
 
 def _fields(root: Path, file: str, mark: str) -> set[str]:
-    """The rendered fields that the first line with a mark decides, by their last step."""
+    """Return the rendered fields that the first line with a mark decides, by kind and last step."""
     lines = (root / file).read_text(encoding="utf-8").splitlines()
     line = next(number for number, text in enumerate(lines, 1) if mark in text)
     answer = _asked(root, file, line)
@@ -179,14 +182,14 @@ def _fields(root: Path, file: str, mark: str) -> set[str]:
     return {f"{one.origin.body['kind']}.{one.origin.path[-1]}" for one in shown}
 
 
-def test_a_line_of_a_spec(root: Path) -> None:
+def test_a_line_of_a_spec_leads_to_its_rendered_fields(root: Path) -> None:
     assert "TrainJob.numNodes" in _fields(root, "specs/cv/full.yaml", "workers:")
-    # value: of OMP_NUM_THREADS, a rank's share of these CPUs.
+    # value: that of OMP_NUM_THREADS, a rank's share of these CPUs.
     assert _fields(root, "specs/cv/full.yaml", "cpu: 16") == {"TrainingRuntime.cpu", "TrainingRuntime.value"}
     assert "TrainingRuntime.maxRestarts" in _fields(root, "specs/cv/full.yaml", "retries:")
 
 
-def test_a_line_of_a_team_and_a_patch(root: Path) -> None:
+def test_lines_of_a_team_and_a_patch_lead_to_their_rendered_fields(root: Path) -> None:
     assert _fields(root, "specs/cv/team.yaml", "contact:") == {"Namespace.gangplan.dev/contact"}
     assert _fields(root, "overlays/lab/labels.yaml", "value: north") == {"Namespace.example.com/site"}
 
@@ -200,14 +203,14 @@ def test_a_line_of_a_team_and_a_patch(root: Path) -> None:
         ("specs/cv/ful.yaml:2", "Did you mean 'specs/cv/full.yaml'?"),
     ],
 )
-def test_what_is_not_there(what: str, says: str, root: Path) -> None:
+def test_missing_files_and_lines_are_refused(what: str, says: str, root: Path) -> None:
     outcome = gangplan("why", "-C", root, what)
     assert outcome.code == Exit.INPUT
     assert says in outcome.err
 
 
-def test_a_waiver(root: Path, files: list[Rendered]) -> None:
-    """The label of what is excused comes from the waiver, and the waiver knows what it labels."""
+def test_a_waiver_and_its_label_lead_to_each_other(root: Path, files: list[Rendered]) -> None:
+    """The label of an excused run comes from the waiver, and the waiver knows what it labels."""
     file = next(one for one in files if "/runs/cv/full-" in one.path)
     mark = "gangplan.dev/waived-bucket-residency"
     line = next(number for number, text in enumerate(file.text.splitlines(), 1) if mark in text)
@@ -220,8 +223,8 @@ def test_a_waiver(root: Path, files: list[Rendered]) -> None:
     assert {one.origin.path[-1] for one in answer.outcomes} == {mark}
 
 
-def test_the_value_is_that_of_the_line(root: Path, files: list[Rendered]) -> None:
-    """Also where it holds the run's name, hash and all."""
+def test_the_value_is_the_one_that_the_line_shows(root: Path, files: list[Rendered]) -> None:
+    """This includes the hash in the run's name."""
     file = next(one for one in files if "/runs/cv/full-" in one.path)
     for line, text in enumerate(file.text.splitlines(), 1):
         if "gangplan.dev/run: " in text:
@@ -231,19 +234,19 @@ def test_the_value_is_that_of_the_line(root: Path, files: list[Rendered]) -> Non
     raise AssertionError(file.text)
 
 
-def test_a_line_that_nothing_comes_from(root: Path) -> None:
+def test_a_line_without_effect_gets_a_remark(root: Path) -> None:
     assert _asked(root, "specs/cv/full.yaml", 1).remark.startswith("nothing that is rendered shows it; ")
     assert _asked(root, "policies/waivers/bucket.yaml", 5).remark == "nothing that is rendered shows it"
 
 
-def test_the_command(root: Path) -> None:
+def test_the_command_shows_the_rendered_field(root: Path) -> None:
     outcome = gangplan("why", "-C", root, "specs/cv/full.yaml:7")
     assert outcome.code == Exit.CLEAN, outcome.err
     assert "specs/cv/full.yaml:7  workers" in outcome.out
     assert "spec.trainer.numNodes = 4" in outcome.out
 
 
-def test_without_a_line_it_is_what_it_was(root: Path) -> None:
+def test_without_a_line_why_explains_the_spec(root: Path) -> None:
     outcome = gangplan("why", "-C", root, str(root / "specs/cv/full.yaml"))
     assert outcome.code == Exit.CLEAN
     assert "workers" in outcome.out

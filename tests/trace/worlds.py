@@ -1,4 +1,4 @@
-"""A small workspace that uses nearly every field there is, so that each can be changed."""
+"""A small workspace that uses nearly every field, so that each can be changed."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ LABELS = "- op: add\n  path: /metadata/labels/example.com~1site\n  value: north\
 
 
 def everything(root: Path) -> Path:
-    """The workspace: one cluster, three teams, three specs, two patches, a waiver."""
+    """Write the workspace: one cluster, three teams, five specs, two patches, a waiver."""
     return write(
         root,
         {

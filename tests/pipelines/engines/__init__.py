@@ -1,4 +1,4 @@
-"""Real programs of other engines, in environments of their own (`make engines`), and what they are asked."""
+"""Real programs of other engines, in environments of their own (`make engines`), and questions to them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOME = Path(os.environ.get("GANGPLAN_ENGINES", REPOSITORY / ".engines"))
 
 
 def ask(engine: str, program: str, *words: str, given: str = "", **env: str) -> str:
-    """What a program of this folder answers, run by the Python of an engine's environment."""
+    """Run a program of this folder with the Python of an engine's environment, and return its output."""
     python = HOME / engine / "bin/python"
     if not python.exists():
         pytest.skip(f"{engine} is not installed (make engines)")

@@ -1,7 +1,6 @@
-"""Run by the Python of an environment that has Airflow: what its DagBag makes of a folder.
+"""Show what Airflow's DagBag makes of a folder; the Python of an environment with Airflow runs this.
 
-It answers with errors, and for each task with what comes before it, its retries, and the pod that it would
-create.
+The answer has errors, and for each task those before it, its retries, and the pod that it would create.
 """
 
 import json
@@ -17,7 +16,7 @@ from kubernetes.client import ApiClient  # noqa: E402
 
 
 def pod(task):
-    """The pod of a task, with its templates filled in."""
+    """Return the pod of a task, with its templates filled in."""
     task.render_template_fields({})
     return ApiClient().sanitize_for_serialization(task.build_pod_request_obj(None, dry_run=True))
 

@@ -1,6 +1,6 @@
-"""Run by the Python of an environment that has kfp: what the SDK makes of a pipeline on its standard input.
+"""Show what the SDK makes of a pipeline on standard input; the Python of an environment with kfp runs this.
 
-It answers with three things as JSON: the pipeline as the compiler of the SDK writes it again, the same one as
+The answer has three things as JSON: the pipeline as the compiler of the SDK writes it again, the same one as
 the compiler writes it from its own language, and the fields that the protocol buffers of the SDK read.
 """
 
@@ -17,7 +17,7 @@ from kfp.pipeline_spec import pipeline_spec_pb2
 
 
 def compiled(pipeline):
-    """The documents that the compiler writes."""
+    """Return the documents that the compiler writes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "pipeline.yaml"
         compiler.Compiler().compile(pipeline, str(path))
@@ -25,7 +25,7 @@ def compiled(pipeline):
 
 
 def component(name, container):
-    """A component of the SDK's own language, for a container of the pipeline."""
+    """Return a component in the SDK's own language, for a container of the pipeline."""
 
     def run():
         return dsl.ContainerSpec(
@@ -37,7 +37,7 @@ def component(name, container):
 
 
 def written_again(spec, platform):
-    """The pipeline in the language of the SDK, by what a person would read from the file."""
+    """Return the pipeline in the language of the SDK, as a person would write it after reading the file."""
     executors = spec["deploymentSpec"]["executors"]
     extras = platform["platforms"]["kubernetes"]["deploymentSpec"]["executors"]
     parts = {
@@ -73,7 +73,7 @@ def written_again(spec, platform):
 
 
 def read(spec, platform):
-    """What the protocol buffers read; a field that they do not have is an error."""
+    """Return what the protocol buffers read; a field that they do not have is an error."""
     json_format.ParseDict(spec, pipeline_spec_pb2.PipelineSpec())
     executors = platform["platforms"]["kubernetes"]["deploymentSpec"]["executors"]
     return {
