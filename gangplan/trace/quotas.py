@@ -15,9 +15,7 @@ def pool_facts(place: StandingPlace, pool: str, resource: str) -> list[Cause]:
     at: Path = ("nodePools", pool)
     autoscaled = place.files.has("cluster", *at, "autoscale")
     nodes = place.cluster(*at, *(("autoscale", "most") if autoscaled else ("count",)))
-    counted = place.cluster(
-        "kueue", "resources"
-    ).aside()  # what Kueue ignores, or counts as something else
+    counted = place.cluster("kueue", "resources").aside()  # what Kueue ignores, or counts as something else
     found = [nodes, place.cluster(*at, "gpu", "count").aside(), counted]
     if resource in ("cpu", "memory"):
         daemons = place.cluster(*at, "daemons", resource, because="what DaemonSets take of each node")

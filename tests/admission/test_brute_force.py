@@ -1,4 +1,4 @@
-"""Quota, flavors and topology: on thousands of small worlds the solver and a brute force say the same."""
+"""Quota, flavors and topology: on thousands of small worlds the solver and a brute force agree."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Tree = dict[str, tuple[str, str, dict[str, tuple[int, int | None, int | None]]]]
 
 @st.composite
 def trees(draw: st.DrawFn, flavors: tuple[str, ...] = ("red",)) -> Tree:
-    """Name -> kind, parent, flavor -> (nominal, borrowing limit, lending limit); no circles."""
+    """Draw name -> kind, parent, flavor -> (nominal, borrowing limit, lending limit), without cycles."""
     cohorts = [f"c{number}" for number in range(draw(st.integers(1, 3)))]
     found: Tree = {}
     for number, name in enumerate(cohorts):
@@ -51,7 +51,7 @@ def trees(draw: st.DrawFn, flavors: tuple[str, ...] = ("red",)) -> Tree:
 
 
 def bodies(tree: Tree, groups: int = 1, fungibility: str = "MayStopSearch") -> list[Body]:
-    """The tree as objects; with two groups every flavor counts `cpu` in the second, without end."""
+    """Return the tree as objects; with two groups, every flavor counts `cpu` in the second, without limit."""
     found = []
     for name, (kind, parent, amounts) in tree.items():
         flavors = []
@@ -73,7 +73,7 @@ def bodies(tree: Tree, groups: int = 1, fungibility: str = "MayStopSearch") -> l
 
 
 class Brute:
-    """Quota by its meaning: what a node holds beyond its own part stands in its parent, within limits."""
+    """Quota by its definition: what a node uses beyond its own part counts in its parent, within limits."""
 
     def __init__(self, tree: Tree, flavor: str, used: Mapping[str, int]) -> None:
         self.tree, self.flavor, self.used = tree, flavor, dict(used)
@@ -86,7 +86,7 @@ class Brute:
         return self.amounts(name)[0] + sum(self.subtree(child) - self.own(child) for child in below)
 
     def own(self, name: str) -> int:
-        """What is never lent."""
+        """Return the amount that is never lent."""
         lend = self.amounts(name)[2]
         return 0 if lend is None else max(0, self.subtree(name) - lend)
 
@@ -96,7 +96,7 @@ class Brute:
         return sum(self.above(child) for child, one in self.tree.items() if one[1] == name)
 
     def above(self, name: str) -> int:
-        """What of a node's usage stands in its parent."""
+        """Return the part of a node's usage that counts in its parent."""
         return max(0, self.usage(name) - self.own(name))
 
     def path(self, name: str) -> Iterator[str]:
@@ -105,7 +105,7 @@ class Brute:
             name = self.tree[name][1]
 
     def holds(self, queue: str, amount: int) -> bool:
-        """Whether no limit on the way up is broken with so much more."""
+        """Return whether this much more breaks no limit on the way up."""
         with_it = Brute(self.tree, self.flavor, {**self.used, queue: self.used.get(queue, 0) + amount})
         for name in self.path(queue):
             borrow = self.amounts(name)[1]
@@ -116,12 +116,12 @@ class Brute:
         return True
 
     def most(self, queue: str) -> int:
-        """The most that is free; -1 where not even nothing is allowed."""
+        """Return the most that is free; -1 if not even 0 is allowed."""
         return max((amount for amount in range(40) if self.holds(queue, amount)), default=-1)
 
 
 def loaded(draw: st.DataObject, tree: Tree) -> dict[str, int]:
-    """Usage that a cluster can come to: each queue took what was free when it took it."""
+    """Draw usage that a cluster can reach: each queue takes what is free at its turn."""
     used: dict[str, int] = {}
     names = [name for name, one in tree.items() if one[0] == "ClusterQueue"]
     for name in draw.draw(st.lists(st.sampled_from(names), max_size=5)):
@@ -131,14 +131,14 @@ def loaded(draw: st.DataObject, tree: Tree) -> dict[str, int]:
 
 
 def quotas_of(tree: Tree) -> Quotas:
-    """The tree as Kueue's arithmetic takes it."""
+    """Return the tree in the form of Kueue's arithmetic."""
     setup = setup_of(World("lab", VERSIONS, tuple(bodies(tree)), ()))
     return Quotas(setup.queues, setup.cohorts)
 
 
 @settings(max_examples=700, deadline=None)
 @given(trees(), st.data())
-def test_what_is_free_and_what_can_ever_be(tree: Tree, data: st.DataObject) -> None:
+def test_available_and_potential_quota_equal_brute_force(tree: Tree, data: st.DataObject) -> None:
     used = loaded(data, tree)
     idle = quotas_of(tree)
     loaded_tree = idle.loaded({name: {KEY: amount} for name, amount in used.items()})
@@ -155,7 +155,7 @@ def test_what_is_free_and_what_can_ever_be(tree: Tree, data: st.DataObject) -> N
 
 @settings(max_examples=300, deadline=None)
 @given(trees(), st.integers(1, 12))
-def test_how_far_it_borrows(tree: Tree, amount: int) -> None:
+def test_the_borrowing_height_equals_brute_force(tree: Tree, amount: int) -> None:
     quotas = quotas_of(tree)
     for name, number in quotas.numbers.items():
         brute = Brute(tree, "red", {name: amount})
@@ -167,7 +167,7 @@ def test_how_far_it_borrows(tree: Tree, amount: int) -> None:
 
 
 def depth_below(tree: Tree, name: str) -> int:
-    """Steps from a cohort down to the deepest thing in it."""
+    """Return the steps from a cohort down to its deepest descendant."""
     below = [child for child, one in tree.items() if one[1] == name]
     return 1 + max(depth_below(tree, child) for child in below) if below else 0
 
@@ -177,7 +177,7 @@ def depth_below(tree: Tree, name: str) -> int:
 
 @st.composite
 def runs(draw: st.DrawFn) -> tuple[list[Body], list[tuple[int, int, set[str]]]]:
-    """A JobSet, and (pods, GPUs of one pod, flavors that its selector allows) of each pod set."""
+    """Draw a JobSet, and (pods, GPUs of one pod, flavors that its selector allows) of each pod set."""
     jobs, meant = [], []
     for number in range(draw(st.integers(1, 3))):
         pods, each = draw(st.integers(1, 3)), draw(st.integers(0, 3))
@@ -199,7 +199,7 @@ def runs(draw: st.DrawFn) -> tuple[list[Body], list[tuple[int, int, set[str]]]]:
 
 
 def world_with(tree: Tree, fungibility: str) -> World:
-    """The tree, three flavors (blue is tainted), one without end, and the queue q0."""
+    """Return the tree, three flavors (blue is tainted), one without limit, and the queue q0."""
     standing: list[Body] = [
         {"kind": "ResourceFlavor", "metadata": {"name": name}, "spec": {"nodeLabels": {"colour": name}}}
         for name in FLAVORS
@@ -212,7 +212,7 @@ def world_with(tree: Tree, fungibility: str) -> World:
 
 
 def greedy(tree: Tree, meant: list[tuple[int, int, set[str]]], tries_on: bool) -> list[str] | None:
-    """The flavor of each pod set: the first that fits beside those before it, rather without borrowing."""
+    """Return each pod set's flavor: the first that fits with earlier sets, without borrowing if possible."""
     used: dict[str, int] = {}
     chosen = []
     for pods, each, allowed in meant:
@@ -249,7 +249,9 @@ def valid(tree: Tree, meant: list[tuple[int, int, set[str]]], chosen: tuple[str,
 
 @settings(max_examples=700, deadline=None)
 @given(trees(FLAVORS), runs(), st.booleans())
-def test_flavors(tree: Tree, run: tuple[list[Body], list[tuple[int, int, set[str]]]], tries_on: bool) -> None:
+def test_assigned_flavors_are_possible_and_greedy(
+    tree: Tree, run: tuple[list[Body], list[tuple[int, int, set[str]]]], tries_on: bool
+) -> None:
     objects, meant = run
     verdict = judge(world_with(tree, "TryNextFlavor" if tries_on else "MayStopSearch"), objects)
     first = greedy(tree, meant, tries_on)
@@ -272,7 +274,7 @@ LEVELS = ("block", "rack", HOSTNAME)
 
 @st.composite
 def sites(draw: st.DrawFn) -> tuple[NodeGroup, ...]:
-    """Up to three groups of nodes in racks of blocks."""
+    """Draw up to three groups of nodes in racks of blocks."""
     return tuple(
         NodeGroup(
             name,
@@ -287,7 +289,7 @@ def sites(draw: st.DrawFn) -> tuple[NodeGroup, ...]:
 
 
 def room(nodes: tuple[NodeGroup, ...], level: int, each: int) -> dict[tuple[str, ...], int]:
-    """Pods that fit into each domain of a level."""
+    """Return how many pods fit into each domain of a level."""
     found: dict[tuple[str, ...], int] = {}
     for group in nodes:
         for number in range(group.count):
@@ -301,7 +303,7 @@ def room(nodes: tuple[NodeGroup, ...], level: int, each: int) -> dict[tuple[str,
 def placed_in(
     tree: Domains, search: TopologySearch, shape: PlacedShape, taken: Taken
 ) -> list[tuple[TopologyDomain, int, int]] | None:
-    """Where the pods go; None where they do not fit."""
+    """Return where the pods go, or None if they do not fit."""
     try:
         return place(tree, search, shape, taken)
     except MissingError:
@@ -317,7 +319,7 @@ def placed_in(
     st.sampled_from(["required", "preferred", "unconstrained"]),
     st.integers(1, 3),
 )
-def test_topology(
+def test_pods_are_placed_in_domains_if_they_fit(
     nodes: tuple[NodeGroup, ...], count: int, each: int, level: int, mode: str, size: int
 ) -> None:
     flavor = {"metadata": {"name": "x"}, "spec": {"nodeLabels": {"pool": "x"}, "topologyName": "t"}}
@@ -355,7 +357,7 @@ def test_topology(
 
 @settings(max_examples=300, deadline=None)
 @given(sites(), st.integers(1, 8), st.integers(1, 8), st.integers(0, 3), st.integers(0, 3))
-def test_pod_sets_share_nodes(
+def test_pod_sets_share_nodes_within_their_capacity(
     nodes: tuple[NodeGroup, ...], one: int, two: int, first: int, second: int
 ) -> None:
     flavor = {"metadata": {"name": "x"}, "spec": {"nodeLabels": {"pool": "x"}, "topologyName": "t"}}
@@ -374,7 +376,7 @@ def test_pod_sets_share_nodes(
     assert sum(held["pods"] for held in taken.values()) == placed
 
 
-def test_the_fullest_node_that_has_room_comes_first() -> None:
+def test_the_fullest_node_with_room_comes_first() -> None:
     """Unconstrained pods fill what is left over; others take the best fit."""
     flavor = {"metadata": {"name": "x"}, "spec": {"nodeLabels": {"pool": "x"}, "topologyName": "t"}}
     topology = {"metadata": {"name": "t"}, "spec": {"levels": [{"nodeLabel": HOSTNAME}]}}

@@ -1,4 +1,4 @@
-"""Every known way in which a run never gets in, with the nearest thing that does."""
+"""Every known way in which a run is never admitted, with the nearest case that is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IDS = [f"{case['id']} {case['what']}" for case in JUDGED]
 
 
 def scene_of(case: Body, edits: list[Body]) -> Body:
-    """The base with the case's topology and launchers, and the edits."""
+    """Return the base with the case's topology, launchers and edits."""
     scene = edited(TABLE["base"], TABLE["topology"] if case.get("topology") else [])
     jobs = scene["run"][0]["spec"]["template"]["spec"]["replicatedJobs"]
     for number in range(1, case.get("launchers", 1)):
@@ -28,7 +28,7 @@ def scene_of(case: Body, edits: list[Body]) -> Body:
 
 
 def verdict_of(case: Body, edits: list[Body], usage: Any = None) -> Verdict:
-    """What the solver says of a scene."""
+    """Return the solver's verdict on a scene."""
     scene = scene_of(case, edits)
     amounts = usage and {
         queue: {
@@ -44,7 +44,7 @@ def test_every_known_case_is_a_row() -> None:
     assert {case["id"] for case in CASES} == known
 
 
-def test_few_rows_are_for_others() -> None:
+def test_only_three_rows_are_not_for_the_solver() -> None:
     assert [case["id"] for case in CASES if "by" in case] == ["A9", "B19", "B23"]
 
 
@@ -62,7 +62,7 @@ def test_the_base_is_admitted(topology: bool) -> None:
 
 
 @pytest.mark.parametrize("case", JUDGED, ids=IDS)
-def test_the_mistake(case: Body) -> None:
+def test_each_mistake_is_never_admitted_or_queued(case: Body) -> None:
     if case.get("fit"):
         scene = scene_of(case, case["fail"])
         assert judge(world_of(scene), scene["run"]).outcome == "admit", "Kueue does not look at nodes"
@@ -79,7 +79,7 @@ def test_the_mistake(case: Body) -> None:
 
 
 @pytest.mark.parametrize("case", JUDGED, ids=IDS)
-def test_nearly_a_mistake(case: Body) -> None:
+def test_each_near_miss_is_admitted(case: Body) -> None:
     verdict = verdict_of(case, case["near"], case.get("near_usage"))
     assert (verdict.outcome, verdict.reason, verdict.message) == ("admit", "", ""), verdict
     assert verdict.queue

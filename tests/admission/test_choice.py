@@ -1,4 +1,4 @@
-"""Which pool a run is sent to, what is said of the others, and of which cluster."""
+"""Which pool a run is sent to, what is reported about the others, and for which cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SPEC = workspaces.SPEC.replace("cpu: 8\nmemory: 32Gi\n", "")
 
 
 def cluster(small: int, large: int) -> str:
-    """The cluster of the small workspace with two pools of GPUs beside the cores, and a quota on each."""
+    """Return the cluster of the small workspace with a CPU pool and two GPU pools, with a quota on each."""
     head, _, rest = workspaces.CLUSTER.partition("nodePools:\n")
     tail = rest[rest.index("topology:") :].replace("  nlp: {queue: training}", QUOTA % (small, large))
     return f"{head}nodePools:\n{CPU_POOL}{TWO}{tail}"
@@ -26,29 +26,29 @@ def cluster(small: int, large: int) -> str:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The small workspace on that cluster, with 16 GPUs of either pool."""
+    """Write the small workspace on that cluster, with 16 GPUs in each pool."""
     return write(workspaces.stock(tmp_path / "workspace"), {"overlays/lab/cluster.yaml": cluster(16, 16)})
 
 
 def workers(root: Path, count: int, extra: str = "") -> Path:
-    """A spec of so many workers with two GPUs each."""
+    """Write a spec with this many workers of two GPUs each."""
     text = SPEC.replace("workers: 4", f"workers: {count}") + extra
     return write(root, {"specs/nlp/filings.yaml": text})
 
 
 def told(root: Path, *arguments: str) -> list[Shown]:
-    """The findings but that some quota belongs to nobody."""
+    """Return the findings, except that some quota is unused."""
     found = gangplan("validate", "-C", root, *arguments).findings
     return [one for one in found if one.rule != "quota-unused"]
 
 
 def pool(root: Path) -> str:
-    """The pool that the run is planned on."""
+    """Return the pool on which the run is planned."""
     (line,) = [one for one in gangplan("plan", "-C", root).out.splitlines() if one.startswith("  pool")]
     return line.split()[1]
 
 
-def test_the_quota_of_one_pool_is_not_that_of_two(root: Path) -> None:
+def test_a_run_uses_the_quota_of_one_pool_only(root: Path) -> None:
     (found,) = told(workers(root, 9))
     assert found.rule == "over-quota"
     assert "Requested 18 GPUs, but project quota is 16. Contact admin or reduce workers." in found.message
@@ -66,10 +66,10 @@ def test_the_quota_of_one_pool_is_not_that_of_two(root: Path) -> None:
         (8, 24, 12, "large"),  # exactly full: the second
         (8, 24, 4, "small"),
         (0, 8, 2, "large"),
-        (16, 24, 13, "small"),  # nowhere: told at the first
+        (16, 24, 13, "small"),  # nowhere: reported at the first
     ],
 )
-def test_the_first_pool_that_takes_the_whole_run(
+def test_the_first_pool_that_takes_the_whole_run_is_chosen(
     root: Path, small: int, large: int, count: int, wanted: str
 ) -> None:
     write(root, {"overlays/lab/cluster.yaml": cluster(small, large)})
@@ -80,8 +80,8 @@ def test_the_first_pool_that_takes_the_whole_run(
 
 
 @pytest.mark.parametrize("name", ["small", "large"])
-def test_what_the_estimate_passes_over_is_refused_when_it_is_named(root: Path, name: str) -> None:
-    """The choice never leaves a pool that would have taken the run."""
+def test_a_pool_that_the_choice_skips_would_refuse_the_run(root: Path, name: str) -> None:
+    """The choice never skips a pool that would have taken the run."""
     write(root, {"overlays/lab/cluster.yaml": cluster(16, 24)})
     for count in (8, 9, 12, 13):
         named = gangplan(
@@ -93,7 +93,7 @@ def test_what_the_estimate_passes_over_is_refused_when_it_is_named(root: Path, n
             assert pool(workers(root, count)) == "small"
 
 
-def test_workers_without_gpus_do_not_move_to_gpus_for_want_of_room(root: Path) -> None:
+def test_workers_without_gpus_never_move_to_a_gpu_pool(root: Path) -> None:
     text = SPEC.replace("gpus: 2", "gpus: 0\ncpu: 8")
     write(root, {"specs/nlp/filings.yaml": text.replace("workers: 4", "workers: 9")})
     assert pool(root) == "cpu"
@@ -101,12 +101,12 @@ def test_workers_without_gpus_do_not_move_to_gpus_for_want_of_room(root: Path) -
 
 @pytest.fixture
 def several(root: Path) -> Path:
-    """The spec goes to two clusters that differ in name and quota."""
+    """Send the spec to two clusters that differ in name and quota."""
     team = workspaces.TEAM.replace("clusters: [lab]", "clusters: [lab, annex]")
     return write(root, {"overlays/annex/cluster.yaml": cluster(8, 8), "specs/nlp/team.yaml": team})
 
 
-def test_the_cluster_is_named_where_a_spec_goes_to_several(several: Path) -> None:
+def test_findings_name_the_cluster_of_a_spec_with_several(several: Path) -> None:
     found = told(workers(several, 9))
     assert [one.message.partition(" but ")[0] for one in found] == [
         "TrainJob/nlp/filings: on annex: Requested 18 GPUs,",
@@ -114,7 +114,7 @@ def test_the_cluster_is_named_where_a_spec_goes_to_several(several: Path) -> Non
     ]
 
 
-def test_what_holds_on_all_clusters_is_told_once(several: Path) -> None:
+def test_a_finding_on_all_clusters_is_reported_once(several: Path) -> None:
     write(several, {"overlays/annex/cluster.yaml": cluster(16, 16)})
     (found,) = told(workers(several, 9))
     assert found.message.startswith("TrainJob/nlp/filings: Requested 18 GPUs,")
@@ -136,7 +136,7 @@ def test_findings_for_machines_name_their_cluster(several: Path) -> None:
     assert log["runs"][0]["results"][0]["properties"] == {"clusters": ["annex", "lab"]}
 
 
-def test_nothing_is_said_of_a_cluster_that_was_not_asked_for(several: Path) -> None:
+def test_notes_on_unselected_clusters_are_not_reported(several: Path) -> None:
     text = cluster(8, 8).replace(', gpuOperator: "25.10.0"', "")
     write(several, {"overlays/annex/cluster.yaml": text})
     spec = "specs/nlp/filings.yaml"
@@ -151,7 +151,7 @@ def test_nothing_is_said_of_a_cluster_that_was_not_asked_for(several: Path) -> N
     assert notes(spec) == []
 
 
-def test_an_error_of_another_cluster_is_always_told(several: Path) -> None:
+def test_errors_in_unselected_cluster_files_are_reported(several: Path) -> None:
     write(several, {"overlays/annex/cluster.yaml": cluster(8, 8).replace("region: eu-central\n", "")})
     found = told(several, "specs/nlp/filings.yaml", "--cluster", "lab")
     assert {(one.severity, one.place.split(":")[0]) for one in found} == {
@@ -162,7 +162,7 @@ def test_an_error_of_another_cluster_is_always_told(several: Path) -> None:
 FORGOT = SPEC.replace("gpus: 2\n", "memory: 320Gi\n")
 
 
-def test_forgotten_gpus_are_asked_for_where_the_memory_stands(root: Path) -> None:
+def test_forgotten_gpus_are_reported_at_the_memory(root: Path) -> None:
     """Kueue gives a run without GPUs the first flavor that its pods do not exclude: no node of it is large
     enough."""
     text = cluster(16, 16).replace("labels: {pool: small}", "labels: {product: small}")
@@ -189,7 +189,7 @@ def test_forgotten_gpus_are_asked_for_where_the_memory_stands(root: Path) -> Non
     ],
 )
 def test_forgotten_gpus_are_one_finding(extra: str, wanted: list[tuple[str, str]], root: Path) -> None:
-    """Where Kueue admits such a run, on whose quota, follows. Who wants none needs a label of the pool."""
+    """Where Kueue would admit such a run is a consequence. With `gpus: 0` it needs a label of the pool."""
     text = cluster(16, 16).replace("labels: {pool: small}", "labels: {product: small}")
     text = text.replace("cpu: {cpu: 60}", "cpu: {cpu: 240}")
     spec = FORGOT.replace("4", "2") + extra
@@ -204,7 +204,7 @@ def test_forgotten_gpus_are_one_finding(extra: str, wanted: list[tuple[str, str]
     )
 
 
-def test_forgotten_gpus_are_a_warning_where_the_run_would_start(root: Path) -> None:
+def test_forgotten_gpus_are_a_warning_if_the_run_would_start(root: Path) -> None:
     write(root, {"specs/nlp/filings.yaml": FORGOT})
     (found,) = told(root)
     assert (found.rule, found.severity) == ("gpus-forgotten", "warning")
@@ -213,6 +213,6 @@ def test_forgotten_gpus_are_a_warning_where_the_run_would_start(root: Path) -> N
 
 
 @pytest.mark.parametrize("extra", ["gpus: 0\n", "placement: {nodePool: small}\n", "gpus: 1\n"])
-def test_whoever_says_so_may_use_such_nodes(root: Path, extra: str) -> None:
+def test_explicit_gpus_or_a_pool_allow_such_memory(root: Path, extra: str) -> None:
     write(root, {"specs/nlp/filings.yaml": FORGOT + extra})
     assert told(root) == []

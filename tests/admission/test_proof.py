@@ -1,4 +1,4 @@
-"""The proof as a user meets it: the founding documents' words, the line to blame, the change that helps."""
+"""The proof as users see it: the words of the requirements, the line of the cause, the change that helps."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ memory: 2Gi
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The small workspace."""
+    """Write the small workspace."""
     return workspaces.stock(tmp_path / "workspace")
 
 
 def edit(root: Path, file: str, old: str, new: str) -> None:
-    """One text for another."""
+    """Replace one text with another."""
     text = (root / file).read_text()
     assert old in text
     (root / file).write_text(text.replace(old, new, 1))
 
 
-def test_gpus_beyond_the_quota(root: Path) -> None:
+def test_gpus_beyond_the_quota_are_reported(root: Path) -> None:
     edit(root, "specs/nlp/filings.yaml", "workers: 4\ngpus: 2", "workers: 16\ngpus: 4")
     (found,) = gangplan("validate", "-C", root).findings
     assert (found.rule, found.severity, found.place) == ("over-quota", "error", "specs/nlp/filings.yaml:5:10")
@@ -51,7 +51,7 @@ def test_gpus_beyond_the_quota(root: Path) -> None:
     assert found.help.startswith("Use at most 8 workers (not 16)")
 
 
-def test_cores_beyond_the_quota(root: Path) -> None:
+def test_cores_beyond_the_quota_are_reported(root: Path) -> None:
     write(root, {"specs/nlp/filings.yaml": CPU_SPEC})
     edit(
         root,
@@ -63,12 +63,12 @@ def test_cores_beyond_the_quota(root: Path) -> None:
     words = "Job requires 512 CPU cores, but project quota is 256 cores."
     assert found.message.endswith(f": {words} Request quota increase or reduce workers.")
     assert " Kueue would say: " in found.help
-    # 31 workers, because the launcher is charged as well.
+    # 31 workers, because the launcher counts, too.
     assert found.help.startswith("Use at most 31 workers (not 64)")
 
 
 @pytest.mark.parametrize("workers", [31, 32])
-def test_the_largest_number_is_the_largest(root: Path, workers: int) -> None:
+def test_the_proposed_number_of_workers_is_the_largest_that_fits(root: Path, workers: int) -> None:
     write(root, {"specs/nlp/filings.yaml": CPU_SPEC.replace("64", str(workers))})
     edit(
         root,
@@ -81,7 +81,7 @@ def test_the_largest_number_is_the_largest(root: Path, workers: int) -> None:
     assert outcome.code == (Exit.FINDINGS if workers == 32 else Exit.CLEAN)
 
 
-def test_not_even_one_worker(root: Path) -> None:
+def test_a_quota_below_one_worker_is_reported(root: Path) -> None:
     path = "overlays/lab/cluster.yaml"
     edit(
         root,
@@ -98,7 +98,7 @@ def test_not_even_one_worker(root: Path) -> None:
 
 
 def test_a_pool_without_nodes_is_named(root: Path) -> None:
-    """Its quota is 0 because it has none: neither fewer workers nor anything else in the spec would help."""
+    """Its quota is 0 because it has no nodes: neither fewer workers nor other fields would help."""
     edit(root, "overlays/lab/cluster.yaml", "a100: {count: 4,", "a100: {count: 0,")
     edit(root, "specs/nlp/filings.yaml", "gpus: 2", "gpus: 2\nplacement: {nodePool: a100}")
     (found,) = gangplan("validate", "-C", root).findings
@@ -107,7 +107,7 @@ def test_a_pool_without_nodes_is_named(root: Path) -> None:
     assert found.help.startswith(said)
 
 
-def test_a_queue_that_is_wrong_is_told_once(root: Path) -> None:
+def test_an_invalid_queue_is_reported_once(root: Path) -> None:
     write(
         root,
         {
@@ -122,7 +122,7 @@ def test_a_queue_that_is_wrong_is_told_once(root: Path) -> None:
     assert [one.rule for one in gangplan("validate", "-C", root).findings] == ["queue-invalid"]
 
 
-def test_the_plan_says_what_is_borrowed(tmp_path: Path) -> None:
+def test_the_plan_shows_what_is_borrowed(tmp_path: Path) -> None:
     root = shared.workspace(tmp_path / "workspace")
     edit(
         root,
@@ -140,13 +140,13 @@ def test_the_plan_says_what_is_borrowed(tmp_path: Path) -> None:
     assert [of["nvidia.com/gpu"] for of in run["borrowed"].values()] == ["8"]
 
 
-def test_the_plan_says_never(root: Path) -> None:
+def test_the_plan_shows_that_a_run_is_never_admitted(root: Path) -> None:
     edit(root, "specs/nlp/filings.yaml", "workers: 4", "workers: 32")
     outcome = gangplan("plan", "-C", root)
     assert "admission never: couldn't assign flavors to pod set node: " in outcome.out
 
 
-def test_many_runs_on_one_world_are_judged_in_seconds() -> None:
+def test_a_thousand_runs_are_judged_in_seconds() -> None:
     base = table()
     for topology in ([], base["topology"]):
         scene = edited(base["base"], topology)

@@ -1,4 +1,4 @@
-"""Slices of a topology: Kueue admits pods that no whole slice holds, and never lets them go to a node."""
+"""Slices of a topology: Kueue admits pods that do not fill a slice, but they never get a node."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ patches:
 @pytest.mark.parametrize(
     ("workers", "size", "rest"), [(4, 2, 0), (3, 2, 1), (5, 2, 1), (5, 3, 2), (6, 3, 0), (3, 1, 0)]
 )
-def test_only_whole_slices_have_a_place(workers: int, size: int, rest: int) -> None:
+def test_pods_beyond_whole_slices_get_no_node(workers: int, size: int, rest: int) -> None:
     notes = {f"{PREFIX}unconstrained-topology": "true"}
     notes |= {f"{PREFIX}slice-required-topology": RACK, f"{PREFIX}slice-size": str(size)}
     edits = [
@@ -57,7 +57,7 @@ def test_only_whole_slices_have_a_place(workers: int, size: int, rest: int) -> N
 
 
 @pytest.mark.parametrize(("workers", "said"), [(3, True), (4, False)])
-def test_the_finding(tmp_path: Path, workers: int, said: bool) -> None:
+def test_pods_beyond_whole_slices_are_reported(tmp_path: Path, workers: int, said: bool) -> None:
     root = shared.workspace(tmp_path / "workspace")
     for team in ("cv", "research"):
         (root / f"specs/{team}/train.yaml").unlink()

@@ -19,16 +19,16 @@ VERSIONS = SchemaVersions(kubernetes="1.34", trainer="2.2", kueue="0.19", jobset
 
 
 def table() -> Body:
-    """The base and the cases."""
+    """Return the base and the cases."""
     (found,) = load_objects((HERE / "cases.yaml").read_text(encoding="utf-8"))
     return found
 
 
 def edited(scene: Body, edits: Sequence[Body]) -> Body:
-    """A scene (standing, run, nodes, kueue) after some edits.
+    """Return a scene (standing, run, nodes, kueue) after some edits.
 
-    `in: Kind/name` with `at: a.b[0].c` and `set: value` or `drop: true`; `in` alone with `drop: true` takes
-    the object away; `add: object` puts one beside; `kueue: "0.15"` changes the version.
+    `in: Kind/name` with `at: a.b[0].c` and `set: value` or `drop: true`; `in` alone with `drop: true` removes
+    the object; `add: object` adds an object; `kueue: "0.15"` changes the version.
     """
     scene = deepcopy(scene)
     for edit in edits:
@@ -69,7 +69,7 @@ def _set(body: Body, edit: Body) -> None:
 
 
 def world_of(scene: Body) -> World:
-    """The scene's world."""
+    """Return the scene's world."""
     versions = SchemaVersions(
         VERSIONS.kubernetes, VERSIONS.trainer, scene.get("kueue", "0.19"), VERSIONS.jobset
     )
@@ -85,7 +85,7 @@ def node_group(
     taints: Sequence[Mapping[str, str]] = (),
     domains: Sequence[Sequence[Any]] = (),
 ) -> NodeGroup:
-    """Nodes of one shape."""
+    """Return nodes of one shape."""
     return NodeGroup(
         name,
         count,

@@ -1,4 +1,4 @@
-"""The Python API: what its page shows, and that it says what the command line says."""
+"""The Python API: its page is right, and it gives the results of the command line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SPEC = "specs/nlp/filings.yaml"
 GOOD: dict[str, Any] = {"image": "openmpi", "command": ["python", "train.py"], "workers": 2, "gpus": 2}
 
 
-def test_the_page_is_fresh_and_does_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_is_fresh_and_its_examples_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (REPOSITORY / "docs/python.md").read_text(encoding="utf-8")
     assert page == python_page()
     monkeypatch.chdir(tmp_path)
@@ -43,7 +43,7 @@ def test_the_page_is_fresh_and_does_what_it_shows(tmp_path: Path, monkeypatch: p
     assert failed == 0, said.getvalue()
 
 
-def test_every_public_name_is_there_and_on_the_page() -> None:
+def test_every_public_name_exists_and_is_on_the_page() -> None:
     page = python_page()
     for name in package.__all__:
         assert getattr(package, name)
@@ -61,7 +61,7 @@ def test_the_types_of_fields_are_those_of_the_format() -> None:
     assert named == {one.alias or name for name, one in Format.model_fields.items()} - {"apiVersion", "kind"}
 
 
-def test_the_package_alone_imports_next_to_nothing() -> None:
+def test_importing_the_package_imports_no_other_module() -> None:
     asked = "import sys; before = set(sys.modules); import gangplan; print(*(set(sys.modules) - before))"
     found = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout
     assert set(found.split()) - {"gangplan", "__future__"} == set()
@@ -85,7 +85,7 @@ def test_findings_and_plans_are_those_of_the_command_line(change: str, root: Pat
     assert json.loads(json.dumps(Workspace(root).plan())) == planned
 
 
-def test_the_sample_says_and_renders_the_same(tmp_path: Path) -> None:
+def test_the_sample_has_the_findings_and_files_of_the_command_line(tmp_path: Path) -> None:
     one, other = sample(tmp_path / "one"), sample(tmp_path / "other")
     said = json.loads(gangplan("validate", "-C", one, "--format", "json").out)
     assert findings_part(Workspace(one).validate())["findings"] == said["findings"]
@@ -102,7 +102,7 @@ def test_the_sample_says_and_renders_the_same(tmp_path: Path) -> None:
 
 
 def test_jobs_are_the_files_that_validate_reads(tmp_path: Path) -> None:
-    """No sweep, no template, nothing that jobs mount, and none of what is not plain text."""
+    """Sweeps, templates, mounted files and hidden files are not jobs."""
     root = sample(tmp_path)
     write(root, {"specs/nlp/files/mounted.yaml": "kind: TrainingJob\n", "specs/nlp/.hidden.yaml": "a: 1\n"})
     listed = json.loads(gangplan("list", "specs", "-C", root, "--format", "json").out)["specs"]
@@ -123,7 +123,7 @@ def test_jobs_are_the_files_that_validate_reads(tmp_path: Path) -> None:
         (b"[]\n", "specs/nlp/bad.yaml:1:1: this is no job: "),
     ],
 )
-def test_a_job_that_cannot_be_read_is_named(data: bytes, said: str, root: Path) -> None:
+def test_an_unreadable_job_is_named(data: bytes, said: str, root: Path) -> None:
     (root / "specs/nlp/bad.yaml").write_bytes(data)
     with pytest.raises(UserError) as raised:
         Workspace(root).jobs()
@@ -144,8 +144,8 @@ def test_with_errors_nothing_is_rendered(root: Path) -> None:
     assert not (root / "rendered").exists()
 
 
-def test_a_draft_is_judged_as_its_file_would_be(root: Path) -> None:
-    """Also in place of a file that is there, with waivers and all that a workspace has."""
+def test_a_draft_has_the_findings_of_its_file(root: Path) -> None:
+    """This also holds for a draft that replaces an existing file."""
     workspace = Workspace(root)
     draft = workspace.draft("nlp", "other", TrainingJob(**GOOD, env={"NCCL_SOCKET_IFNAME": "eno1"}))
     (found,) = draft.validate()
@@ -165,7 +165,7 @@ def test_a_draft_is_judged_as_its_file_would_be(root: Path) -> None:
         again.write()
 
 
-def test_a_draft_becomes_what_its_file_would_become(root: Path) -> None:
+def test_a_draft_renders_and_plans_as_its_file(root: Path) -> None:
     draft = Workspace(root).draft("nlp", "other", TrainingJob(**GOOD))
     (path, text), *_ = draft.render().items()
     planned = draft.plan()
@@ -186,7 +186,7 @@ def test_hostile_names_are_refused(team: str, name: str, root: Path) -> None:
     assert tree(root) == before
 
 
-def test_what_is_no_workspace_or_no_file_of_it(root: Path, tmp_path: Path) -> None:
+def test_unknown_workspaces_files_clusters_and_dates_are_refused(root: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     with pytest.raises(UserError, match="not a gangplan workspace"):
@@ -201,7 +201,7 @@ def test_what_is_no_workspace_or_no_file_of_it(root: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("value", [Decimal(1), b"x", {1, 2}, object(), [object()], {"a": Decimal(1)}])
-def test_values_that_no_file_can_have(value: object) -> None:
+def test_values_of_unknown_types_are_refused(value: object) -> None:
     with pytest.raises(TypeError, match="memory"):
         TrainingJob(memory=value)  # type: ignore[arg-type]
 
@@ -230,7 +230,7 @@ def test_jobs_are_values() -> None:
 
 
 def test_a_file_read_is_the_same_file() -> None:
-    """Comments stay, and so does 1e-4, which a float would write otherwise."""
+    """Comments stay, and so does 1e-4, which a float would be written differently from."""
     head = "# mine\napiVersion: gangplan.dev/v1\nkind: TrainingJob\n"
     text = f"{head}image: openmpi\ncommand: [python, t.py, --lr, 1e-4]\n"
     job = TrainingJob.from_yaml(text)
@@ -240,7 +240,7 @@ def test_a_file_read_is_the_same_file() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "a: [", "a: 1\n---\nb: 2\n", "\0", "just words", "a: \ud800"])
-def test_texts_that_are_no_job(text: str) -> None:
+def test_texts_that_are_no_job_are_refused(text: str) -> None:
     with pytest.raises(UserError, match="this is no job"):
         TrainingJob.from_yaml(text)
 
@@ -258,11 +258,11 @@ VALUES = st.recursive(
 @given(
     st.fixed_dictionaries({}, optional={"command": VALUES, "env": VALUES, "memory": VALUES, "labels": VALUES})
 )
-def test_every_job_is_a_file_that_says_the_same(fields: Mapping[str, Any]) -> None:
-    """Whatever the values are: the file is YAML, and what is wrong with them is found, never raised."""
+def test_a_job_written_and_read_again_is_the_same(fields: Mapping[str, Any]) -> None:
+    """The file is YAML whatever the values are, and mistakes in them are findings, never exceptions."""
     try:
         text = TrainingJob(**fields).to_yaml()
-    except ValueError:  # half a surrogate pair is no text
+    except ValueError:  # half a surrogate pair cannot be encoded
         return
     read = plain.load(text)
     given = {name: value for name, value in read.items() if name not in ("apiVersion", "kind")}
@@ -271,7 +271,7 @@ def test_every_job_is_a_file_that_says_the_same(fields: Mapping[str, Any]) -> No
     assert all(one.message for one in TrainingJob(**fields).findings)
 
 
-def test_one_name_is_a_text(root: Path) -> None:
+def test_one_name_can_be_given_without_a_list(root: Path) -> None:
     workspace = Workspace(root)
     assert workspace.validate(clusters="lab", teams="nlp") == workspace.validate(
         clusters=["lab"], teams=["nlp"]
@@ -292,7 +292,7 @@ def test_a_job_never_changes() -> None:
 
 
 @pytest.mark.parametrize("other", [None, {"image": "openmpi"}, "image: openmpi"])
-def test_what_is_no_job_is_named(other: Any, root: Path) -> None:
+def test_arguments_that_are_no_job_are_refused(other: Any, root: Path) -> None:
     with pytest.raises(TypeError, match="a draft is made of a TrainingJob, not of"):
         Workspace(root).draft("nlp", "tune", other)
     if not isinstance(other, str):
@@ -300,7 +300,7 @@ def test_what_is_no_job_is_named(other: Any, root: Path) -> None:
             TrainingJob.from_yaml(other)
 
 
-def test_values_that_no_file_can_hold() -> None:
+def test_values_that_no_file_can_hold_are_refused() -> None:
     for number in (10**30, -(10**5000)):
         with pytest.raises(ValueError, match="workers does not fit into 64 bits"):
             TrainingJob(workers=number)
@@ -317,7 +317,7 @@ def test_values_that_no_file_can_hold() -> None:
         TrainingJob(env=endless)
 
 
-def test_members_of_enums_are_their_values() -> None:
+def test_members_of_enums_are_written_as_their_values() -> None:
     class Image(enum.StrEnum):
         ONE = "openmpi"
 
@@ -328,7 +328,7 @@ def test_members_of_enums_are_their_values() -> None:
     assert job.to_yaml() == TrainingJob(image="openmpi", workers=2, env={"openmpi": 2}).to_yaml()
 
 
-def test_what_no_call_takes_is_named(root: Path) -> None:
+def test_arguments_of_the_wrong_type_are_named(root: Path) -> None:
     workspace: Any = Workspace(root)
     with pytest.raises(TypeError, match=r"\['a.yaml'\] is no path; name each file on its own"):
         workspace.validate(["a.yaml"])

@@ -1,4 +1,4 @@
-"""hadolint beside `images lint`: what it says of our Containerfiles is followed, or explained where it is left out."""
+"""hadolint next to `images lint`: our Containerfiles follow its warnings, or explain each exception."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONFIG = IMAGES / ".hadolint.yaml"
 
 
 def hadolint(*files: Path) -> list[str]:
-    """What hadolint says at level warning or above: file, line and code."""
+    """Return the warnings and errors of hadolint: file, line and code."""
     try:
         program = installed("hadolint") / "usr/local/bin/hadolint"
     except UnavailableError as reason:
@@ -34,14 +34,14 @@ def hadolint(*files: Path) -> list[str]:
     ]
 
 
-def test_it_finds_nothing_in_our_containerfiles() -> None:
+def test_hadolint_finds_nothing_in_our_containerfiles() -> None:
     files = sorted(IMAGES.glob("*/Containerfile"))
     assert len(files) == 9
     assert hadolint(*files) == []
 
 
-def test_it_would(tmp_path: Path) -> None:
-    """The founding documents' image, and our own without what explains its exceptions."""
+def test_hadolint_finds_mistakes_and_unexplained_exceptions(tmp_path: Path) -> None:
+    """The files are the image of the requirements, and ours without the comments on its exceptions."""
     file = tmp_path / "Containerfile"
     file.write_text(ROOT_SSH)
     codes = {one.rpartition(" ")[2] for one in hadolint(file)}

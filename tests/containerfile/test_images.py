@@ -1,4 +1,4 @@
-"""The images of this project, without building them: what their folders have in common, and what a build would run."""
+"""The images of this project, without building them: what they have in common, and what a build would run."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def build(
 
 
 @pytest.mark.parametrize("name", ["sshd_config", "ssh_config", "mpi-start"])
-def test_all_images_with_ssh_have_the_same(name: str) -> None:
+def test_images_with_ssh_have_the_same_files(name: str) -> None:
     texts = {(IMAGES / image / name).read_text() for image in SERVED}
     assert len(texts) == 1
 
 
 @pytest.mark.parametrize("image", BUILT)
-def test_a_containerfile_is_without_defaults_that_others_decide(image: str) -> None:
+def test_a_containerfile_sets_no_base_and_pins_downloads(image: str) -> None:
     text = (IMAGES / image / "Containerfile").read_text()
     assert re.search(r"^ARG BASE$", text, re.M), "who builds names the base"
     assert text.rstrip().splitlines()[-1] == "USER 1000" or re.search(r"^USER 1000$", text, re.M)
-    # What is downloaded is checked in the same instruction.
+    # A download is checked in the same instruction.
     for step in re.findall(r"^RUN (?:.*\\\n)*.*$", text, re.M):
         assert ("curl " in step) == ("sha256sum -c" in step) or "apt-get" in step
     if "pip install" in text:
@@ -51,7 +51,7 @@ def test_a_containerfile_is_without_defaults_that_others_decide(image: str) -> N
 
 
 @pytest.mark.parametrize("image", SERVED)
-def test_its_version_is_that_of_the_catalog(image: str) -> None:
+def test_versions_of_mpi_are_those_of_the_catalog(image: str) -> None:
     text = (IMAGES / image / "Containerfile").read_text()
     stated = re.findall(r"^ARG (?:OMPI|MPICH)_VERSION=(\S+)$", text, re.M)
     catalog = (IMAGES / "catalog.yaml").read_text()
@@ -59,7 +59,7 @@ def test_its_version_is_that_of_the_catalog(image: str) -> None:
     assert len(stated) == (image != "intel-mpi")
 
 
-def test_what_a_build_would_run() -> None:
+def test_print_shows_what_a_build_would_run() -> None:
     outcome = build("--print", env=BASES)
     assert outcome.returncode == 0, outcome.stderr
     lines = outcome.stdout.splitlines()
@@ -68,7 +68,7 @@ def test_what_a_build_would_run() -> None:
     assert "BASE=registry.example.com/training/openmpi4:latest" in lines[-1]
 
 
-def test_what_has_no_base_is_passed_over_and_said() -> None:
+def test_an_image_without_a_base_is_skipped_with_a_message() -> None:
     outcome = build("--print", "openmpi", "pytorch", env={"UBI": "u"})
     assert (outcome.returncode, len(outcome.stdout.splitlines())) == (1, 1)
     assert outcome.stderr == "build.sh: pytorch is passed over: PYTHON names no base\n"
@@ -83,7 +83,7 @@ def test_without_a_builder_nothing_is_built(tmp_path: Path) -> None:
     assert "neither buildah nor podman is here: nothing was built" in outcome.stderr
 
 
-def test_a_builder_is_called(tmp_path: Path) -> None:
+def test_build_calls_the_builder(tmp_path: Path) -> None:
     program = tmp_path / "buildah"
     program.write_text('#!/bin/sh\necho "$*"\n')
     program.chmod(0o755)
@@ -95,5 +95,5 @@ def test_a_builder_is_called(tmp_path: Path) -> None:
     assert "horovod is passed over: make requirements.txt from requirements.in first" in outcome.stderr
 
 
-def test_the_entry_point_is_executable() -> None:
+def test_entry_points_are_executable() -> None:
     assert all(os.access(IMAGES / image / "mpi-start", os.X_OK) for image in SERVED)

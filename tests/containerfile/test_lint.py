@@ -1,4 +1,4 @@
-"""`gangplan images lint`: what is a finding, what is near and is none, and where it is."""
+"""`gangplan images lint`: findings, near misses without a finding, and the places of findings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPENMPI = Image.model_validate(
         "mpi": {"implementation": "OpenMPI", "version": "4.1.8"},
     }
 )
-# What people write who only know how to get mpirun going: sshd as root, with keys and a password in the image.
+# What people write to get mpirun going at any price: sshd as root, with keys and a password in the image.
 ROOT_SSH = """\
 FROM ubuntu:22.04
 ENV OMPI_ALLOW_RUN_AS_ROOT=1
@@ -38,19 +38,19 @@ CMD /usr/sbin/sshd -D
 """
 
 
-# What lets the client connect, so that a line is judged for the server alone.
+# Lets the client connect, so that only the server is checked.
 SSH = "&& echo StrictHostKeyChecking no"
 
 
 def found(text: str, image: Image | None = None, **files: str) -> list[tuple[str, int]]:
-    """Rule (without its prefix) and line of each finding."""
+    """Return the rule (without its prefix) and line of each finding."""
     names = {name.replace("__", "."): body for name, body in files.items()}
     every = lint("Containerfile", text, names.get, image, "openmpi")
     return [(str(one.rule).removeprefix("containerfile-"), one.where.line) for one in every]
 
 
 def of(line: str, image: Image | None = None) -> list[str]:
-    """The rules that one more line breaks in an image that is right without it."""
+    """Return the rules that one more line breaks in an image that is right without it."""
     return [rule for rule, _ in found(f"FROM debian{DIGEST}\n{line}\nUSER 1000\n", image)]
 
 
@@ -129,7 +129,7 @@ def test_sshd_as_root_has_one_finding_for_each_defect() -> None:
         ("RUN <<EOF\ntrue", ["unreadable"]),
     ],
 )
-def test_lines(line: str, rules: list[str]) -> None:
+def test_each_line_breaks_the_listed_rules(line: str, rules: list[str]) -> None:
     assert of(line) == rules
 
 
@@ -143,12 +143,12 @@ def test_lines(line: str, rules: list[str]) -> None:
         ("RUN useradd --uid 1000 mpiuser", []),
     ],
 )  # fmt: skip
-def test_against_the_catalog(line: str, rules: list[str]) -> None:
+def test_each_line_that_contradicts_the_catalog_is_reported(line: str, rules: list[str]) -> None:
     assert of(line, OPENMPI) == rules
 
 
-def test_stages() -> None:
-    """Only what the last stage is made of counts; a stage may build on another."""
+def test_only_the_stages_of_the_final_image_count() -> None:
+    """A stage may build on another."""
     text = f"FROM golang{DIGEST} AS build\nRUN ssh-keygen -A\nFROM debian{DIGEST} AS base\nUSER 1000\nFROM base\nRUN true\n"
     assert found(text) == []
     assert found(text.replace("FROM base", "FROM build")) == [("root", 5), ("key", 2)]
@@ -156,7 +156,7 @@ def test_stages() -> None:
     assert found("ARG BASE=debian\nFROM ${BASE}\n") == [("root", 2)]
 
 
-def test_configurations_are_read_at_their_own_lines(tmp_path: Path) -> None:
+def test_findings_in_copied_configurations_are_at_their_lines(tmp_path: Path) -> None:
     root = stock(tmp_path / "workspace")
     folder = root / "images/openmpi"
     folder.mkdir(parents=True)
@@ -170,7 +170,7 @@ def test_configurations_are_read_at_their_own_lines(tmp_path: Path) -> None:
     assert json.loads(outcome.out)["runs"][0]["results"]
 
 
-def test_what_there_is_to_check(tmp_path: Path) -> None:
+def test_files_to_check_are_found_or_the_command_fails(tmp_path: Path) -> None:
     root = stock(tmp_path / "workspace")
     assert gangplan("images", "lint", "-C", root).code == Exit.INPUT, "nothing checked is no success"
     assert gangplan("images", "lint", root / "no", "-C", root).code == Exit.INPUT
@@ -198,13 +198,13 @@ WORDS = st.sampled_from(
 
 @settings(max_examples=300, deadline=None)
 @given(st.one_of(st.lists(WORDS, max_size=12).map("\n".join), st.text(max_size=200)))
-def test_any_text(text: str) -> None:
+def test_any_text_has_findings_with_places(text: str) -> None:
     for one in lint("Containerfile", text, lambda _: text, OPENMPI, "openmpi"):
         assert one.where.line >= 1
         assert one.where.column >= 1
 
 
-# A line of requirements.in; whether it says which version is installed.
+# A line of requirements.in, and whether it names the installed version.
 REQUIREMENTS = {
     "numpy==2.2.6": True,
     "numpy == 2.2.6 ; python_version < '3.12'": True,
@@ -228,13 +228,13 @@ REQUIREMENTS = {
 
 
 @pytest.mark.parametrize("line", REQUIREMENTS)
-def test_a_list_of_packages_says_which(line: str) -> None:
+def test_requirements_without_a_version_are_reported(line: str) -> None:
     text = f"FROM debian{DIGEST}\nCOPY requirements.txt /tmp/\nUSER 1000\n"
     said = found(text, requirements__txt=f"mpi4py==4.0.3\n\n{line}\n")
     assert said == ([] if REQUIREMENTS[line] else [("requirement-open", 3)])
 
 
-def test_what_a_list_is_compiled_from_is_read_too() -> None:
+def test_the_source_of_compiled_requirements_is_read_too() -> None:
     text = f"FROM debian{DIGEST}\nCOPY lists/requirements-gpu.txt /tmp/\nUSER 1000\n"
     files = {
         "lists/requirements-gpu__in": "torch  # newest\n",

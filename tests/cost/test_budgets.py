@@ -1,4 +1,4 @@
-"""Budgets of teams: what counts, where it is told, and what a change leaves of them."""
+"""Budgets of teams: what counts, where a breach is reported, and what a change leaves of the budget."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PRICES = (
 
 
 def budgeted(text: str, budget: str) -> str:
-    """A cluster with prices, and a budget of its team."""
+    """Return a cluster with prices, and a budget for its team."""
     for old, new in PRICES:
         assert old in text
         text = text.replace(old, new, 1)
@@ -37,14 +37,14 @@ def budgeted(text: str, budget: str) -> str:
 
 
 def told(root: Path) -> list[tuple[str, str, str, str]]:
-    """Place, severity, rule and message of what is said of budgets."""
+    """Return place, severity, rule and message of the findings about budgets."""
     found = gangplan("validate", "-C", root).findings
     return [
         (one.place, one.severity, one.rule, one.message) for one in found if one.rule.startswith("budget")
     ]
 
 
-# Budget, the severity and rule that it leads to with a run of 300.00, and exit code.
+# Budget, severity and rule of the finding for a run that costs 300.00, and exit code.
 CASES = {
     "more than enough": ('amount: "1000"', "", "", Exit.CLEAN),
     "just below the share": ('amount: "375.01"', "", "", Exit.CLEAN),
@@ -65,7 +65,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_budget(name: str, root: Path) -> None:
+def test_each_budget_has_the_listed_finding_and_exit_code(name: str, root: Path) -> None:
     budget, severity, rule, code = CASES[name]
     write(root, {"overlays/lab/cluster.yaml": budgeted(workspaces.CLUSTER, budget)})
     outcome = gangplan("validate", "-C", root)
@@ -73,7 +73,7 @@ def test_budget(name: str, root: Path) -> None:
     assert [(one[1], one[2]) for one in told(root)] == ([(severity, rule)] if rule else [])
 
 
-def test_the_words(root: Path) -> None:
+def test_the_message_names_the_amounts_and_the_most_expensive_runs(root: Path) -> None:
     write(root, {"overlays/lab/cluster.yaml": budgeted(workspaces.CLUSTER, 'amount: "250.5"')})
     ((place, _, _, message),) = told(root)
     assert place.startswith("specs/nlp/filings.yaml")
@@ -83,7 +83,7 @@ def test_the_words(root: Path) -> None:
     )
 
 
-def test_the_spec_that_is_new_pushes_it_over(root: Path) -> None:
+def test_a_new_spec_is_where_an_exceeded_budget_is_reported(root: Path) -> None:
     write(root, {"overlays/lab/cluster.yaml": budgeted(workspaces.CLUSTER, 'amount: "400"')})
     render(root)
     write(root, {"specs/nlp/a.yaml": workspaces.SPEC + "timeout: 12h\n"})
@@ -95,7 +95,7 @@ def test_the_spec_that_is_new_pushes_it_over(root: Path) -> None:
     assert [one[2] for one in told(root)] == [], "only active runs count"
 
 
-def test_schedules_count_their_starts(tmp_path: Path) -> None:
+def test_a_budget_counts_every_start_of_a_schedule(tmp_path: Path) -> None:
     """31 nights of 250.00, in any month with 31 days."""
     worlds.stock(tmp_path)
     write(tmp_path, {"overlays/lab/cluster.yaml": budgeted(worlds.CLUSTER, 'amount: "7749.99"')})
@@ -104,7 +104,7 @@ def test_schedules_count_their_starts(tmp_path: Path) -> None:
     assert "can cost 7750.00 USD in a month such as 2026-01, 0.01 more" in message
 
 
-def test_sweeps_count_their_trials(tmp_path: Path) -> None:
+def test_a_budget_counts_every_trial_of_a_sweep(tmp_path: Path) -> None:
     us_05(tmp_path)
     path = tmp_path / "overlays/lab/cluster.yaml"
     text = path.read_text().replace("nlp: {queue:", 'nlp: {monthlyBudget: {amount: "1000"}, queue:')
@@ -114,7 +114,7 @@ def test_sweeps_count_their_trials(tmp_path: Path) -> None:
     assert found[0].startswith("specs/nlp/rates.yaml")
 
 
-def test_the_team_cannot_grant_it_itself(root: Path) -> None:
+def test_a_team_cannot_set_its_own_budget(root: Path) -> None:
     write(root, {"specs/nlp/team.yaml": workspaces.TEAM + "monthlyBudget: {amount: 1000000}\n"})
     assert gangplan("validate", "-C", root).code == Exit.INPUT
 
@@ -145,7 +145,7 @@ RUNS = st.lists(
 
 @settings(max_examples=40, deadline=None)
 @given(RUNS, st.randoms())
-def test_the_order_of_specs_makes_no_difference(runs: list[RunFacts], chance: object) -> None:
+def test_spending_does_not_depend_on_the_order_of_specs(runs: list[RunFacts], chance: object) -> None:
     shuffled = list(runs)
     chance.shuffle(shuffled)  # type: ignore[attr-defined]
     found = spending_of(runs)
@@ -155,8 +155,8 @@ def test_the_order_of_specs_makes_no_difference(runs: list[RunFacts], chance: ob
 
 @settings(max_examples=30, deadline=None)
 @given(RUNS)
-def test_no_month_costs_more(runs: list[RunFacts]) -> None:
-    """Counted by hand: every run that is active, times its starts in that month."""
+def test_no_month_costs_more_than_the_spending(runs: list[RunFacts]) -> None:
+    """Counted one by one: every active run, times its starts in that month."""
     found: Spending = spending_of(runs)
     for month in every_month()[::5]:
         cost = Decimal(0)
@@ -167,7 +167,7 @@ def test_no_month_costs_more(runs: list[RunFacts]) -> None:
         assert cost <= found.total
 
 
-def test_work_grows_as_specs_do() -> None:
+def test_work_grows_linearly_with_specs() -> None:
     def asked(count: int) -> int:
         crons = [f"{number % 60} {number // 60} * * * Europe/Berlin" for number in range(count)]
         runs = [replace(FACTS, source=f"s{number}", repeats=one) for number, one in enumerate(crons)]
@@ -179,13 +179,13 @@ def test_work_grows_as_specs_do() -> None:
     assert few <= many <= 8 * few
 
 
-# Only a warning: an error keeps runs out of rendered/.
+# Only a warning: with an error, runs would not be rendered.
 BUDGET = 'amount: "400", action: Warn'
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repository:
-    """A budget of 400, of which 300 are planned, on main."""
+    """Commit a budget of 400 on main; 300 of it are planned."""
     repo = begin(tmp_path / "repo")
     write(repo.root, {"overlays/lab/cluster.yaml": budgeted(workspaces.CLUSTER, BUDGET)})
     repo.render()
@@ -194,7 +194,7 @@ def repo(tmp_path: Path) -> Repository:
     return repo
 
 
-def test_what_a_change_adds_and_leaves(repo: Repository) -> None:
+def test_the_review_shows_what_a_change_adds_to_a_budget(repo: Repository) -> None:
     repo.write(a=workspaces.SPEC + "timeout: 12h\n")
     first = repo.review()
     assert first["budgets"] == [
@@ -219,16 +219,16 @@ def test_what_a_change_adds_and_leaves(repo: Repository) -> None:
     assert told in second["newFindings"]["findings"], "the same before rendering and after"
 
 
-def test_no_change_no_row(repo: Repository) -> None:
+def test_an_unchanged_budget_has_no_row(repo: Repository) -> None:
     assert "Monthly budgets" not in repo.plan().out
     assert repo.review()["budgets"][0]["left"] == "100.00"
 
 
-def test_without_budgets_nothing_is_said(tmp_path: Path) -> None:
+def test_without_budgets_the_review_has_none(tmp_path: Path) -> None:
     assert "budgets" not in begin(tmp_path / "repo").review()
 
 
-def test_a_plan_shows_a_month_of_a_schedule(tmp_path: Path) -> None:
+def test_a_plan_shows_the_monthly_cost_of_a_schedule(tmp_path: Path) -> None:
     worlds.stock(tmp_path)
     write(tmp_path, {"overlays/lab/cluster.yaml": budgeted(worlds.CLUSTER, 'amount: "9000"')})
     assert "; 7750.00 USD in a month with 31 starts\n" in gangplan("plan", "-C", tmp_path).out
@@ -238,7 +238,7 @@ US = "overlays/us/cluster.yaml"
 
 
 def two_clusters(root: Path, budget: str) -> Path:
-    """Two clusters with prices and a run of 300.00 on each; the budget is in the file of lab."""
+    """Write two clusters with prices and a run of 300.00 on each; the budget is in the file of lab."""
     lab = budgeted(workspaces.CLUSTER, budget)
     other = lab.replace(f"monthlyBudget: {{{budget}}}, ", "")
     spec = workspaces.SPEC + "clusters: [lab, us]\n"
@@ -247,7 +247,7 @@ def two_clusters(root: Path, budget: str) -> Path:
     return write(root, {**files, "specs/nlp/team.yaml": team})
 
 
-def test_a_budget_over_two_clusters(root: Path) -> None:
+def test_a_budget_can_cover_two_clusters(root: Path) -> None:
     two_clusters(root, 'amount: "500", clusters: [us]')
     ((place, _, rule, message),) = told(root)
     assert (place.partition(":")[0], rule) == ("specs/nlp/filings.yaml", "budget-exceeded")
@@ -257,7 +257,7 @@ def test_a_budget_over_two_clusters(root: Path) -> None:
 
 
 def test_the_three_most_expensive_are_named(root: Path) -> None:
-    """And no more, the most expensive first."""
+    """They are named in this order, and no others."""
     write(root, {"overlays/lab/cluster.yaml": budgeted(workspaces.CLUSTER, 'amount: "1"')})
     for hours, name in ((4, "d"), (3, "c"), (2, "b")):
         write(root, {f"specs/nlp/{name}.yaml": workspaces.SPEC + f"timeout: {hours}h\n"})
@@ -265,7 +265,7 @@ def test_the_three_most_expensive_are_named(root: Path) -> None:
     assert message.endswith("the most expensive: nlp/filings 300.00, nlp/d 50.00, nlp/c 37.50")
 
 
-# What the budget of lab covers, and the rule that it breaks.
+# What the budget of lab covers, the currency of us, and the rule that it breaks.
 COVERED = {
     "no such cluster": ("clusters: [uk]", "", "budget-cluster"),
     "another currency": ("clusters: [us]", "EUR", "budget-currency"),
@@ -275,7 +275,7 @@ COVERED = {
 
 
 @pytest.mark.parametrize("name", COVERED)
-def test_what_a_budget_may_cover(name: str, root: Path) -> None:
+def test_a_budget_covers_only_clusters_that_exist_with_its_currency(name: str, root: Path) -> None:
     covers, currency, rule = COVERED[name]
     two_clusters(root, f'amount: "5000", {covers}')
     if currency:
@@ -284,7 +284,7 @@ def test_what_a_budget_may_cover(name: str, root: Path) -> None:
     assert [one[2] for one in told(root)] == ([rule] if rule else [])
 
 
-def test_cost_shows_what_is_left(root: Path) -> None:
+def test_cost_shows_what_is_left_of_a_budget(root: Path) -> None:
     two_clusters(root, 'amount: "1000.50", clusters: [us]')
     out = gangplan("cost", "-C", root).out
     assert "nlp        lab and us  2026-01  1000.50 USD  600.00 USD  400.50 USD" in out

@@ -1,4 +1,4 @@
-"""`gangplan cost --history`: which runs Git had, from which commit to which, and what they cost at most."""
+"""`gangplan cost --history`: which runs were in Git, between which commits, and what they cost at most."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FIRST = 1793491200
 
 @pytest.fixture
 def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
-    """On 1 November: filings, 8 GPUs at 1.5625 for a day."""
+    """Commit filings on 1 November: 8 GPUs at 1.5625 for a day."""
     at(monkeypatch, 0)
     repo = begin(tmp_path / "repo", is_rendered=False)
     text = workspaces.CLUSTER
@@ -38,28 +38,28 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
 
 
 def at(monkeypatch: pytest.MonkeyPatch, days: float) -> None:
-    """The time of the commits that follow."""
+    """Set the time of the commits that follow."""
     moment = f"{FIRST + round(days * DAY)} +0000"
     monkeypatch.setenv("GIT_AUTHOR_DATE", moment)
     monkeypatch.setenv("GIT_COMMITTER_DATE", moment)
 
 
 def history(repo: Repository, *flags: object, since: str = "2026-11-01") -> dict[str, Any]:
-    """The document."""
+    """Return the document of the history."""
     outcome = gangplan("cost", "-C", repo.root, "--history", "--since", since, "--format", "json", *flags)
     assert outcome.code == Exit.CLEAN, outcome.err
     found: dict[str, Any] = json.loads(outcome.out)
     return found
 
 
-def test_a_run_that_is_there_costs_until_its_timeout(repo: Repository) -> None:
+def test_a_run_in_git_costs_until_its_timeout(repo: Repository) -> None:
     (run,) = history(repo)["runs"]
     assert (run["entered"], run["left"], run["how"]) == ("2026-11-01T00:00:00Z", None, None)
     assert (run["gpuHours"], run["most"], run["currency"]) == ("192", "300.00", "USD")
     assert (run["cluster"], run["team"], run["job"], run["pool"]) == ("lab", "nlp", "filings", "a100")
 
 
-def test_a_run_that_was_stopped_costs_no_more_than_the_time_between(
+def test_a_stopped_run_costs_only_the_time_until_it_was_stopped(
     repo: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at(monkeypatch, 0.25)
@@ -72,8 +72,10 @@ def test_a_run_that_was_stopped_costs_no_more_than_the_time_between(
     assert (outcome.code, "no runs" in outcome.err) == (Exit.INPUT, True)
 
 
-def test_a_run_that_only_left_was_not_stopped(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Engines do not prune runs: it may go on until its timeout."""
+def test_a_run_removed_from_git_costs_until_its_timeout(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Engines do not prune runs, so it may go on until its timeout."""
     at(monkeypatch, 0.25)
     for file in (repo.root / "rendered/lab/runs/nlp").iterdir():
         file.unlink()
@@ -92,7 +94,7 @@ def test_prices_are_those_of_the_day(repo: Repository, monkeypatch: pytest.Monke
     assert [run["most"] for run in history(repo)["runs"]] == ["300.00", "150.00"]
 
 
-def test_any_grouping_comes_to_the_same(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_grouping_has_the_same_sum(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(3):
         at(monkeypatch, number + 1)
         repo.write(**{f"job{number}": workspaces.SPEC + f"timeout: {number + 1}h\n"})
@@ -112,7 +114,7 @@ def test_any_grouping_comes_to_the_same(repo: Repository, monkeypatch: pytest.Mo
     )
 
 
-def test_files_that_nobody_can_read(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_files_have_no_cost(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     at(monkeypatch, 1)
     folder = repo.root / "rendered/lab/runs/nlp"
     (folder / "odd-00000001.yaml").write_bytes(b"\xff\xfe{]: \x00")
@@ -125,7 +127,9 @@ def test_files_that_nobody_can_read(repo: Repository, monkeypatch: pytest.Monkey
     assert {run["most"] for run in found} == {"300.00", None}
 
 
-def test_runs_of_schedules_are_not_in_git(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_of_schedules_are_counted_as_missing_from_git(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
     at(monkeypatch, 1)
     worlds.stock(repo.root, **{"specs/nlp/once.yaml": workspaces.SPEC})
     repo.render()
@@ -133,7 +137,7 @@ def test_runs_of_schedules_are_not_in_git(repo: Repository, monkeypatch: pytest.
     assert history(repo)["schedules"] == 1
 
 
-def test_flags(repo: Repository, tmp_path: Path) -> None:
+def test_wrong_flags_of_the_history_are_refused(repo: Repository, tmp_path: Path) -> None:
     for flags in (
         ["--history"],
         ["--since", "yesterday"],

@@ -1,4 +1,4 @@
-"""`gangplan cost --measured`: exports of Prometheus, sound and unsound, against what runs ask for."""
+"""`gangplan cost --measured`: valid and invalid exports of Prometheus, compared with what runs request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GIB = 2**30
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """8 GPUs of 4 workers with 8 cores and 32Gi each, for 300.00."""
+    """Render 4 workers with 8 GPUs in all, and 8 cores and 32Gi each, for 300.00."""
     root = workspaces.stock(tmp_path / "workspace")
     text = workspaces.CLUSTER
     for old, new in PRICES:
@@ -32,14 +32,14 @@ def root(tmp_path: Path) -> Path:
 
 
 def export(path: Path, *series: tuple[dict[str, str], str], kind: str = "vector") -> Path:
-    """An answer of Prometheus."""
+    """Write an answer of Prometheus."""
     result = [{"metric": labels, "value": [1793491200.5, value]} for labels, value in series]
     path.write_text(json.dumps({"status": "success", "data": {"resultType": kind, "result": result}}))
     return path
 
 
 def labels(root: Path, measured: str) -> dict[str, str]:
-    """Those of a series of the run."""
+    """Return the labels of a series of the run."""
     (file,) = (root / "rendered/lab/runs/nlp").iterdir()
     return {"namespace": "nlp", "run": file.stem, "measured": measured}
 
@@ -49,7 +49,7 @@ def measure(root: Path, path: Path, *flags: str) -> Outcome:
 
 
 def row(root: Path, path: Path) -> dict[str, Any]:
-    """The only run."""
+    """Return the only run of the report."""
     outcome = measure(root, path, "--format", "json")
     assert outcome.code == Exit.CLEAN, outcome.err
     (found,) = json.loads(outcome.out)["runs"]
@@ -57,7 +57,7 @@ def row(root: Path, path: Path) -> dict[str, Any]:
     return found
 
 
-def test_the_edit_that_fits(root: Path, tmp_path: Path) -> None:
+def test_the_proposed_edit_fits_the_measurements(root: Path, tmp_path: Path) -> None:
     path = export(
         tmp_path / "a.json",
         (labels(root, "cpu"), "2.5"),
@@ -74,7 +74,7 @@ def test_the_edit_that_fits(root: Path, tmp_path: Path) -> None:
     assert measure(root, path, "--format", "csv").code == Exit.CLEAN
 
 
-def test_cores_that_are_paid_for(root: Path, tmp_path: Path) -> None:
+def test_fewer_cores_save_money_where_cores_have_a_price(root: Path, tmp_path: Path) -> None:
     path = root / "overlays/lab/cluster.yaml"
     path.write_text(path.read_text().replace("perCpuHour: 0}", "perCpuHour: 0.04}"))
     write(root, {"specs/nlp/filings.yaml": workspaces.SPEC.replace("gpus: 2\n", "")})
@@ -86,19 +86,19 @@ def test_cores_that_are_paid_for(root: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("used", ["6", "8", "12", "5.6"])
-def test_no_edit_where_it_would_save_little(root: Path, tmp_path: Path, used: str) -> None:
+def test_no_edit_is_proposed_if_it_would_save_little(root: Path, tmp_path: Path, used: str) -> None:
     assert row(root, export(tmp_path / "a.json", (labels(root, "cpu"), used)))["edit"] is None
 
 
 @pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "-1", "1e400", "", "many", "9" * 80])
-def test_what_is_no_measurement_is_left_out(root: Path, tmp_path: Path, value: str) -> None:
+def test_invalid_measurements_are_left_out(root: Path, tmp_path: Path, value: str) -> None:
     path = export(tmp_path / "a.json", (labels(root, "cpu"), value), (labels(root, "gpu"), "90"))
     found = row(root, path)
     assert (found["cpuUsed"], found["edit"], found["gpuIdlePercent"]) == (None, None, "10.00")
 
 
 def answer(kind: str, result: str) -> str:
-    """What Prometheus might say."""
+    """Return an answer that Prometheus might give."""
     return f'{{"data": {{"resultType": "{kind}", "result": {result}}}}}'
 
 
@@ -118,7 +118,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_no_export(name: str, root: Path, tmp_path: Path) -> None:
+def test_files_that_are_no_export_are_refused(name: str, root: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(WRONG[name])
     assert measure(root, path).code == Exit.INPUT
@@ -129,7 +129,7 @@ def test_what_is_no_export(name: str, root: Path, tmp_path: Path) -> None:
     st.binary(max_size=200)
     | st.recursive(st.none() | st.booleans() | st.text(max_size=5), st.lists).map(repr).map(str.encode)
 )
-def test_no_file_breaks_it(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+def test_any_bytes_are_refused_with_an_error(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     path = tmp_path_factory.mktemp("export") / "a.json"
     path.write_bytes(data)
     with pytest.raises(UserError):

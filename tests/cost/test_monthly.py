@@ -22,14 +22,14 @@ NIGHT = Decimal("250.00")
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A job that runs every night in Berlin, and one that runs once."""
+    """Write a job that runs every night in Berlin, and one that runs once."""
     worlds.stock(tmp_path, **{"specs/nlp/once.yaml": workspaces.SPEC + "timeout: 10h\n"})
     write(tmp_path, {"overlays/lab/cluster.yaml": PRICED})
     return tmp_path
 
 
 def document(root: Path, *flags: object) -> dict[str, Any]:
-    """The figures as JSON."""
+    """Return the figures as JSON."""
     outcome = gangplan("cost", "-C", root, "--format", "json", *flags)
     assert outcome.code == Exit.CLEAN, outcome.err
     found: dict[str, Any] = json.loads(outcome.out)
@@ -56,12 +56,12 @@ def test_months_add_up_to_the_year(root: Path) -> None:
     assert sum(one["runs"] for one in months) == year[0]["runs"] == 366
 
 
-def test_without_a_month_the_year_from_a_day_on(root: Path) -> None:
+def test_without_a_month_the_year_begins_with_the_current_month(root: Path) -> None:
     found = document(root, "--by", "month", "--today", "2026-11-23")
     assert (found["months"][0], found["months"][-1]) == ("2026-11", "2027-10")
 
 
-def test_expected(root: Path, tmp_path: Path) -> None:
+def test_expected_costs_use_the_given_durations(root: Path, tmp_path: Path) -> None:
     path = tmp_path / "durations.yaml"
     path.write_text("nlp/filings: 2h\n")
     found = document(root, "--month", "2026-02", "--durations", path)
@@ -70,7 +70,7 @@ def test_expected(root: Path, tmp_path: Path) -> None:
 
 
 def test_runs_of_a_schedule_never_overlap(root: Path) -> None:
-    """Hourly starts of 20 h runs: most are skipped, and a month is no longer than it is."""
+    """With hourly starts of 20 h runs most are skipped, and a month has only as many hours as it has."""
     write(root, {"specs/nlp/filings.yaml": worlds.SPEC.replace("0 4 * * *", "0 * * * *")})
     (hourly,) = [run for run in document(root, "--month", "2026-12")["runs"] if run["job"] == "filings"]
     assert hourly["starts"] == 744
@@ -82,7 +82,7 @@ def test_trials_count_once(tmp_path: Path) -> None:
     assert document(tmp_path, "--month", "2026-12", "--by", "team")["sums"][0]["most"] == "1200.00"
 
 
-def test_flags(root: Path) -> None:
+def test_wrong_months_and_flags_are_refused(root: Path) -> None:
     outcome = gangplan("cost", "-C", root, "--month", "December")
     assert (outcome.code, "is not a month" in outcome.err) == (Exit.INPUT, True)
     (root / "specs/nlp/once.yaml").unlink()
@@ -92,7 +92,7 @@ def test_flags(root: Path) -> None:
     assert gangplan("cost", "-C", root, "--month", "2026-12", "--format", "csv").code == Exit.INPUT
 
 
-def test_a_discount_comes_off_exactly(root: Path) -> None:
+def test_a_discount_is_exact(root: Path) -> None:
     """A spot pool at 65.5 percent off the list price."""
     write(
         root,
@@ -110,12 +110,12 @@ def test_a_discount_comes_off_exactly(root: Path) -> None:
 
 
 @pytest.mark.parametrize("price", ["-1", "101", ".nan", "1e400", "true", "'10%'", "0.00000000001", "[]"])
-def test_what_is_no_discount(root: Path, price: str) -> None:
+def test_invalid_discounts_are_refused(root: Path, price: str) -> None:
     write(root, {"overlays/lab/cluster.yaml": PRICED.replace("1.5625}", f"1.5625, discount: {price}}}")})
     outcome = gangplan("validate", "-C", root)
     assert outcome.code == Exit.INPUT
     assert "percentage" in outcome.err or "nine decimal places" in outcome.err or price == ".nan"
 
 
-def test_a_launcher_that_costs_nothing_known_is_named(root: Path) -> None:
+def test_a_launcher_without_a_price_is_named(root: Path) -> None:
     assert "without a price: lab/cpu;" in gangplan("cost", "-C", root).out

@@ -1,4 +1,4 @@
-"""How often a schedule starts in a month: against the starts one by one, in every kind of zone."""
+"""How often a schedule starts in a month, compared with counting its starts one by one, in many zones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MORE = st.sampled_from((*ZONES, "Pacific/Apia", "America/Havana", "Asia/Tehran",
 
 @settings(max_examples=150, deadline=None)
 @given(EXPRESSIONS, MORE, MONTHS)
-def test_as_many_as_there_are_one_by_one(expression: str, zone: str, month: Month) -> None:
+def test_starts_of_a_month_equal_those_counted_one_by_one(expression: str, zone: str, month: Month) -> None:
     found = starts(parse_cron(expression), month.begin - 1, zone_of(zone))
     assert starts_in(expression, zone, month) == sum(
         1 for _ in takewhile(lambda at: at < month.next.begin, found)
@@ -46,7 +46,7 @@ def test_no_month_has_more_than_the_busiest(expression: str, zone: str, month: M
     assert starts_in(expression, zone, month) <= most == starts_in(expression, zone, when)
 
 
-# Expression, zone, month, starts; Berlin goes forward on 2026-03-29 and back on 2026-10-25.
+# Expression, zone, month, starts; Berlin's clocks go forward on 2026-03-29 and back on 2026-10-25.
 COUNTED = {
     "every night": ("0 2 * * *", "Etc/UTC", "2026-12", 31),
     "every Sunday of a month with five": ("0 22 * * SUN", "Europe/Berlin", "2026-11", 5),
@@ -60,18 +60,18 @@ COUNTED = {
 
 
 @pytest.mark.parametrize("name", COUNTED)
-def test_counted(name: str) -> None:
+def test_each_month_has_the_listed_number_of_starts(name: str) -> None:
     expression, zone, month, wanted = COUNTED[name]
     assert starts_in(expression, zone, *months_of(month)) == wanted
 
 
-def test_the_busiest_month() -> None:
+def test_the_busiest_month_is_the_first_with_the_most_starts() -> None:
     assert busiest("0 2 * * *", "Etc/UTC") == (31, Month(2026, 1))
     assert busiest("0 22 * * SUN", "Etc/UTC") == (5, Month(2026, 3))
     assert busiest("0 0 31 2 *", "Etc/UTC")[0] == 0
 
 
-def test_what_a_month_is() -> None:
+def test_months_and_years_are_read_and_other_texts_refused() -> None:
     assert [str(one) for one in months_of("2026-12")] == ["2026-12"]
     assert len(months_of("2026")) == 12
     assert [str(one) for one in year_from(date(2026, 11, 23))][::11] == ["2026-11", "2027-10"]

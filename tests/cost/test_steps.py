@@ -1,4 +1,4 @@
-"""Steps in costs: their pods hold GPUs and cores for their own time, workers their quota for all of it."""
+"""Steps in costs: their pods hold GPUs and cores for their own time, workers hold quota for all of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SPEC = workspaces.SPEC.replace("openmpi", "pytorch")
 
 
 def files(steps: str, more: str = "", versions: tuple[str, str] = ("", "")) -> dict[str, str]:
-    """8 GPUs at 1.5625 for a day, with steps; cores of pools without GPUs at 0.04."""
+    """Return 8 GPUs at 1.5625 for a day, with steps; cores of pools without GPUs at 0.04."""
     cluster = workspaces.CLUSTER.replace(*versions).replace(
         "cpu: 60, memory: 240Gi}", "cpu: 60, memory: 240Gi, labels: {pool: cpu}}"
     )
@@ -39,7 +39,7 @@ def document(root: Path, *flags: object) -> dict[str, Any]:
 
 
 OLD = ('trainer: "2.3.0", kueue: "0.19.2"', 'trainer: "2.1.0", kueue: "0.15.2"')
-# Steps, what else the spec says, versions; GPU-hours, the most, and the plan's row.
+# Steps, more lines of the spec, versions; GPU-hours, the most, and the row of the plan.
 CASES = {
     "a step with a GPU and one without": (
         f"{FIRST}, {SECOND}", "", ("", ""), "192.25", "300.40",
@@ -61,7 +61,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_at_most(name: str, root: Path) -> None:
+def test_each_case_costs_the_listed_amount_at_most(name: str, root: Path) -> None:
     steps, more, versions, hours, most, row = CASES[name]
     write(root, files(steps, more, versions))
     run = document(root)
@@ -76,11 +76,11 @@ def test_at_most(name: str, root: Path) -> None:
 
 def test_expected_counts_steps_no_longer_than_the_run(root: Path) -> None:
     write(root, {**files(FIRST), "durations.yaml": "nlp/filings: 10m\n"})
-    # 8 GPUs and one for ten minutes, whatever the step may take.
+    # 8 GPUs and one more for ten minutes, however long the step may take.
     assert document(root, "--durations", root / "durations.yaml")["expected"] == "2.34"
 
 
-def test_quotas_are_held_against_steps_too(tmp_path: Path) -> None:
+def test_quotas_count_steps_too(tmp_path: Path) -> None:
     """Kueue admits steps with the workers: nine GPUs at once."""
     repo = begin(tmp_path / "repo")
     write(repo.root, files(f"{FIRST}, {SECOND}"))

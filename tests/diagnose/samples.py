@@ -1,7 +1,7 @@
-"""Samples that real programs wrote, each with what wrote it: tests/diagnose/recorded/.
+"""Samples that real programs wrote, each with the program: tests/diagnose/recorded/.
 
-Tests that need no such program read them (test_recorded.py). Tests that run the programs write them anew with
-`--update`: tests/reality/test_recorded.py and test_diagnose.py, tests/e2e/test_recorded.py.
+Tests that need no such program read them (test_recorded.py). Tests that run the programs write them again
+with `--update`: tests/reality/test_recorded.py and test_diagnose.py, tests/e2e/test_recorded.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import yaml
 
 FOLDER = Path(__file__).parent / "recorded"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gangplan"
-#: What a sample keeps of an object's metadata.
+#: The parts of an object's metadata that a sample keeps.
 _KEPT = ("name", "namespace", "labels", "ownerReferences", "deletionTimestamp")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d:\d\d([.,]\d+)?(Z?)")
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -29,7 +29,7 @@ _LINES = 60
 
 @dataclass(frozen=True)
 class Sample:
-    """What was written, the cause that must come first, by which program at which version, and how."""
+    """What was written, the cause that must come first, the program and version, and how it was made."""
 
     name: str
     cause: str
@@ -40,7 +40,7 @@ class Sample:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Texts of several lines as they are."""
+    """Writes texts of several lines in block style."""
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
@@ -52,7 +52,7 @@ _Dumper.add_representer(str, _text)
 
 
 def neutral(text: str, places: Mapping[Path, str] | None = None) -> str:
-    """A log without the machine that it comes from: its folders, times and uids."""
+    """Return a log without traces of the machine: its folders, times and uids."""
     own = {**(places or {}), Path(sys.base_prefix): "/opt/python", Path(__file__).parents[2]: "/src"}
     for place, name in sorted(own.items(), key=lambda one: -len(str(one[0]))):
         if str(place) not in ("/", "/usr"):
@@ -66,7 +66,7 @@ def neutral(text: str, places: Mapping[Path, str] | None = None) -> str:
 
 
 def trimmed(body: Mapping[str, Any]) -> dict[str, Any]:
-    """An object of a cluster as far as a diagnosis goes by it."""
+    """Return the parts of a cluster's object that a diagnosis reads."""
     found = {key: body[key] for key in ("apiVersion", "kind")}
     found["metadata"] = {key: body["metadata"][key] for key in _KEPT if key in body["metadata"]}
     found |= {
@@ -88,7 +88,7 @@ def trimmed(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def keep(group: str, sample: Sample) -> None:
-    """Write a sample into its group, in place of an earlier one of that name."""
+    """Write a sample into its group, replacing an earlier one with the same name."""
     FOLDER.mkdir(exist_ok=True)
     path = FOLDER / f"{group}.yaml"
     others = [one for one in read(path) if one.name != sample.name] if path.exists() else []
@@ -98,17 +98,17 @@ def keep(group: str, sample: Sample) -> None:
 
 
 def read(path: Path) -> list[Sample]:
-    """The samples of a file."""
+    """Return the samples of a file."""
     return [Sample(**row) for row in yaml.safe_load(path.read_text()) or ()]
 
 
 def samples() -> list[tuple[str, Sample]]:
-    """All samples, each with its group."""
+    """Return all samples, each with its group."""
     return [(path.stem, one) for path in sorted(FOLDER.glob("*.yaml")) for one in read(path)]
 
 
 def save(folder: Path, sample: Sample) -> Path:
-    """A sample as the files that somebody would have saved."""
+    """Write a sample as the files that a user would have saved."""
     if sample.objects:
         body = {"apiVersion": "v1", "kind": "List", "items": sample.objects}
         (folder / "objects.json").write_text(json.dumps(body, indent=4))
@@ -118,5 +118,5 @@ def save(folder: Path, sample: Sample) -> Path:
 
 
 def causes_of(many: Iterable[Sample]) -> set[str]:
-    """Which causes samples are of."""
+    """Return the causes of samples."""
     return {one.cause for one in many}

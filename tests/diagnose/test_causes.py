@@ -1,4 +1,4 @@
-"""Every cause by a sample, and near misses: tests/diagnose/cases.yaml."""
+"""A sample of every cause, and near misses: tests/diagnose/cases.yaml."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RUN = "train-1a2b3c4d"
 
 
 def pod(case: dict[str, Any]) -> dict[str, Any]:
-    """Worker 3 of the run."""
+    """Return worker 3 of the run."""
     labels = {
         "jobset.sigs.k8s.io/jobset-name": RUN,
         "jobset.sigs.k8s.io/replicatedjob-name": "node",
@@ -38,7 +38,7 @@ def pod(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def event(reason: str, message: str) -> dict[str, Any]:
-    """An event of a Job of the run."""
+    """Return an event of a Job of the run."""
     of = {"kind": "Job", "name": f"{RUN}-node-0", "namespace": "nlp"}
     metadata = {"name": "e", "namespace": "nlp"}
     return {
@@ -52,7 +52,7 @@ def event(reason: str, message: str) -> dict[str, Any]:
 
 
 def saved(folder: Path, case: dict[str, Any]) -> Path:
-    """The case as files, as kubectl writes them."""
+    """Write the case as files, as kubectl writes them."""
     items = [{"apiVersion": "v1", **one} for one in case.get("objects", ())]
     items += [pod(case)] if "pod" in case else []
     items += [event(*case["event"])] if "event" in case else []
@@ -65,7 +65,7 @@ def saved(folder: Path, case: dict[str, Any]) -> Path:
 
 
 def judged(folder: Path) -> tuple[Verdict, ...]:
-    """The verdicts of a folder."""
+    """Return the verdicts on a folder."""
     return verdicts(read_evidence([str(folder)], lambda: io.BytesIO(b"")))
 
 
@@ -90,12 +90,12 @@ def test_every_cause_has_a_sample() -> None:
     assert set(causes()) == told - {None}
 
 
-def test_rules_that_would_have_told_exist() -> None:
+def test_rules_named_by_causes_exist() -> None:
     named = {rule for cause in causes().values() for rule in cause.rules}
     assert named <= set(shipped()), named - set(shipped())
     assert not set(causes()) & set(shipped()), "explain has one page for a name"
 
 
-def test_the_page_says_how_many_there_are() -> None:
+def test_the_page_states_the_number_of_causes() -> None:
     page = (REPOSITORY / "docs/diagnose.md").read_text()
     assert f"Each of [{len(causes())} causes](causes.md)" in page

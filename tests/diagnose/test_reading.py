@@ -1,4 +1,4 @@
-"""What is read: objects in all forms, logs with whatever stands in front of their lines, and what is neither."""
+"""Evidence that is read: objects in all forms, logs with any prefixes of lines, files that are neither."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ POD = {
 
 
 def read(*names: object, stdin: bytes = b"") -> tuple[int, int]:
-    """How many objects and logs there are."""
+    """Return the number of objects and of logs."""
     found = read_evidence([str(name) for name in names], lambda: io.BytesIO(stdin))
     return len(found.things), len(found.logs)
 
 
 def log_of(data: bytes) -> Log:
-    """The log of some bytes."""
+    """Return the log of some bytes."""
     found = scan("a.log", io.BytesIO(data).read, all_signs())
     assert found is not None
     return found
 
 
-def test_objects_in_all_forms(tmp_path: Path) -> None:
+def test_objects_are_read_in_all_forms(tmp_path: Path) -> None:
     one = tmp_path / "one.json"
     one.write_text(json.dumps(POD))
     assert read(one) == (1, 0)
@@ -70,7 +70,7 @@ def test_lines_of_json_are_a_log(tmp_path: Path) -> None:
     assert read(path) == (0, 1)
 
 
-def test_what_is_cut_off_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_truncated_file_is_reported_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     path.write_text(json.dumps(POD, indent=2)[:-20])
     outcome = gangplan("diagnose", path)
@@ -81,7 +81,7 @@ def test_what_is_cut_off_is_told_with_its_line(tmp_path: Path) -> None:
     assert gangplan("diagnose", path).code in (Exit.INPUT, Exit.FINDINGS, Exit.CLEAN)
 
 
-def test_nothing_to_look_at_is_no_success(tmp_path: Path) -> None:
+def test_a_diagnosis_without_evidence_is_an_error(tmp_path: Path) -> None:
     assert gangplan("diagnose").code == Exit.INPUT
     assert gangplan("diagnose", tmp_path).code == Exit.INPUT
     assert gangplan("diagnose", tmp_path / "none.json").code == Exit.INPUT
@@ -100,12 +100,12 @@ def test_nothing_to_look_at_is_no_success(tmp_path: Path) -> None:
     assert gangplan("diagnose", "--server").code == Exit.INPUT
 
 
-def test_what_is_no_text_is_named(tmp_path: Path) -> None:
+def test_binary_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "core").write_bytes(bytes(range(256)) * 100)
     (tmp_path / "a.log").write_text("all is well\n")
     outcome = gangplan("diagnose", tmp_path)
     assert "not read, because it is no text" in outcome.out
-    # Open MPI 5 writes a zero byte now and then.
+    # Sometimes Open MPI 5 writes a zero byte.
     assert log_of(b"There are not enough slots available in the system to satisfy the 64\0\n").sightings
 
 
@@ -126,7 +126,7 @@ def test_what_is_no_text_is_named(tmp_path: Path) -> None:
         ("[2026-01-01 10:00] text", "[2026-01-01 10:00] text", Who()),
     ],
 )
-def test_what_stands_in_front(line: str, text: str, who: Who) -> None:
+def test_prefixes_of_lines_name_pods_and_ranks(line: str, text: str, who: Who) -> None:
     assert fronted(line) == (text, "", who)
     assert fronted(f"2026-01-01T10:00:00.123Z {line}") == (text, "2026-01-01T10:00:00.123Z", who)
 
@@ -142,11 +142,11 @@ def test_what_stands_in_front(line: str, text: str, who: Who) -> None:
         ("10.0.0.1", Who()),
     ],
 )
-def test_names_of_pods(name: str, who: Who) -> None:
+def test_names_of_pods_are_parsed(name: str, who: Who) -> None:
     assert who_of_pod(name) == who
 
 
-def test_names_of_files(tmp_path: Path) -> None:
+def test_names_of_files_name_workers_and_ranks(tmp_path: Path) -> None:
     for name in ("worker-3.log", "launcher.txt", f"{RUN}-node-0-2-abcde.log", "rank_5.out", "train.log"):
         (tmp_path / name).write_text("ModuleNotFoundError: No module named 'x'\n")
     found = read_evidence([str(tmp_path)], lambda: io.BytesIO())
@@ -170,8 +170,8 @@ SAMPLES = st.sampled_from(
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(SAMPLES, max_size=40), st.integers(64, 700))
-def test_pieces_make_no_difference(lines: list[str], piece: int) -> None:
-    """A log is read in pieces: wherever they end, the same is seen, at the same lines."""
+def test_the_size_of_pieces_makes_no_difference(lines: list[str], piece: int) -> None:
+    """A log is read in pieces: wherever they end, the sightings and their lines are the same."""
     data = ("\n".join(lines) + "\n").encode()
     whole = log_of(data)
     before = scanning.PIECE
@@ -187,12 +187,12 @@ def test_pieces_make_no_difference(lines: list[str], piece: int) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=3000))
-def test_any_bytes(data: bytes) -> None:
+def test_any_bytes_can_be_read(data: bytes) -> None:
     log = scan("a", io.BytesIO(data).read, all_signs())
     assert log is None or log.lines >= 0
 
 
-#: What statuses that real controllers wrote get, by their cases; the others have nothing wrong.
+#: Causes for statuses that real controllers wrote, by their cases; the others have none.
 LAB = {
     "ClusterQueue-held": "queue-inactive",
     "ClusterQueue-no-flavor": "queue-inactive",
@@ -207,14 +207,14 @@ LAB = {
 
 
 @pytest.mark.parametrize(("name", "body"), [(name, body) for name, _, body in recorded()])
-def test_statuses_of_the_lab(name: str, body: dict[str, Any]) -> None:
+def test_statuses_of_the_lab_have_their_causes(name: str, body: dict[str, Any]) -> None:
     found = verdicts(Evidence((Thing(body, name),), ()))
     causes = [one.cause.id for verdict in found for one in verdict.found]
     assert causes[:1] == [cause for case, cause in LAB.items() if name.endswith(case)][:1]
 
 
-def test_a_long_log_takes_time_by_its_length() -> None:
-    """Counts, and no time: each needle is looked for once per piece."""
+def test_long_logs_and_lines_are_read() -> None:
+    """Counts lines, not time: each needle is searched for once per piece."""
     line = b"step 100 loss 2.31 tokens per second 12000 financial news of the day\n"
     assert log_of(line * 20_000).lines == 20_000
     assert log_of(b"x" * 3_000_000).lines == 1

@@ -1,4 +1,4 @@
-"""Samples that real programs wrote (tests/diagnose/recorded/): each names its cause first."""
+"""For each sample that a real program wrote (tests/diagnose/recorded/), the right cause comes first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_real_sample_names_its_cause(group: str, sample: Sample, tmp_path: Pat
 
 
 @pytest.mark.parametrize(("group", "sample"), ALL, ids=[f"{group}-{one.name}" for group, one in ALL])
-def test_a_sample_says_what_wrote_it_and_nothing_of_the_machine(group: str, sample: Sample) -> None:
+def test_a_sample_names_its_program_and_no_path_of_the_machine(group: str, sample: Sample) -> None:
     assert sample.cause in causes()
     assert any(letter.isdigit() for letter in sample.by), f"{sample.name}: no version"
     assert sample.how

@@ -29,7 +29,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def edit(root: Path, *flags: str, file: str = FILE) -> tuple[int, str, str]:
-    """The exit code, the messages and the file after a command."""
+    """Run `gangplan edit` and return the exit code, the messages and the file."""
     outcome = gangplan("edit", file, *flags, "-C", root)
     return outcome.code, outcome.out + outcome.err, (root / file).read_text()
 
@@ -78,7 +78,7 @@ def test_several_fields_change_and_every_other_byte_stays(root: Path) -> None:
         (("--set", "env.A=1", "--unset", "env"), Exit.INPUT, "change the same field"),
     ],
 )
-def test_what_is_wrong_is_told_and_nothing_is_written(
+def test_each_mistake_is_reported_and_nothing_is_written(
     root: Path, flags: tuple[str, ...], code: Exit, words: str
 ) -> None:
     found, told, text = edit(root, *flags)
@@ -100,7 +100,7 @@ def test_what_is_wrong_is_told_and_nothing_is_written(
         ("checkpoint.to=filings", "checkpoint: {to: filings}"),
     ],
 )
-def test_a_value_is_written_as_its_field_takes_it(root: Path, flag: str, line: str) -> None:
+def test_a_value_is_written_with_the_type_of_its_field(root: Path, flag: str, line: str) -> None:
     _, told, text = edit(root, "--set", flag)
     assert line in text, told
 
@@ -114,7 +114,7 @@ def test_parameters_have_the_types_of_the_template(root: Path) -> None:
     assert (code, "Did you mean 'size'?" in told) == (Exit.INPUT, True)
 
 
-def test_errors_that_were_there_before_stop_no_correction(root: Path) -> None:
+def test_earlier_errors_do_not_stop_a_correction(root: Path) -> None:
     write(root, {FILE: COMMENTED.replace("cpu: 8", "cpu: lots").replace("workers: 4", "workers: 900")})
     code, told, text = edit(root, "--set", "workers=2")
     assert "workers: 2" in text, told
@@ -154,7 +154,7 @@ def test_other_files_are_edited_too(root: Path, file: str, flag: str, line: str)
     assert line in text
 
 
-def test_a_file_that_is_no_format_or_no_file_is_refused(root: Path) -> None:
+def test_unknown_missing_and_linked_files_are_refused(root: Path) -> None:
     write(root, {"notes.yaml": "a: 1\n"})
     assert "no file that gangplan reads" in edit(root, "--set", "a=2", file="notes.yaml")[1]
     write(root, {"README.md": "# Jobs\n\n- `a`: b\n"})
@@ -173,7 +173,7 @@ def test_a_file_that_is_no_format_or_no_file_is_refused(root: Path) -> None:
 # clone
 
 
-def test_a_clone_has_the_comments_and_none_of_the_past(root: Path) -> None:
+def test_a_clone_keeps_the_comments_and_drops_the_history(root: Path) -> None:
     outcome = gangplan("clone", FILE, "reports", "--set", "workers=2", "--set", "env.SEED=9", "-C", root)
     assert (outcome.code, outcome.err) == (Exit.CLEAN, "")
     text = (root / "specs/nlp/reports.yaml").read_text()
@@ -191,14 +191,14 @@ def test_a_clone_has_the_comments_and_none_of_the_past(root: Path) -> None:
         ("fine", "unknown field 'worker'"),
     ],
 )
-def test_a_clone_that_cannot_be_is_refused(root: Path, name: str, words: str) -> None:
+def test_an_invalid_clone_is_refused(root: Path, name: str, words: str) -> None:
     write(root, {"specs/nlp/other.yaml": f"{SPEC}name: known\n"})
     outcome = gangplan("clone", FILE, name, "--set", "worker=2", "-C", root)
     assert (outcome.code, words in outcome.err) == (Exit.INPUT, True), outcome.err
     assert not (root / "specs/nlp/fine.yaml").exists()
 
 
-def test_a_clone_of_a_file_with_a_name_gets_the_new_one(root: Path) -> None:
+def test_a_clone_of_a_named_spec_gets_the_new_name(root: Path) -> None:
     write(
         root,
         {
@@ -211,7 +211,7 @@ def test_a_clone_of_a_file_with_a_name_gets_the_new_one(root: Path) -> None:
     assert outcome.out.startswith("name: next  # ours\n")
 
 
-def test_sweeps_and_templates_are_cloned_without_their_past(root: Path) -> None:
+def test_sweeps_and_templates_are_cloned_without_their_history(root: Path) -> None:
     write(root, {"specs/nlp/rates.yaml": f"{SWEEP}state: stopped\nstopped: []\n"})
     outcome = gangplan(
         "clone", "specs/nlp/rates.yaml", "more", "--set", "parameters.grid.lr=[1e-4, 5e-4]", "-C", root
@@ -233,7 +233,7 @@ def test_tab_completes_fields_of_the_file(root: Path) -> None:
     assert complete.settings(given, "versions.k") == ["versions.kubernetes", "versions.kueue"]
 
 
-def test_a_new_field_comes_where_the_format_has_it(root: Path) -> None:
+def test_a_new_field_is_placed_in_the_order_of_the_format(root: Path) -> None:
     write(root, {FILE: "# Filings.\n" + SPEC + "# What it is called\nlabels: {example.com/a: b}\n"})
     code, told, text = edit(root, "--set", "timeout=2h", "--set", "clusters=lab", "--set", "env.SEED=7")
     assert code == Exit.CLEAN, told
@@ -246,7 +246,7 @@ def test_a_new_field_comes_where_the_format_has_it(root: Path) -> None:
 
 
 def test_a_list_needs_no_brackets(root: Path) -> None:
-    """Also where the file is not a spec; a text with commas stays one."""
+    """This holds for files that are not specs, too; a text with commas stays a text."""
     write(root, {"overlays/east/cluster.yaml": CLUSTER})
     assert edit(root, "--set", "clusters=lab,east")[0] == Exit.CLEAN
     assert "clusters: [lab, east]\n" in (root / FILE).read_text()
@@ -257,21 +257,21 @@ def test_a_list_needs_no_brackets(root: Path) -> None:
     assert 'description: "first, second"\n' in (root / FILE).read_text()
 
 
-def test_a_new_field_of_a_block_comes_where_the_format_has_it(root: Path) -> None:
+def test_a_new_field_of_a_block_is_placed_in_the_order_of_the_format(root: Path) -> None:
     write(root, {FILE: SPEC + "placement:\n  nodePool: a100  # ours\n  spread: pack\n"})
     code, told, text = edit(root, "--set", "placement.capacity=on-demand")
     assert code == Exit.CLEAN, told
     assert text.endswith("  nodePool: a100  # ours\n  capacity: on-demand\n  spread: pack\n")
 
 
-def test_a_field_comes_last_where_nothing_stands_before_it(root: Path) -> None:
+def test_a_new_field_follows_the_nearest_earlier_field_or_comes_last(root: Path) -> None:
     assert edited("b: 1\nc: 2\n", "x.yaml", ("a",), "3", ("a", "b", "c")) == "b: 1\nc: 2\na: 3\n"
     assert edited("c: 1\na: 2\n", "x.yaml", ("b",), "3", ("a", "b", "c")) == "c: 1\na: 2\nb: 3\n"
     assert edited("a:\n  x: 1\nc: 2\n", "x.yaml", ("b",), "3", ("a", "b", "c")) == "a:\n  x: 1\nb: 3\nc: 2\n"
     assert edited("{a: 1, c: 2}\n", "x.yaml", ("b",), "3", ("a", "b", "c")) == "{a: 1, b: 3, c: 2}\n"
 
 
-def test_a_template_is_judged_with_the_specs_that_are_made_from_it(root: Path) -> None:
+def test_a_template_is_checked_with_the_specs_that_use_it(root: Path) -> None:
     before = (root / WIDE).read_text()
     code, told, text = edit(root, "--set", "parameters.size.max=3", file=WIDE)
     assert (code, text) == (Exit.INPUT, before), told
@@ -281,7 +281,7 @@ def test_a_template_is_judged_with_the_specs_that_are_made_from_it(root: Path) -
     assert "checked with 1 spec made from templates" in told
 
 
-def test_errors_that_specs_of_a_template_had_before_stop_nothing(root: Path) -> None:
+def test_earlier_errors_in_specs_do_not_stop_an_edit_of_a_template(root: Path) -> None:
     write(root, {"specs/nlp/tuned.yaml": BY_TEMPLATE.replace("size: 4", "size: 4000")})
     code, told, _ = edit(root, "--set", "description=Whole nodes", file=WIDE)
     assert code == Exit.CLEAN, told
@@ -313,8 +313,8 @@ def test_an_edit_that_breaks_specs_is_refused(
         assert gangplan("validate", "-C", root).code == code == Exit.CLEAN, told
 
 
-def test_errors_that_specs_had_before_stop_no_edit_of_their_cluster(root: Path) -> None:
-    """Amounts in them may change: more nodes, though not enough, are a step."""
+def test_earlier_errors_in_specs_do_not_stop_an_edit_of_a_cluster(root: Path) -> None:
+    """Their amounts may change: more nodes, even if not enough, are a step forward."""
     write(root, {FILE: COMMENTED.replace("workers: 4", "workers: 900")})
     code, told, text = edit(root, "--set", "nodePools.a100.count=6", file="overlays/lab/cluster.yaml")
     assert (code, "count: 6" in text) == (Exit.CLEAN, True), told
@@ -328,7 +328,7 @@ def test_a_large_workspace_is_checked_in_part_and_says_so(
     own = {f"specs/nlp/more{index}.yaml": SPEC for index in range(5)}
     write(root, own | {"specs/nlp/last.yaml": SPEC.replace("openmpi", "mpich")})
     code, told, _ = edit(root, "--set", "images.intel.tag=a", file="images/catalog.yaml")
-    assert (code, "checked with 1 spec\n" in told) == (Exit.CLEAN, True), told  # the one from a template
+    assert (code, "checked with 1 spec\n" in told) == (Exit.CLEAN, True), told  # the one with a template
     assert "specs/nlp/last.yaml" in edit(root, "--unset", "images.mpich", file="images/catalog.yaml")[1]
     code, told, _ = edit(root, "--set", "nodePools.cpu.count=5", file="overlays/lab/cluster.yaml")
     assert "checked with 3 specs; gangplan validate checks 5 more\n" in told
@@ -342,9 +342,7 @@ def test_a_large_workspace_is_checked_in_part_and_says_so(
         ("overlays/lab/cluster.yaml", "cluster"),
     ],
 )
-def test_a_clone_of_what_is_no_spec_names_the_command_that_writes_one(
-    root: Path, file: str, kind: str
-) -> None:
+def test_a_clone_of_another_kind_of_file_names_the_command_for_it(root: Path, file: str, kind: str) -> None:
     outcome = gangplan("clone", file, "e", "-C", root)
     assert (outcome.code, f"gangplan new {kind} e." in outcome.err) == (Exit.INPUT, True)
     assert gangplan("new", kind, "--help").code == Exit.CLEAN

@@ -1,4 +1,4 @@
-"""Fields set in a text: the law that nothing else changes, and each manner in which a field can stand."""
+"""Fields set in a text: the law that nothing else changes, and each form in which a field can be written."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def value_of(text: str) -> Any:
 
 
 def difference(path: str, new: str | None) -> tuple[list[str], list[str]]:
-    """The lines that a change takes out, and those that it puts in."""
+    """Return the lines that a change removes, and those that it adds."""
     flags = ([], [path]) if new is None else ([f"{path}={new}"], [])
     (change,) = changes_of(*flags)
     after = edited(SPEC, FILE, change.path, change.text).splitlines()
@@ -120,7 +120,7 @@ def test_a_change_is_as_small_as_it_can_be(
         ("a: [1\n", "a", "2", "the file cannot be read", "gangplan validate"),
     ],
 )
-def test_what_cannot_be_changed_is_told(
+def test_impossible_changes_are_refused_with_a_help(
     text: str, path: str, new: str | None, message: str, help: str
 ) -> None:
     flags = ([], [path]) if new is None else ([f"{path}={new}"], [])
@@ -132,18 +132,18 @@ def test_what_cannot_be_changed_is_told(
 
 
 @pytest.mark.parametrize("flag", ["=1", "a..b=1", "a[b]=1", "[0]=1", "a.=1", "workers"])
-def test_a_flag_that_names_no_field_is_told(flag: str) -> None:
+def test_a_flag_that_names_no_field_is_refused(flag: str) -> None:
     with pytest.raises(UserError, match=r"does not name a field|has no value"):
         changes_of([flag], [])
 
 
 @pytest.mark.parametrize(("first", "second"), [("a=1", "a=2"), ("a={}", "a.b=1"), ("a.b-", "a.b=1")])
-def test_two_changes_of_one_field_are_told(first: str, second: str) -> None:
+def test_two_changes_of_one_field_are_refused(first: str, second: str) -> None:
     with pytest.raises(UserError, match="change the same field"):
         changes_of([first, second], [])
 
 
-def test_an_alias_is_replaced_where_it_stands() -> None:
+def test_an_alias_is_replaced_in_its_place() -> None:
     assert edited("a: &x 1\nb: *x # c\n", FILE, ("b",), "2") == "a: &x 1\nb: 2 # c\n"
 
 
@@ -165,7 +165,7 @@ comments = st.sampled_from(["", "", "  # c", " # [x]: {y", "   "])
 
 @st.composite
 def leaf(draw: Any) -> str:
-    """A scalar as somebody might write it."""
+    """Draw a scalar in one of the notations that people use."""
     value = draw(leaves)
     if not isinstance(value, str):
         return json.dumps(value)
@@ -178,7 +178,7 @@ def leaf(draw: Any) -> str:
 
 @st.composite
 def flow(draw: Any, depth: int = 2) -> str:
-    """A value between brackets, or a scalar."""
+    """Draw a flow collection or a scalar."""
     kind = draw(st.sampled_from(["leaf", "leaf", "list", "map"])) if depth else "leaf"
     if kind == "list":
         return f"[{', '.join(draw(st.lists(flow(depth - 1), max_size=3)))}]"
@@ -190,7 +190,7 @@ def flow(draw: Any, depth: int = 2) -> str:
 
 @st.composite
 def block(draw: Any, indent: str = "", depth: int = 3) -> str:
-    """A mapping without brackets, with comments anywhere."""
+    """Draw a block mapping, with comments anywhere."""
     lines = ""
     for name in draw(st.lists(names, min_size=1, max_size=4, unique=True)):
         if draw(st.booleans()):
@@ -222,13 +222,13 @@ def block(draw: Any, indent: str = "", depth: int = 3) -> str:
 
 
 def paths(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    """All fields and entries."""
+    """Return the paths of all fields and entries."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [one for name, item in inner for one in ((*path, name), *paths(item, (*path, name)))]
 
 
 def changed(value: Any, path: tuple[str | int, ...], new: Any) -> None:
-    """The same change in the value."""
+    """Make the same change in the value."""
     for step in path[:-1]:
         value = value[step]
     if new is ...:
@@ -241,10 +241,10 @@ def changed(value: Any, path: tuple[str | int, ...], new: Any) -> None:
 
 @settings(max_examples=120, deadline=None, phases=(Phase.explicit, Phase.generate))
 @given(st.data())
-def test_what_is_not_set_stays_to_the_byte_and_what_is_set_is_read_back(data: st.DataObject) -> None:
+def test_the_set_field_is_read_back_and_every_other_line_stays(data: st.DataObject) -> None:
     text = "kind: Job\n" + data.draw(block())
     if load(text.encode(), FILE)[0] is None:
-        return  # such as a word that YAML reads otherwise
+        return  # for example, a word that YAML reads otherwise
     value = value_of(text)
     path = data.draw(st.sampled_from(paths(value)))
     if data.draw(st.booleans()) and isinstance(parent := at(value, path[:-1]), dict):
@@ -255,12 +255,12 @@ def test_what_is_not_set_stays_to_the_byte_and_what_is_set_is_read_back(data: st
     try:
         after = edited(text, FILE, path, new)
     except UserError:
-        assert new is None  # only a removal may be refused, where a comment would go along
+        assert new is None  # only a removal may be refused, when it would take a comment with it
         assert "#" in text
         return
     changed(value, path, ... if new is None else read_value(new))
     assert json.dumps(value_of(after), sort_keys=True) == json.dumps(value, sort_keys=True)
-    # All lines but those of the field are there, in their order; comments above and below it, too.
+    # All lines except those of the field are there, in order, and so are comments above and below it.
     old = lines_of(text, path)
     rest = [line for number, line in enumerate(text.splitlines(), 1) if number not in old]
     found = after.splitlines()
@@ -268,7 +268,7 @@ def test_what_is_not_set_stays_to_the_byte_and_what_is_set_is_read_back(data: st
     assert found[: len(head)] == head
     tail = rest[len(head) :]
     last = found[len(found) - len(tail) :]
-    # What follows the first field of an entry that goes comes to stand behind the dash.
+    # After the first field of an entry is removed, the next one follows the dash.
     assert [one.lstrip(" -") for one in last] == [one.lstrip(" -") for one in tail]
     assert sum(one != other for one, other in zip(last, tail, strict=True)) <= 1
 
@@ -280,7 +280,7 @@ def at(value: Any, path: tuple[str | int, ...]) -> Any:
 
 
 def lines_of(text: str, path: tuple[str | int, ...]) -> range:
-    """The lines of a field with its last word; of one that is not there, those of what holds it."""
+    """Return the lines of a field with its last word, or, if there is no such field, those of its holder."""
     document, _ = load(text.encode(), FILE)
     assert document is not None
     while path and path not in paths(document.value):
@@ -288,7 +288,7 @@ def lines_of(text: str, path: tuple[str | int, ...]) -> range:
     if not path:
         return range(1, len(text.splitlines()) + 1)
     holder = at(document.value, path[:-1])
-    if len(holder) == 1 and len(path) > 1:  # its holder is written without it: {}
+    if len(holder) == 1 and len(path) > 1:  # its holder becomes {} without it
         return lines_of(text, path[:-1])
     below = [one for one in paths(document.value) if one[: len(path)] == path]
     first = document.where(path, key=isinstance(path[-1], str)).line

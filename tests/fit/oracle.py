@@ -1,4 +1,4 @@
-"""Node fit the slow way: every order and every choice, node by node; written apart from the solver.
+"""Node fit by brute force: every order and every choice, node by node; written independently of the solver.
 
 Works on plain Kubernetes objects with kube-scheduler's filters spelled out one by one (Kubernetes v1.34.4).
 """
@@ -37,7 +37,7 @@ class Case:
 
 
 def nodes_of(groups: Sequence[NodeGroup]) -> list[Object]:
-    """Each node as an object; racks and blocks carry the group's name and fill in order."""
+    """Return each node as an object; racks and blocks have the group's name and fill in order."""
     found = []
     for group in groups:
         for at in range(group.count):
@@ -55,25 +55,25 @@ def nodes_of(groups: Sequence[NodeGroup]) -> list[Object]:
 
 
 def amounts(pod: Object) -> dict[str, Fraction]:
-    """Requests of a pod with one container."""
+    """Return the requests of a pod with one container."""
     requests = pod["spec"]["containers"][0]["resources"]["requests"]
     return {key: number(value) for key, value in requests.items()}
 
 
 def number(text: str) -> Fraction:
-    """A quantity of the few forms that are used here."""
+    """Parse a quantity of the few forms that are used here."""
     return Fraction(text[:-1]) / 1000 if text.endswith("m") else Fraction(text)
 
 
 def selected(selector: Object | None, labels: dict[str, str]) -> bool:
-    """A label selector of matchLabels alone."""
+    """Return whether a label selector that has only matchLabels selects the labels."""
     return selector is not None and all(
         labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items()
     )
 
 
 def meets(one: Object, labels: dict[str, str]) -> bool:
-    """A node selector requirement."""
+    """Return whether labels meet a node selector requirement."""
     value = labels.get(one["key"])
     match one["operator"]:
         case "In":
@@ -91,7 +91,7 @@ def meets(one: Object, labels: dict[str, str]) -> bool:
 
 
 def takes_node(pod: Object, node: Object) -> bool:
-    """Labels only: nodeSelector and required node affinity."""
+    """Return whether nodeSelector and required node affinity, thus labels only, allow the node."""
     spec, labels = pod["spec"], node["labels"]
     if any(labels.get(key) != value for key, value in spec.get("nodeSelector", {}).items()):
         return False
@@ -102,7 +102,7 @@ def takes_node(pod: Object, node: Object) -> bool:
 
 
 def tolerated(pod: Object, node: Object) -> bool:
-    """Every hard taint is tolerated."""
+    """Return whether the pod tolerates every hard taint."""
     for taint in node["taints"]:
         if taint["effect"] == "PreferNoSchedule":
             continue
@@ -126,7 +126,7 @@ class Oracle:
         self.wanted = tuple(count for count, _ in case.pods)
 
     def bounds(self) -> tuple[int, int]:
-        """The most pods that can be placed, and the fewest that a dead end has."""
+        """Return the most pods that can be placed, and the fewest in any dead end."""
         start: State = tuple((0,) * len(self.pods) for _ in self.nodes)
         seen, waiting = {start}, [start]
         most, least = 0, sum(self.wanted)
@@ -151,7 +151,7 @@ class Oracle:
         return most, least
 
     def accepts(self, state: State, kind: int, at: int) -> bool:
-        """All filters for one more pod of a kind on a node."""
+        """Return whether all filters accept one more pod of a kind on a node."""
         pod, node = self.pods[kind], self.nodes[at]
         return (
             tolerated(pod, node)
@@ -260,13 +260,13 @@ class Oracle:
 
 
 def random_case(chance: random.Random, nodes: int = 3, pods: int = 4, kinds: int = 2) -> Case:
-    """A world of at most three groups with so many nodes each, and at most so many pods of each kind."""
+    """Draw a world of up to three groups of up to `nodes` nodes, and up to `pods` pods of each kind."""
     groups = tuple(random_group(chance, name, nodes) for name in "abc"[: chance.randint(1, 3)])
     return Case(groups, tuple(random_pods(chance, pods, kinds)))
 
 
 def random_group(chance: random.Random, name: str, nodes: int) -> NodeGroup:
-    """Nodes of one shape with a few labels, taints, topology levels."""
+    """Draw nodes of one shape with a few labels, taints and topology levels."""
     labels = {"pool": name}
     if chance.random() < 0.5:
         labels[ZONE] = chance.choice(("east", "west"))
@@ -293,7 +293,7 @@ def random_group(chance: random.Random, name: str, nodes: int) -> NodeGroup:
 
 
 def random_pods(chance: random.Random, pods: int, kinds: int) -> Iterator[tuple[int, Object]]:
-    """Pods by shape, with constraints on nodes and on each other."""
+    """Draw pods by shape, with constraints on nodes and on each other."""
     names = ["worker", "launcher", "other"][:kinds]
     for name in names[: chance.randint(1, kinds)]:
         count = chance.randint(1, pods) if name != "launcher" or chance.random() < 0.5 else 1
@@ -379,5 +379,5 @@ def _choose_company(chance: random.Random, spec: Object, names: list[str]) -> No
 
 
 def pods_of(case: Case) -> list[PodShape]:
-    """The pods as the solver takes them."""
+    """Return the pods in the form of the solver."""
     return [plain_pods(pod["metadata"]["name"], count, pod) for count, pod in case.pods]

@@ -21,7 +21,7 @@ ROLES = {"worker": 0, "launcher": 1}
 
 
 def changed(text: str, changes: dict[str, str]) -> str:
-    """A text with its changes; each must be there."""
+    """Return a text with its changes; each old text must occur."""
     for old, new in changes.items():
         assert old in text, old
         text = text.replace(old, new)
@@ -29,7 +29,7 @@ def changed(text: str, changes: dict[str, str]) -> str:
 
 
 def patches(case: dict[str, Any]) -> dict[str, str]:
-    """The overlay that patches the pods of the runs."""
+    """Return the overlay that patches the pods of the runs."""
     operations = [
         {**one, "path": POD.format(index) + one["path"]}
         for role, index in ROLES.items()
@@ -46,7 +46,7 @@ def patches(case: dict[str, Any]) -> dict[str, str]:
 
 
 def judged(root: Path, case: dict[str, Any]) -> tuple[Result, str]:
-    """What gangplan says of a case, and the spec that it says it of."""
+    """Return the result of a case, and the spec in it."""
     spec = changed(workspaces.SPEC, case.get("spec") or {})
     workspaces.stock(root)
     cluster = changed(workspaces.CLUSTER, case.get("cluster") or {})
@@ -57,14 +57,14 @@ def judged(root: Path, case: dict[str, Any]) -> tuple[Result, str]:
 
 
 def of_fit(result: Result) -> list[Finding]:
-    """The findings of node fit; no other error is there."""
+    """Return the findings of node fit, and check that there are no other errors."""
     errors = [one for one in result.findings if one.severity.word == "error" and one.rule not in RULES]
     assert errors == []
     return [one for one in result.findings if one.rule in RULES]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_a_run_without_nodes_is_told_at_its_line(case: dict[str, Any], tmp_path: Path) -> None:
+def test_a_run_without_nodes_is_reported_at_its_line(case: dict[str, Any], tmp_path: Path) -> None:
     result, spec = judged(tmp_path, case)
     (finding,) = of_fit(result)
     assert finding.rule == case["rule"]
@@ -79,7 +79,7 @@ def test_a_run_without_nodes_is_told_at_its_line(case: dict[str, Any], tmp_path:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_a_near_miss_is_no_finding(case: dict[str, Any], tmp_path: Path) -> None:
+def test_a_near_miss_has_no_finding(case: dict[str, Any], tmp_path: Path) -> None:
     result, _ = judged(tmp_path, {**case, **case["near"]})
     assert of_fit(result) == []
     (run,) = result.runs
@@ -87,23 +87,23 @@ def test_a_near_miss_is_no_finding(case: dict[str, Any], tmp_path: Path) -> None
     assert run.fit.verdict == "sure"
 
 
-def test_the_help_helps(tmp_path: Path) -> None:
-    """Every number of workers and amount that is proposed is enough, and one more is not."""
+def test_proposed_numbers_fit_and_one_more_does_not(tmp_path: Path) -> None:
+    """Every proposed number of workers and every proposed amount is enough, and one more is not."""
     for workers, cpu, expected in ((12, 36, 0), (13, 36, 1), (13, 31, 0), (13, 32, 1)):
         case = {"spec": {"workers: 4": f"workers: {workers}", "cpu: 8": f"cpu: {cpu}"}}
         result, _ = judged(tmp_path / f"{workers}-{cpu}", case)
         assert len(of_fit(result)) == expected, (workers, cpu)
 
 
-def test_a_run_that_is_never_admitted_is_told_once(tmp_path: Path) -> None:
-    """More GPUs than the quota: that is admission's finding, not one more of node fit."""
+def test_a_run_that_is_never_admitted_has_no_finding_of_node_fit(tmp_path: Path) -> None:
+    """More GPUs than the quota are a finding of admission, and node fit adds none."""
     result, _ = judged(tmp_path, {"spec": {"workers: 4": "workers: 17"}})
     errors = [one.rule for one in result.findings if one.severity.word == "error"]
     assert errors == ["over-quota"]
     assert result.runs[0].fit is None
 
 
-def test_plan_tells_the_nodes(tmp_path: Path) -> None:
+def test_plan_shows_the_nodes(tmp_path: Path) -> None:
     result, _ = judged(tmp_path, {})
     assert "nodes     4 workers need 1 node of a100, launcher on cpu\n" in plan_text(result.runs)
     told = plan_document(result.runs)["runs"][0]["nodes"]
@@ -113,7 +113,7 @@ def test_plan_tells_the_nodes(tmp_path: Path) -> None:
     assert told["nodes"] == {"node": {"a100": 1}, "launcher": {"cpu": 1}}
 
 
-def test_plan_tells_what_is_left(tmp_path: Path) -> None:
+def test_plan_shows_pods_that_do_not_fit(tmp_path: Path) -> None:
     result, _ = judged(tmp_path, CASES[0])
     line = next(line for line in plan_text(result.runs).splitlines() if line.startswith("  nodes"))
     assert "only 12 of 13 workers fit on 4 nodes of a100" in line

@@ -1,4 +1,4 @@
-"""Node fit by hand-made worlds: answers that can be told by head, large pools, and what each phase sees."""
+"""Node fit in small worlds made by hand: answers that can be checked by hand, large pools, each phase."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ WORKERS = {"matchLabels": {"role": "worker"}}
 
 
 def world(*groups: NodeGroup, standing: tuple[dict[str, Any], ...] = (), pods: int = 110) -> World:
-    """A cluster of these nodes."""
+    """Return a cluster of these nodes."""
     versions = SchemaVersions("1.34", "2.3", "0.19", "0.12")
     return World("lab", versions, standing, groups, pods_per_node=pods)
 
 
 def group(name: str = "a", count: int = 4, cpu: int = 8, **more: Any) -> NodeGroup:
-    """Nodes with so many cores."""
+    """Return nodes with this many cores."""
     free = {"cpu": Fraction(cpu), "memory": Fraction(64)} | more.pop("free", {})
     labels = {"pool": name} | more.pop("labels", {})
     return NodeGroup(name, count, labels, more.pop("taints", ()), free, more.pop("domains", ()))
 
 
 def pods(count: int, cpu: str = "1", name: str = "worker", **spec: Any) -> PodShape:
-    """So many equal pods."""
+    """Return this many equal pods."""
     requests = {"cpu": cpu, **spec.pop("requests", {})}
     container: Object = {"name": "node", "resources": {"requests": requests}}
     body = {"metadata": {"name": name, "labels": {"role": name}}, "spec": {"containers": [container], **spec}}
@@ -41,13 +41,13 @@ def pods(count: int, cpu: str = "1", name: str = "worker", **spec: Any) -> PodSh
 
 
 def apart(key: str) -> Object:
-    """Anti-affinity of workers among themselves."""
+    """Return anti-affinity of workers among themselves."""
     term = {"topologyKey": key, "labelSelector": WORKERS}
     return {"podAntiAffinity": {REQUIRED: [term]}}
 
 
 def spread(key: str, skew: int = 1, **more: Any) -> list[Object]:
-    """A hard spread constraint of workers."""
+    """Return a hard spread constraint of workers."""
     own = {
         "topologyKey": key,
         "maxSkew": skew,
@@ -83,7 +83,9 @@ TAINTED = group("b", taints=(NodeGroupTaint("k", "", "NoSchedule"),))
         ((group(), TAINTED), pods(9, topologySpreadConstraints=spread(HOST, nodeTaintsPolicy="Honor")), 9),
     ],
 )
-def test_answers_by_head(nodes: tuple[NodeGroup, ...], asked: PodShape, bound: int) -> None:
+def test_counts_are_those_calculated_by_hand(
+    nodes: tuple[NodeGroup, ...], asked: PodShape, bound: int
+) -> None:
     fit = fit_pods(world(*nodes), [asked])
     assert (fit.bound, fit.sure, fit.is_exact) == (bound, bound, True)
     assert fit.fits == (bound == asked.count)
@@ -92,13 +94,13 @@ def test_answers_by_head(nodes: tuple[NodeGroup, ...], asked: PodShape, bound: i
     assert searched.bound == bound
 
 
-def test_pods_per_node_are_those_of_the_cluster() -> None:
+def test_pods_per_node_follow_the_cluster() -> None:
     nodes = group(count=2, cpu=1000)
     assert fit_pods(world(nodes), [pods(500)]).bound == 220
     assert fit_pods(world(nodes, pods=250), [pods(500)]).bound == 500
 
 
-def test_reasons_are_the_schedulers() -> None:
+def test_reasons_have_the_words_of_the_scheduler() -> None:
     tainted = group("b", 3, taints=(NodeGroupTaint("gpu", "yes", "NoExecute"),))
     other = group("c", 2, labels={"pool": "c"})
     fit = fit_pods(world(group(), tainted, other), [pods(9, "5", nodeSelector={"pool": "a"})])
@@ -110,7 +112,7 @@ def test_reasons_are_the_schedulers() -> None:
 
 
 def test_a_launcher_may_be_left_without_room() -> None:
-    """Eight cores, workers of three: packed they leave a node free, spread they do not."""
+    """Eight cores and workers of three cores: packed they leave a node free, spread they do not."""
     nodes, launcher = group(count=2), pods(1, "6", "launcher")
     fit = fit_pods(world(nodes), [pods(2, "3"), launcher])
     assert (fit.bound, fit.sure, fit.verdict) == (3, 2, "possible")
@@ -118,7 +120,7 @@ def test_a_launcher_may_be_left_without_room() -> None:
     assert fit_pods(world(nodes), [pods(4, "3"), launcher]).verdict == "no"
 
 
-def test_a_host_port_is_free_once_on_each_host() -> None:
+def test_a_host_port_is_used_once_per_host() -> None:
     def with_port(count: int, name: str, port: int) -> PodShape:
         ports = [{"containerPort": 22, "hostPort": port}]
         container = {"name": "node", "resources": {}, "ports": ports}
@@ -145,7 +147,7 @@ def test_phases_do_not_share_nodes() -> None:
 
 
 def job_set(*jobs: dict[str, Any]) -> dict[str, Any]:
-    """A JobSet of jobs with one container each."""
+    """Return a JobSet of jobs with one container each."""
     return {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
@@ -155,7 +157,7 @@ def job_set(*jobs: dict[str, Any]) -> dict[str, Any]:
 
 
 def job(name: str, count: int, resources: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """One entry of a JobSet."""
+    """Return one entry of a JobSet."""
     pod = {"containers": [{"name": "node", "resources": resources}], **more.pop("pod", {})}
     spec = {"parallelism": count, "completions": count, "template": {"spec": pod}}
     return {"name": name, "template": {"spec": spec}} | more
@@ -194,7 +196,7 @@ def test_defaults_of_the_namespace_and_of_limits_count() -> None:
         ),
     ],
 )
-def test_a_container_that_gke_adds_takes_its_room(annotations: dict[str, str], cpu: int, memory: int) -> None:
+def test_a_container_that_gke_adds_counts(annotations: dict[str, str], cpu: int, memory: int) -> None:
     box = {"name": "a", "resources": {"requests": {"cpu": "1"}, "limits": {}}}
     pod = {"metadata": {"annotations": annotations}, "spec": {"containers": [box]}}
     found = plain_pods("worker", 1, pod).requests
@@ -208,8 +210,8 @@ def test_overhead_of_a_runtime_class_counts() -> None:
     assert fits(world(group(), standing=(kata,)), [job_set(entry)]).bound == 4
 
 
-def test_order_of_a_run_counts() -> None:
-    """Workers first: then the launcher is what may be left, never a worker."""
+def test_the_start_order_of_a_run_counts() -> None:
+    """Workers start first: only the launcher may lack a node, never a worker."""
     needed = [{"name": "node", "status": "Ready"}]
     workers = job("node", 2, {"requests": {"cpu": "7"}})
     mixed = [workers, job("launcher", 1, {"requests": {"cpu": "2"}})]
@@ -219,8 +221,8 @@ def test_order_of_a_run_counts() -> None:
     assert fit.placements == {"node": {"a": 2}, "launcher": {}}
 
 
-def test_several_kinds_are_searched_to_the_end() -> None:
-    """The fullest node first leaves one pod over; another order does not."""
+def test_the_search_tries_every_order_of_several_kinds() -> None:
+    """With the fullest node first one pod is left over; with another order none is."""
     question = Question(
         (NodeShape(2, (10,), 110, ()),), tuple(Kind(2, 0, (need,), (True,)) for need in (6, 3, 1))
     )
@@ -229,14 +231,14 @@ def test_several_kinds_are_searched_to_the_end() -> None:
     assert search(question, budget=0).bound <= 6
 
 
-def test_domains_that_do_not_nest_are_not_judged() -> None:
+def test_domains_that_do_not_nest_give_an_unknown_verdict() -> None:
     nodes = group(count=12, domains=(("block", 6), (RACK, 4)))
     constraints = [*spread("block"), *spread(RACK)]
     fit = fit_pods(world(nodes), [pods(12, topologySpreadConstraints=constraints)])
     assert fit.verdict == "unknown"
 
 
-def test_domains_of_unknown_size_are_not_judged() -> None:
+def test_domains_of_unknown_size_give_an_unknown_verdict() -> None:
     nodes = group(domains=((RACK, 0),))
     fit = fit_pods(world(nodes), [pods(2, topologySpreadConstraints=spread(RACK))])
     assert fit.verdict == "unknown"
@@ -244,7 +246,7 @@ def test_domains_of_unknown_size_are_not_judged() -> None:
 
 
 def test_large_pools_cost_no_more_than_small_ones() -> None:
-    """A hundred thousand nodes, workers of every number: work is per pool and per domain shape."""
+    """A hundred thousand nodes, up to 500 workers: the work is per pool and per domain shape."""
     nodes = group(count=100_000, cpu=64, domains=((RACK, 8),))
     began = time.monotonic()
     for count in range(1, 501, 5):

@@ -1,4 +1,4 @@
-"""Pools whose kubelet takes what a pod has from one NUMA node."""
+"""Pools whose kubelet gives a pod resources of one NUMA node only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ JOB = workspaces.SPEC.replace("workers: 4\ngpus: 2\ncpu: 8\nmemory: 32Gi\n", "")
 
 
 def nodes(count: int = 2, numa: dict[str, int] | None = None, cpu: int = 92, gpus: int = 8) -> NodeGroup:
-    """Nodes of two NUMA nodes."""
+    """Return nodes with two NUMA nodes each."""
     free = {"cpu": Fraction(cpu), "memory": Fraction(2**40), "gpu": Fraction(gpus)}
     aligned = {"cpu": 2, "gpu": 2} if numa is None else numa
     return NodeGroup("a", count, {}, (), free, numa=aligned)
@@ -38,26 +38,28 @@ def pods(count: int, cpu: str, gpus: int = 0, is_guaranteed: bool = True, name: 
 @pytest.mark.parametrize(
     ("cpu", "gpus", "is_guaranteed", "most"),
     [
-        ("30", 0, True, 4),  # 46 cores of a NUMA node hold one of these, 92 of a node three
-        ("30", 0, False, 6),  # such a pod has no cores of its own
-        ("30500m", 0, True, 6),  # nor has one with a part of a core
+        ("30", 0, True, 4),  # the 46 cores of a NUMA node hold one of these, the 92 of a node three
+        ("30", 0, False, 6),  # such a pod has no exclusive cores
+        ("30500m", 0, True, 6),  # nor does a pod with a fraction of a core
         ("23", 0, True, 8),
         ("46", 0, True, 4),
         ("8", 3, True, 4),  # one on each side, where two are left over
         ("8", 2, True, 8),
-        ("8", 3, False, 4),  # devices are aligned whatever the class
-        ("47", 0, True, 2),  # larger than a NUMA node: restricted lets it have two
+        ("8", 3, False, 4),  # devices are aligned in every QoS class
+        ("47", 0, True, 2),  # larger than a NUMA node: the policy restricted allows two
     ],
 )
-def test_a_node_takes_as_many_as_its_numa_nodes(cpu: str, gpus: int, is_guaranteed: bool, most: int) -> None:
+def test_a_node_takes_as_many_pods_as_its_numa_nodes(
+    cpu: str, gpus: int, is_guaranteed: bool, most: int
+) -> None:
     every = pods(20, cpu, gpus, is_guaranteed)
     fit = fit_pods(world(nodes()), [every])
     assert fit.bound == most
     assert fit.reasons
-    # The search tells what counting tells.
+    # The search gives the same answer as counting.
     reducer = Reducer(world(nodes()), [every])
     assert search(reducer.question()).bound == most
-    # And where nothing is aligned, it is the sum that counts.
+    # Where nothing is aligned, only the sum counts.
     assert fit_pods(world(nodes(numa={})), [every]).bound >= most
 
 
@@ -66,8 +68,8 @@ def test_the_reason_names_the_numa_node() -> None:
     assert reason == "0/2 nodes are available: 2 Insufficient cpu on one NUMA node."
 
 
-def test_beside_a_launcher() -> None:
-    """Two workers of 46 cores fill a node; the launcher's core is on the other one."""
+def test_a_launcher_needs_a_node_with_a_free_numa_node() -> None:
+    """Two workers of 46 cores fill a node; the launcher's core is on the other node."""
     workers, launcher = pods(3, "46", 4), replace(pods(1, "1", name="launcher"), stage=1)
     fit = fit_pods(world(nodes()), [workers, launcher])
     assert (fit.bound, fit.verdict) == (4, "sure")
@@ -102,7 +104,7 @@ SINGLE = "{nodes: 2, policy: single-numa-node}"
         ("{policy: best-effort}", "workers: 2\ngpus: 8\ncpu: 120\nmemory: 1000Gi\n", ""),
     ],
 )
-def test_what_no_numa_node_has(numa: str, job: str, place: str, tmp_path: Path) -> None:
+def test_a_worker_larger_than_a_numa_node_is_refused(numa: str, job: str, place: str, tmp_path: Path) -> None:
     found = [one for one in check(tmp_path, numa, job).findings if one.severity == "error"]
     assert [(one.place, one.rule) for one in found] == (
         [(f"specs/nlp/filings.yaml:{place}", "pool-no-fit")] if place else []
@@ -110,8 +112,8 @@ def test_what_no_numa_node_has(numa: str, job: str, place: str, tmp_path: Path) 
     assert all("single-numa-node gives a worker what one NUMA node has" in one.message for one in found)
 
 
-def test_too_many_for_the_numa_nodes_of_all(tmp_path: Path) -> None:
-    """Four nodes with 124 cores take twelve workers of 40 by the sum, and eight by NUMA node."""
+def test_too_many_workers_for_all_numa_nodes_are_reported(tmp_path: Path) -> None:
+    """Four nodes with 124 cores take twelve workers of 40 by the sum, but eight by NUMA node."""
     job = "workers: {n}\ngpus: 1\ncpu: 40\nmemory: 64Gi\n"
     assert check(tmp_path / "fits", SINGLE, job.format(n=8)).errors() == []
     found = check(tmp_path / "not", SINGLE, job.format(n=9)).errors()
@@ -119,7 +121,7 @@ def test_too_many_for_the_numa_nodes_of_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("field", ["topologyManager", "topologyManagerPolicy", "topology-manager-policy"])
-def test_the_kubelets_own_name_is_understood(field: str, tmp_path: Path) -> None:
+def test_the_kubelets_own_field_names_get_a_help(field: str, tmp_path: Path) -> None:
     cluster = workspaces.CLUSTER.replace(POOL, f"{POOL} {field}: single-numa-node,")
     root = workspaces.write(workspaces.stock(tmp_path), {"overlays/lab/cluster.yaml": cluster})
     (found,) = gangplan("validate", "-C", root).findings

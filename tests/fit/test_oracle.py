@@ -1,4 +1,4 @@
-"""Node fit against an exhaustive search: as many pods at best, and as many at worst, on small worlds."""
+"""Node fit compared with an exhaustive search on small worlds: as many pods at best, and at worst."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tests.fit.oracle import Case, Oracle, pods_of, random_case
 
 
 def small(seed: int) -> Case:
-    """A world that an exhaustive search gets through."""
+    """Return a world that is small enough for an exhaustive search."""
     chance = random.Random(seed)
     return random_case(chance, nodes=2, pods=3, kinds=chance.choice((1, 2, 2, 3)))
 
 
 def disagreement(case: Case) -> str:
-    """What the solver says and the oracle refutes; empty when they agree."""
+    """Return what the solver says and the oracle refutes; empty if they agree."""
     fit = fit_pods(case.world, pods_of(case))
     most, least = Oracle(case).bounds()
     if fit.bound > most:
@@ -33,7 +33,7 @@ def disagreement(case: Case) -> str:
         return f"{fit.bound} said to be the most, {most} can be placed"
     if fit.sure is not None and fit.sure != least:
         return f"{fit.sure} said to be sure, a dead end has {least}"
-    # What is counted is searched as well.
+    # The search must agree with the count.
     found = search(Reducer(case.world, pods_of(case)).question())
     if found.sure is not None and (found.bound, found.sure) != (most, least):
         return f"searched {found.sure} to {found.bound}, it is {least} to {most}"
@@ -41,7 +41,7 @@ def disagreement(case: Case) -> str:
 
 
 @pytest.mark.parametrize("part", range(8))
-def test_small_worlds_are_answered_as_an_exhaustive_search_does(part: int) -> None:
+def test_answers_on_small_worlds_equal_an_exhaustive_search(part: int) -> None:
     for seed in range(part * 100, part * 100 + 100):
         case = small(seed)
         assert not disagreement(case), case
@@ -49,12 +49,12 @@ def test_small_worlds_are_answered_as_an_exhaustive_search_does(part: int) -> No
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(800, 2**32))
-def test_other_small_worlds_too(seed: int) -> None:
+def test_answers_on_random_small_worlds_equal_an_exhaustive_search(seed: int) -> None:
     assert not disagreement(small(seed))
 
 
-def test_the_random_worlds_are_of_all_kinds() -> None:
-    """Otherwise the property above would show little."""
+def test_the_random_worlds_have_every_verdict() -> None:
+    """Otherwise the property above would prove little."""
     found: Counter[str] = Counter()
     for seed in range(400):
         case = small(seed)
@@ -71,7 +71,7 @@ def test_the_random_worlds_are_of_all_kinds() -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32))
 def test_counting_and_search_agree(seed: int) -> None:
-    """Two ways to one answer, on pools of dozens of nodes where the search can still end."""
+    """Two ways to one answer, on pools of dozens of nodes on which the search can still end."""
     chance = random.Random(seed)
     case = random_case(chance, nodes=8, pods=6, kinds=chance.choice((1, 2)))
     question = Reducer(case.world, pods_of(case)).question()
@@ -81,7 +81,7 @@ def test_counting_and_search_agree(seed: int) -> None:
         assert (counted.bound, counted.sure) == (searched.bound, searched.sure)
 
 
-def test_an_answer_does_not_depend_on_what_was_asked_before() -> None:
+def test_an_answer_does_not_depend_on_earlier_questions() -> None:
     for seed in range(40):
         case = random_case(random.Random(seed))
         first: Fit = fit_pods(case.world, pods_of(case))

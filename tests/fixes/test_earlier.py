@@ -1,4 +1,4 @@
-"""A digest that is replaced goes to `earlier`, however the catalog is written."""
+"""A digest that is replaced moves to `earlier`, however the catalog is written."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def kept(text: str, *digests: str) -> str:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_kept(name: str) -> None:
+def test_a_replaced_digest_is_added_to_earlier(name: str) -> None:
     before, after = CASES[name]
     head = HEAD.replace("\n", "\r\n") if "\r" in before else HEAD
     assert kept(head + before, OLD) == head + after
 
 
-def test_in_one_line_and_what_is_no_build() -> None:
+def test_earlier_is_added_in_flow_style_but_not_for_zeros_or_full_lists() -> None:
     text = f"images: {{torch: {{repository: a.example.com/t, digest: {OLD}}}}}\n"
     assert kept(text, OLD, OLD) == text.replace("digest:", f"earlier: [{OLD}], digest:")
     assert kept(text, ZEROS) == kept(text) == text

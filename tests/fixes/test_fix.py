@@ -28,17 +28,17 @@ TAGGED = workspaces.CATALOG.replace("\n    digest:", '\n    tag: "1.0"\n    dige
 
 
 def fix(root: Path, *flags: str) -> Outcome:
-    """A validation with --fix."""
+    """Run a validation with --fix."""
     return gangplan("validate", "-C", root, "--engine", "serial", "--fix", *flags)
 
 
 def spec(root: Path, text: str) -> Path:
-    """The workspace with this spec."""
+    """Write this spec into the workspace."""
     return workspaces.write(root, {SPEC: text})
 
 
 def fixed(text: str, old: str, new: str) -> str | None:
-    """The replacement that the finding about a changed spec carries, None for none."""
+    """Return the replacement in the finding about a changed spec, or None."""
     assert old in text
     document, found = load(text.replace(old, new, 1).encode(), SPEC)
     if document is not None:
@@ -53,19 +53,19 @@ def fixed(text: str, old: str, new: str) -> str | None:
         ("workers: 4", "wrokers: 4", "workers"),
         ("workers: 4", "worker: 4", "workers"),
         ("workers: 4", "WORKERS: 4", "workers"),
-        ("workers: 4", "replicas: 4", None),  # another tool's word: told, not assumed
+        ("workers: 4", "replicas: 4", None),  # another tool's word: reported, not assumed
         ("workers: 4", "wrkrs: 4", None),  # two slips
         ("memory: 32Gi", "mem: 32Gi", "memory"),
         ("cpu: 8", "cores: 8", "cpu"),
-        ("cpu: 8", "cpus: 8", "cpu"),  # one slip from gpus, too, but a name that other tools have for cpu
-        ("cpu: 8", "gpu: 8", None),  # a field of its own: what is wrong is the value
+        ("cpu: 8", "cpus: 8", "cpu"),  # also one slip from gpus, but other tools use this name for cpu
+        ("cpu: 8", "gpu: 8", None),  # a field of its own: the value is wrong
         ("gpus: 2", "gpusx: 2", "gpus"),
         ("gpus: 2", "gpuz: 2", None),  # gpu and gpus are both one slip away
         ("image: openmpi", "image: openmpi\nimages: openmpi", None),  # image is there already
         ("memory: 32Gi", "memory: 32GiB", "32Gi"),
         ("memory: 32Gi", "memory: '32 gib'", "'32Gi'"),
         ("memory: 32Gi", "memory: 32GB", None),  # 32Gi or 32G: 7 % apart
-        ("memory: 32Gi", "memory: 32", None),  # no unit: nobody knows which
+        ("memory: 32Gi", "memory: 32", None),  # no unit: either could be meant
         ("memory: 32Gi", "memory: lots", None),
         ("cpu: 8", "cpu: 8cores", "8"),
         ("gpus: 2", "gpus: '2'", "2"),
@@ -74,12 +74,12 @@ def fixed(text: str, old: str, new: str) -> str | None:
         ("gpus: 2", "timeout: 4 hours", "4h"),
         ("gpus: 2", "timeout: 4", None),
         ("gpus: 2", "priority: High", "high"),
-        ("gpus: 2", "priority: hihg", None),  # a value is not corrected by its looks
+        ("gpus: 2", "priority: hihg", None),  # a value is not corrected by similarity
         ("gpus: 2", "description: on", '"on"'),
         ("gpus: 2", "description: 08", '"08"'),
         ("gpus: 2", "description: 1e3", '"1e3"'),
         ("gpus: 2", "description: y  # yes", '"y"'),
-        ("gpus: 2", "env: {X: ~}", None),  # nothing may well be meant
+        ("gpus: 2", "env: {X: ~}", None),  # null may well be meant
         ("gpus: 2", "env: {X: }", None),
         ("gpus: 2", "description: &name 08", None),  # the anchor would be lost
         ("gpus: 2", "env: {on: a}", '"on"'),
@@ -89,11 +89,11 @@ def fixed(text: str, old: str, new: str) -> str | None:
         ("gpus: 2", "launcher: {runs_ranks: true}", "runsRanks"),
     ],
 )
-def test_what_can_be_fixed(old: str, new: str, replacement: str | None) -> None:
+def test_only_unambiguous_mistakes_have_a_fix(old: str, new: str, replacement: str | None) -> None:
     assert fixed(workspaces.SPEC, old, new) == replacement
 
 
-def test_it_writes_and_shows_the_difference(root: Path) -> None:
+def test_fix_writes_and_shows_the_difference(root: Path) -> None:
     spec(root, BAD)
     before = gangplan("validate", "-C", root)
     assert before.code == Exit.INPUT
@@ -108,8 +108,8 @@ def test_it_writes_and_shows_the_difference(root: Path) -> None:
     assert "fixed 0 places\n" in fix(root).out
 
 
-def test_the_difference_can_be_applied(root: Path) -> None:
-    """git apply makes of the files before what --fix makes of them, whatever their line ends."""
+def test_git_apply_accepts_the_difference(root: Path) -> None:
+    """git apply makes the same files as --fix, whatever their line ends."""
     spec(root, BAD.replace("\n", "\r\n").rstrip())
     outcome = fix(root, "--dry-run")
     patch = outcome.out.partition("would fix")[0]
@@ -134,8 +134,8 @@ def test_tabs_and_a_byte_order_mark_are_part_of_the_patch(root: Path, text: str)
     assert (root / SPEC).read_bytes() == patched != text.encode()
 
 
-def test_a_difference_that_is_no_patch_says_so(root: Path) -> None:
-    """What a terminal would obey, a CI runner would obey, or nobody would see, is shown in letters."""
+def test_a_difference_with_escapes_says_that_it_is_no_patch(root: Path) -> None:
+    """What a terminal or a CI runner would obey, or readers would not see, is shown as escapes."""
     hidden = BAD.replace("# four", "# four\u202e")
     outcome = fix(spec(root, hidden), "--dry-run")
     assert "# four\\u202e\n" in outcome.out
@@ -160,7 +160,7 @@ def test_a_dry_run_writes_nothing(root: Path, flag: str) -> None:
     assert outcome.code == Exit.INPUT, "the workspace is as it was"
 
 
-def test_a_dry_run_of_nothing(root: Path) -> None:
+def test_a_dry_run_without_fix_is_refused(root: Path) -> None:
     outcome = gangplan("validate", "-C", root, "--dry-run")
     assert outcome.code == Exit.INPUT
     assert "--fix --dry-run" in outcome.err
@@ -188,7 +188,7 @@ def test_json_stays_json(root: Path) -> None:
 # Which files
 
 
-def test_only_the_specs_that_are_named(root: Path) -> None:
+def test_only_the_named_specs_are_fixed(root: Path) -> None:
     other = "specs/nlp/other.yaml"
     workspaces.write(root, {SPEC: BAD, other: BAD, TEAM: workspaces.TEAM.replace("secrets:", "secret:")})
     before = workspaces.tree(root)
@@ -200,7 +200,7 @@ def test_only_the_specs_that_are_named(root: Path) -> None:
     assert (root / TEAM).read_text() == workspaces.TEAM
 
 
-def test_files_of_the_platform_only_when_asked(root: Path) -> None:
+def test_files_of_the_platform_need_their_own_flag(root: Path) -> None:
     cluster = workspaces.CLUSTER.replace("memory: 240Gi", "memory: 240GiB").replace("region:", "regoin:")
     catalog = workspaces.CATALOG.replace("framework: horovod", "frameworks: horovod")
     workspaces.write(root, {CLUSTER: cluster, CATALOG: catalog})
@@ -223,7 +223,7 @@ def test_an_image_by_its_tag_becomes_its_name(root: Path, written: str) -> None:
 
 
 def test_only_what_a_flag_fixes_counts_as_fixable(root: Path) -> None:
-    """A fix in policies/ is for editors: no flag makes it."""
+    """A fix in policies/ is for editors: no flag applies it."""
     own = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {y: '1'}\n"
     workspaces.write(root, {"policies/x.yaml": own})
     assert gangplan("validate", "-C", root).out.endswith(": 1 error\n")
@@ -234,14 +234,14 @@ def test_only_what_a_flag_fixes_counts_as_fixable(root: Path) -> None:
 @pytest.mark.parametrize(
     "written", ["registry.example.com/training/openmpi", "registry.example.com/training/openmpi:2.0"]
 )
-def test_another_tag_is_another_image(root: Path, written: str) -> None:
+def test_an_image_with_an_unknown_tag_is_not_replaced(root: Path, written: str) -> None:
     workspaces.write(root, {CATALOG: TAGGED})
     spec(root, workspaces.SPEC.replace("image: openmpi", f"image: {written}"))
     assert "fixed 0 places" in fix(root).out
 
 
-def test_digests_in_patches(root: Path) -> None:
-    """The tag of the catalog gives way to its digest; comments and other images stay."""
+def test_tags_in_patches_become_digests(root: Path) -> None:
+    """The catalog's tag is replaced by its digest; comments and other images stay."""
     patch = """\
 apiVersion: kustomize.config.k8s.io/v1alpha1
 kind: Component
@@ -270,8 +270,8 @@ patches:
         assert (root / file).read_text() == patch.replace("IMAGE", expected)
 
 
-def test_a_patch_that_could_not_be_read_any_more_stays(root: Path) -> None:
-    """Here one digest still fits into the bytes that a file may have, and two do not."""
+def test_a_patch_that_would_become_too_large_stays(root: Path) -> None:
+    """Here the size limit of a file leaves room for one digest, but not for two."""
     container = "/spec/template/spec/replicatedJobs/0/template/spec/template/spec/containers/0"
     image = "registry.example.com/training/openmpi:1.0"
     patch = "".join(f"- {{op: add, path: {container}/{name}, value: '{image}'}}\n" for name in ("image", "x"))
@@ -311,11 +311,11 @@ def test_a_secret_is_not_shown(root: Path) -> None:
 
 
 def fixed_file(file: str = SPEC, before: str = workspaces.SPEC) -> FixedFile:
-    """A file to be written."""
+    """Return a file to be written."""
     return FixedFile(file, before.encode(), b"kind: new\n")
 
 
-def test_mode_and_neighbours_stay(root: Path) -> None:
+def test_a_write_keeps_the_mode_and_leaves_no_other_files(root: Path) -> None:
     (root / SPEC).chmod(0o640)
     names = sorted(os.listdir((root / SPEC).parent))
     assert write(root, fixed_file()) == ""
@@ -324,8 +324,8 @@ def test_mode_and_neighbours_stay(root: Path) -> None:
     assert sorted(os.listdir((root / SPEC).parent)) == names
 
 
-def test_a_killed_run_leaves_nothing_that_git_takes_along(root: Path) -> None:
-    """New bytes wait in .gangplan/, which ignores itself; the next run removes what a killed one left."""
+def test_a_killed_fix_leaves_nothing_that_git_would_add(root: Path) -> None:
+    """New bytes wait in .gangplan/, which ignores itself; the next command removes what a killed one left."""
     subprocess.run(["git", "init", "-q"], cwd=root, check=True)
     kill = "import os; os.replace = lambda *_: os.kill(os.getpid(), 9)"
     command = f"{kill}; from gangplan.entry import main; main()"
@@ -356,7 +356,7 @@ def test_a_state_folder_that_is_a_link_is_not_used(root: Path, tmp_path: Path) -
     assert list(outside.iterdir()) == []
 
 
-def test_a_file_that_was_changed_meanwhile_stays(root: Path) -> None:
+def test_a_file_that_changed_meanwhile_is_not_overwritten(root: Path) -> None:
     assert write(root, fixed_file(before="kind: old\n")) == "the file was changed meanwhile"
     assert (root / SPEC).read_text() == workspaces.SPEC
 
@@ -384,7 +384,7 @@ def test_a_write_that_fails_leaves_the_old_file(root: Path, monkeypatch: pytest.
         ("specs/nlp/link.yaml", "it is a link"),
     ],
 )
-def test_where_it_does_not_write(root: Path, file: str, reason: str) -> None:
+def test_links_and_files_outside_are_not_written(root: Path, file: str, reason: str) -> None:
     (root / "linked").symlink_to("specs/nlp")
     (root / "specs/nlp/link.yaml").symlink_to("filings.yaml")
     (root.parent / "outside.yaml").write_text(workspaces.SPEC)
@@ -394,7 +394,7 @@ def test_where_it_does_not_write(root: Path, file: str, reason: str) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
-def test_a_file_that_may_not_be_changed(root: Path) -> None:
+def test_a_read_only_file_is_not_changed(root: Path) -> None:
     spec(root, BAD)
     (root / SPEC).chmod(0o444)
     outcome = fix(root)

@@ -1,4 +1,4 @@
-"""Laws of --fix on specs with seeded mistakes: what it changes, what it leaves, and what it comes to."""
+"""Laws of --fix on specs with seeded mistakes: what it changes, what it leaves, and the result."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ relaxed = settings(
 
 
 def catalog() -> ImageCatalog:
-    """The catalog of the small workspace, each image with a tag."""
+    """Return the catalog of the small workspace, with a tag for each image."""
     document, _ = load(TAGGED.encode(), "images/catalog.yaml")
     assert document is not None
     value, found = parse(ImageCatalog, document)
@@ -55,14 +55,14 @@ BY_CATALOG = partial(names, catalog=catalog())
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a spec: key and value as a person would write them, or wrong, and the comment behind."""
+    """One line of a spec: the right key and value, the wrong ones, and the comment at the end."""
 
     key: str
     value: str
     tail: str
     wrong_key: str = ""
     wrong_value: str = ""
-    mended_value: str = ""  # what --fix makes of it, where that differs from the person's
+    mended_value: str = ""  # the value after --fix, where it differs from the right one
 
     @property
     def right(self) -> str:
@@ -74,7 +74,7 @@ class Line:
 
 
 def flow(value: Any) -> str:
-    """A value on one line, every text quoted where any reader could take it for something else."""
+    """Return a value on one line, with quotes around every text that could be read as something else."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{scalar(key)}: {flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
@@ -85,7 +85,7 @@ def flow(value: Any) -> str:
 
 
 def slips(word: str) -> Iterator[str]:
-    """Every word that is one letter more, less or other, or two neighbours swapped."""
+    """Yield every word with one letter more, less or changed, or with two neighbours swapped."""
     for at in range(len(word) + 1):
         yield from (word[:at] + letter + word[at:] for letter in string.ascii_letters)
         if at < len(word):
@@ -97,12 +97,12 @@ def slips(word: str) -> Iterator[str]:
 
 @cache
 def near(name: str) -> frozenset[str]:
-    """The words one slip away from a field."""
+    """Return the words one slip away from a field."""
     return frozenset(slips(name))
 
 
 def is_clear(slip: str, key: str) -> bool:
-    """Whether a slip is a word of nobody, and of all fields only this one is a slip away from it."""
+    """Return whether a slip is not a field itself, and is one slip away from this field only."""
     return (
         len(slip) > 2
         and slip.lower() not in {name.lower() for name in FIELDS}
@@ -112,7 +112,7 @@ def is_clear(slip: str, key: str) -> bool:
 
 @cache
 def clear_slips(key: str) -> tuple[str, ...]:
-    """Every slip that can be meant in one way only."""
+    """Return every slip that can mean only one field."""
     return tuple(slip for slip in sorted({*slips(key)}) if is_clear(slip, key))
 
 
@@ -123,14 +123,14 @@ tails = st.sampled_from(
 
 @st.composite
 def mistaken(draw: st.DrawFn) -> list[Line]:
-    """The lines of a spec that the small workspace accepts, with some mistakes in it."""
+    """Draw the lines of a spec that the small workspace accepts, with some mistakes in it."""
     spec = draw(strategies.specs())
     lines = [Line(key, flow(value), draw(tails)) for key, value in spec.items()]
     return [draw(_mistake(line)) if draw(st.integers(0, 2)) else line for line in lines]
 
 
 def _mistake(line: Line) -> st.SearchStrategy[Line]:
-    """The line with a slip in its key, or a value written as one must not."""
+    """Draw the line with a slip in its key, or with a value in a wrong notation."""
     other = [line]
     if line.key not in ("apiVersion", "kind"):
         other.append(replace(line, wrong_key=line.key.swapcase()))
@@ -171,7 +171,7 @@ def _values(line: Line) -> Iterator[Line]:
 
 
 def text(lines: list[str], end: str, bom: bool, is_ended: bool) -> bytes:
-    """Lines as a file."""
+    """Return lines as a file."""
     joined = end.join(["# on: 08, memory: 32GB", *lines]) + (end if is_ended else "")
     return (b"\xef\xbb\xbf" if bom else b"") + joined.encode()
 
@@ -190,10 +190,8 @@ ENV = Line("env", '{"on": "1", A: on}', " # {on: 1}", wrong_value='{on: "1", A: 
     ends=st.booleans(),
 )
 @example(lines=[*PLAIN, ENV], end="\n", bom=True, ends=True)
-def test_only_what_was_wrong_is_changed(
-    lines: list[Line], end: str, bom: bool, ends: bool, root: Path
-) -> None:
-    """The fixed file is the mistaken one with each mistake, and nothing else, put right."""
+def test_only_mistakes_are_changed(lines: list[Line], end: str, bom: bool, ends: bool, root: Path) -> None:
+    """The fixed file is the mistaken one with each mistake, and nothing else, corrected."""
     before = text([line.wrong for line in lines], end, bom, ends)
     fixed = fix_file(FILE, before, TrainingJob, BY_CATALOG)
     expected = [_mended(line) for line in lines]
@@ -201,20 +199,20 @@ def test_only_what_was_wrong_is_changed(
     again = fix_file(FILE, fixed.after, TrainingJob, BY_CATALOG)
     assert (again.after, again.fixes, again.refused) == (fixed.after, (), ())
     assert not fixed.refused
-    # Every change is one that a fix names: its replacement stands there now, and its line had the mistake.
+    # Every change is named by a fix: its replacement is there now, and its line had the mistake.
     assert len(fixed.fixes) >= sum(line.wrong != line.right for line in lines)
     by_hand = text([line.right for line in lines], end, bom, ends)
     assert _rendered(root, fixed.after) == _rendered(root, by_hand)
 
 
 def _mended(line: Line) -> str:
-    """The line put right; what nobody made wrong can still be an amount that Kubernetes writes otherwise."""
+    """Return the corrected line; a right amount can still be one that Kubernetes writes differently."""
     canonical = {'"1.5Gi"': '"1536Mi"', '"0.5"': '"500m"'}
     return replace(line, value=line.mended_value or canonical.get(line.value, line.value)).right
 
 
 def _rendered(root: Path, data: bytes) -> dict[str, str]:
-    """What a spec becomes. It must be without errors."""
+    """Return what a spec renders, and check that it has no errors."""
     wide = workspaces.WIDE_CLUSTER
     workspaces.write(root, {FILE: data, "overlays/lab/cluster.yaml": wide, "images/catalog.yaml": TAGGED})
     result = preview(Request(root, engine="serial"))
@@ -227,7 +225,7 @@ def _rendered(root: Path, data: bytes) -> dict[str, str]:
 
 @st.composite
 def edits(draw: st.DrawFn) -> tuple[str, list[Fix]]:
-    """A text of several lines, and stretches of it with other texts for them."""
+    """Draw a text of several lines, and ranges of it with replacements."""
     body = draw(st.text(st.sampled_from("ab:é\n\r"), max_size=40))
     fixes = []
     for _ in range(draw(st.integers(0, 4))):
@@ -243,7 +241,7 @@ def _fix(body: str, first: int, last: int, replacement: str) -> Fix:
 
 
 def _place(body: str, offset: int) -> tuple[int, int]:
-    """Line and column of an offset, counted letter by letter."""
+    """Return line and column of an offset, counted character by character."""
     line, column, at = 1, 1, 0
     while at < offset:
         if body[at] == "\r" and body[at + 1 : at + 2] == "\n" and at + 2 > offset:
@@ -258,7 +256,7 @@ def _place(body: str, offset: int) -> tuple[int, int]:
 
 
 @given(edits())
-def test_edits_that_do_not_touch_are_made(case: tuple[str, list[Fix]]) -> None:
+def test_edits_that_do_not_overlap_are_applied(case: tuple[str, list[Fix]]) -> None:
     body, fixes = case
     kept, refused = apart(body, fixes)
     once = {(fix.line, fix.column, fix.end_line, fix.end_column, fix.replacement) for fix in fixes}
@@ -266,7 +264,7 @@ def test_edits_that_do_not_touch_are_made(case: tuple[str, list[Fix]]) -> None:
     after = apply(body, kept)
     removed = sum(len(_stretch(body, fix)) for fix in kept)
     assert len(after) == len(body) - removed + sum(len(fix.replacement) for fix in kept)
-    # What was kept can be made one by one from the end, with the same outcome.
+    # The kept fixes can be applied one by one from the end, with the same result.
     single = body
     for fix in reversed(kept):
         single = apply(single, [fix])
@@ -291,7 +289,7 @@ def _overlap(body: str, one: Fix, other: Fix) -> bool:
     return max(a, c) < min(b, d) or a < c < b or c < a < d
 
 
-def test_a_fix_that_does_harm_is_refused_and_the_others_are_made() -> None:
+def test_a_harmful_fix_is_refused_and_the_others_are_applied() -> None:
     good = Fix(FILE, 5, 10, 5, 11, "8", "more")
     harm = Fix(FILE, 7, 6, 7, 7, "many", "harm")
 
@@ -302,12 +300,12 @@ def test_a_fix_that_does_harm_is_refused_and_the_others_are_made() -> None:
     fixed = fix_file(FILE, data, TrainingJob, more)
     assert fixed.after == workspaces.SPEC.encode()
     assert fixed.refused == (harm,)
-    # A valid file says the same afterwards: another number of workers is not a spelling.
+    # A valid file must keep its meaning: another number of workers is not a spelling.
     fixed = fix_file(FILE, workspaces.SPEC.encode(), TrainingJob, lambda _: [good])
     assert (fixed.after, fixed.refused) == (workspaces.SPEC.encode(), (good,))
 
 
-def test_the_fix_of_a_finding_does_not_tell_findings_apart() -> None:
+def test_findings_are_equal_whatever_their_fix() -> None:
     where = Fix(FILE, 1, 1, 1, 2, "x", "why")
     plain = Finding(Rulebook().policy("spec-value"), location(), "no")
     fixable = replace(plain, fix=where)
@@ -317,7 +315,7 @@ def test_the_fix_of_a_finding_does_not_tell_findings_apart() -> None:
 
 
 def location() -> Any:
-    """A place."""
+    """Return a location."""
     from gangplan.findings import Location
 
     return Location(FILE, 1, 1)

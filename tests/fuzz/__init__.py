@@ -1,1 +1,1 @@
-"""Campaigns: laws that short tests hold on a few cases, and `make fuzz` on thousands."""
+"""Campaigns: laws that the tests check on a few cases, and `make fuzz` on thousands."""

@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz WHAT COUNT SEED`: run campaigns and print their counts; exit 1 where a law is broken."""
+"""`python -m tests.fuzz WHAT COUNT SEED`: run campaigns and print their counts; exit 1 if a law is broken."""
 
 from __future__ import annotations
 

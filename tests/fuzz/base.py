@@ -1,4 +1,4 @@
-"""A campaign: a law, the cases that it is tried on, and how they are made from a seed."""
+"""A campaign: a law, and the cases on which it is tried, generated from a seed."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-# Processor seconds that one text may take: a hundred times what the slowest of them needs.
+# Processor seconds that one text may take: a hundred times what the slowest one needs.
 PATIENCE_S = 20.0
 # No mutation makes a text longer than this: what matters is the shape.
 MOST_BYTES = 4000
 
-#: What must hold of any bytes; a broken law raises.
+#: A law that must hold for any bytes; it raises when it is broken.
 Law = Callable[[bytes], None]
-#: A story in an empty folder.
+#: A law about a whole program, tried in an empty folder.
 Story = Callable[[random.Random, Path], None]
 
 
 class SlowError(AssertionError):
-    """A text took longer than anybody waits."""
+    """A text took longer than anybody would wait."""
 
 
 @dataclass(frozen=True)
 class Texts:
-    """A law about texts, tried on those of a corpus and on mutations of them."""
+    """A law about texts, tried on a corpus and on mutations of it."""
 
     law: Law
     corpus: Callable[[], Sequence[bytes]]
     words: Sequence[bytes] = ()
 
     def case(self, chance: random.Random, texts: Sequence[bytes]) -> bytes:
-        """A text of the corpus, mutated."""
+        """Return a mutated text of the corpus."""
         return mutated(chance.choice(texts), chance, texts, self.words)
 
 
 @dataclass(frozen=True)
 class Stories:
-    """A law about whole programs, each case in a folder of its own."""
+    """A law about whole programs; each case runs in a folder of its own."""
 
     story: Story
 
@@ -50,7 +50,10 @@ Campaign = Texts | Stories
 
 
 def run(campaign: Campaign, count: int, seed: int) -> Iterator[str]:
-    """Try so many cases; what is wrong with each that breaks its law. Case n is the same for the same seed."""
+    """Try this many cases and yield what is wrong with each one that breaks its law.
+
+    Case n is the same for the same seed.
+    """
     texts = campaign.corpus() if isinstance(campaign, Texts) else ()
     for number in range(count):
         chance = random.Random(f"{seed}:{number}")
@@ -68,7 +71,7 @@ def run(campaign: Campaign, count: int, seed: int) -> Iterator[str]:
 
 
 def judged(law: Law, text: bytes) -> str:
-    """How a text breaks a law; empty: it does not."""
+    """Return how a text breaks a law; empty when it does not."""
     try:
         with within(PATIENCE_S):
             law(text)
@@ -79,7 +82,7 @@ def judged(law: Law, text: bytes) -> str:
 
 @contextlib.contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Raise SlowError when the block takes more processor time; Python's `re` can be interrupted, too."""
+    """Raise SlowError when the block takes more processor time; this interrupts Python's `re`, too."""
 
     def too_slow(_number: int, _frame: types.FrameType | None) -> None:
         raise SlowError(f"it takes more than {seconds:g} s of processor time")
@@ -94,7 +97,7 @@ def within(seconds: float) -> Iterator[None]:
 
 
 def mutated(text: bytes, chance: random.Random, texts: Sequence[bytes], words: Sequence[bytes]) -> bytes:
-    """The text with one to six small changes."""
+    """Return the text with one to six small changes."""
     for _ in range(chance.choice((1, 1, 1, 2, 3, 6))):
         begin = chance.randrange(len(text) + 1)
         end = min(len(text), begin + chance.choice((0, 1, 1, 2, 4, 8, 30)))

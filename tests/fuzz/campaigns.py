@@ -1,4 +1,4 @@
-"""Every campaign by its name, and by how much its cases are larger than a text."""
+"""Every campaign by name, and how much longer its cases take than texts."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ CAMPAIGNS: dict[str, Campaign] = {
     "strings": STRINGS,
     "edits": Stories(_edits),
 }
-# How many texts are tried in the time of one case: COUNT is that of texts.
+# How many texts are tried in the time of one case: COUNT counts texts.
 SIZES = {"workspaces": 20, "strings": 20, "tools": 20, "kill": 200, "edits": 500}

@@ -1,4 +1,4 @@
-"""Random documents of the five formats: the small workspace's, with fields from the models' own examples."""
+"""Random documents of the five formats: the small workspace's, with fields from the models' examples."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ Steps = tuple[str | int, ...]
 
 
 def base_of(kind: str) -> dict[str, Any]:
-    """The document of the small workspace."""
+    """Return this kind of document from the small workspace."""
     found: dict[str, Any] = plain.load(FILES[kind][1])
     return found
 
 
 def grown(kind: str, chance: random.Random, most: int) -> dict[str, Any]:
-    """That document with up to so many fields as their descriptions show them, at any depth."""
+    """Return that document with up to `most` more fields at any depth, as in the fields' examples."""
     document = base_of(kind)
     places = list(_models(models()[kind], document))
     for _ in range(chance.randint(0, most)):
@@ -51,7 +51,7 @@ def grown(kind: str, chance: random.Random, most: int) -> dict[str, Any]:
 
 
 def _models(model: type[BaseModel], value: Any) -> Iterator[tuple[type[BaseModel], dict[str, Any]]]:
-    """Each mapping in a document that is a model, with its model."""
+    """Yield each mapping in a document that is a model, with its model."""
     if not isinstance(value, dict):
         return
     yield model, value
@@ -75,7 +75,7 @@ def _inside(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def leaves(value: Any, at: Steps = ()) -> Iterator[Steps]:
-    """The path of every value that is neither a mapping nor a list."""
+    """Yield the path of every value that is neither a mapping nor a list."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield from leaves(item, (*at, key))
@@ -87,7 +87,7 @@ def leaves(value: Any, at: Steps = ()) -> Iterator[Steps]:
 
 
 def put(document: dict[str, Any], at: Steps, value: Any) -> dict[str, Any]:
-    """A copy with another value at a path."""
+    """Return a copy with another value at a path."""
     changed: Any = copy.deepcopy(document)
     inner = changed
     for step in at[:-1]:
@@ -97,7 +97,7 @@ def put(document: dict[str, Any], at: Steps, value: Any) -> dict[str, Any]:
 
 
 def renamed(document: dict[str, Any], at: Steps, key: str) -> dict[str, Any]:
-    """A copy in which the mapping entry at a path has another key."""
+    """Return a copy in which the mapping entry at a path has another key."""
     changed: Any = copy.deepcopy(document)
     inner = changed
     for step in at[:-1]:
@@ -107,7 +107,7 @@ def renamed(document: dict[str, Any], at: Steps, key: str) -> dict[str, Any]:
 
 
 def save(root: Path, documents: dict[str, dict[str, Any]]) -> Path:
-    """Write documents, as JSON, which is YAML."""
+    """Write documents as JSON, which is YAML."""
     texts = {
         FILES[kind][0]: json.dumps(one, indent=1, ensure_ascii=False) + "\n"
         for kind, one in documents.items()

@@ -1,4 +1,4 @@
-"""A render that is killed at any moment: the tree is the old one or the new one, and no answer changes."""
+"""A render that is killed at any moment leaves the old tree or the new one, and changes no answer."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ SPECS = [f"specs/nlp/job-{number:02}.yaml" for number in range(20)]
 
 
 def story(chance: random.Random, folder: Path) -> None:
-    """Three renders of a changing workspace, each killed at a random moment.
+    """Render a changing workspace three times, and kill each render at a random moment.
 
-    No second judge sees it: it is not what is tried, and takes most of the time.
+    No second judge runs: it is not under test here, and would take most of the time.
     """
     with mock.patch.dict(os.environ, {"PATH": os.devnull, "GANGPLAN_TOOL_CACHE": os.devnull}):
         _story(chance, folder)
@@ -47,7 +47,7 @@ def _story(chance: random.Random, folder: Path) -> None:
 
 
 def _change(root: Path, chance: random.Random) -> None:
-    """Other runs, fewer or more of them."""
+    """Change, add or remove specs."""
     for file in chance.sample(SPECS, chance.choice((1, 5, 20))):
         path = root / file
         if chance.random() < 0.2:
@@ -67,7 +67,7 @@ def _killed(root: Path, flags: list[str], chance: random.Random) -> None:
     lasts = _lasts() if is_program else _works(root)
     child = _program(root, flags) if is_program else _fork(root, flags)
     time.sleep(chance.random() * 1.1 * lasts)
-    # Alone, or with the workers that it started.
+    # Kill it alone, or with the workers that it started.
     (os.killpg if chance.random() < 0.5 else os.kill)(child, signal.SIGKILL)
     os.waitpid(child, 0)
     where = f"after {time.monotonic() - began:.3f} s, {flags}"
@@ -81,7 +81,7 @@ def _killed(root: Path, flags: list[str], chance: random.Random) -> None:
 
 
 def _same_answers(root: Path, where: str, is_new: bool) -> None:
-    """With the cache as the kill left it, and without."""
+    """Check that commands answer the same with the cache that the kill left and without a cache."""
     for command in (("validate",), ("render", "--check")):
         with_it = _call(root, *command)
         without = _call(root, *command, "--no-cache")
@@ -96,7 +96,7 @@ def _call(root: Path, command: str, *flags: str) -> workspaces.Outcome:
 
 
 def _fork(root: Path, flags: list[str]) -> int:
-    """A render in a child that need not import anything: its process id."""
+    """Start a render in a child that need not import anything, and return its process id."""
     child = os.fork()
     if child == 0:
         try:
@@ -104,20 +104,20 @@ def _fork(root: Path, flags: list[str]) -> int:
             os._exit(workspaces.gangplan("render", "-C", root, *flags).code)
         finally:
             os._exit(99)
-    while os.getpgid(child) != child:  # its group is there as soon as it says so
+    while os.getpgid(child) != child:  # setsid has run once the child leads its own group
         time.sleep(0.0005)
     return child
 
 
 def _program(root: Path, flags: list[str]) -> int:
-    """A render as a program of its own: its process id."""
+    """Start a render as a program of its own, and return its process id."""
     command = [sys.executable, "-m", "gangplan", "render", "-C", str(root), *flags]
     quiet = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
     return os.posix_spawn(sys.executable, command, os.environ, file_actions=quiet, setsid=True)
 
 
 def _works(root: Path) -> float:
-    """Seconds that a render takes in this process now."""
+    """Return the seconds that a render takes in this process now."""
     began = time.monotonic()
     _call(root, "render", "--check", "--no-cache")
     return time.monotonic() - began
@@ -125,7 +125,7 @@ def _works(root: Path) -> float:
 
 @functools.cache
 def _lasts() -> float:
-    """Seconds that a render takes as a program, with all that it imports."""
+    """Return the seconds that a render takes as a program, with all its imports."""
     with tempfile.TemporaryDirectory(prefix="gangplan-fuzz-") as folder:
         root = workspaces.stock(Path(folder))
         began = time.monotonic()

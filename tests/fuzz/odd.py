@@ -1,4 +1,4 @@
-"""kustomize and kubeconform that break in every way: nothing is written, nothing stays, and the error helps."""
+"""kustomize and kubeconform fail in every way: nothing is written or left behind, and the error helps."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PINNED = {"kustomize": "v5.8.1", "kubeconform": "v0.7.0"}
 
 
 def tried(root: Path, folder: Path, program: str, way: str) -> workspaces.Outcome:
-    """A render (kustomize) or validate (kubeconform) with a program that breaks in one of WAYS, or a script."""
+    """Run render (kustomize) or validate (kubeconform) with a program that fails as WAYS or a script says."""
     how = LAST + WAYS.get(way, way)
     path = fake("odd", program, folder / "bin", how=how, version=f"{PINNED[program]}\n")
     command = "render" if program == "kustomize" else "validate"
@@ -59,10 +59,10 @@ def tried(root: Path, folder: Path, program: str, way: str) -> workspaces.Outcom
 
 
 def assert_helpful(outcome: workspaces.Outcome, program: str, way: str) -> None:
-    """It is the machine's fault, or a patch's, and names the program."""
+    """Check that the error blames the machine, or a patch, and names the program."""
     assert "bug in gangplan" not in outcome.err, f"{way}: {outcome.err}"
     assert program in outcome.err, f"{way}: {outcome.err}"
-    # kustomize says with code 1 that a patch is wrong.
+    # With code 1 kustomize says that a patch is wrong.
     refused = program == "kustomize" and way == "an error without a word"
     assert outcome.code == (2 if refused else 3), f"{way}: {outcome}"
     assert "\x00" not in outcome.err
@@ -71,7 +71,7 @@ def assert_helpful(outcome: workspaces.Outcome, program: str, way: str) -> None:
 
 @contextmanager
 def _impatient(temporary: Path, variable: str, path: Path) -> Iterator[None]:
-    """Half a second and 2 MB for programs, and a folder of our own for temporary files."""
+    """Give programs half a second and 2 MB, and temporary files a folder of their own."""
     temporary.mkdir(exist_ok=True)
 
     def impatient(*arguments: object, **options: object) -> run.Completed:
@@ -91,7 +91,10 @@ def _impatient(temporary: Path, variable: str, path: Path) -> Iterator[None]:
 
 
 def _left(path: str) -> list[int]:
-    """Processes of this file that are still there after ten seconds: killing a group does not wait for its members."""
+    """Return the processes of this file that are still alive after ten seconds.
+
+    Killing a group does not wait for its members.
+    """
     for _ in range(500):
         if not (found := _alive(path)):
             break
@@ -100,7 +103,7 @@ def _left(path: str) -> list[int]:
 
 
 def _alive(path: str) -> list[int]:
-    """Processes that were started from this file; a dead child that nobody waits for has no command line."""
+    """Return the processes that were started from this file; a zombie has no command line."""
     found = []
     for name in os.listdir("/proc") if os.path.isdir("/proc") else []:
         try:
@@ -112,7 +115,7 @@ def _alive(path: str) -> list[int]:
 
 
 def story(chance: random.Random, folder: Path) -> None:
-    """A random way on a random program; sizes of half a document differ, too."""
+    """Let a random program fail in a random way; the sizes of half a document differ, too."""
     root = workspaces.stock(folder / "workspace")
     program = chance.choice(sorted(PINNED))
     if program == "kustomize":

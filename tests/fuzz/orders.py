@@ -1,4 +1,4 @@
-"""Laws about commands and about CRDs that are taken in."""
+"""Laws about commands and imported CRDs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _root() -> Path:
     return workspaces.stock(_folder())
 
 
-# Commands: an image, then the words or the line, all on lines of their own.
+# Commands: an image, then the words, one per line, or one line.
 
 
 def _command_corpus() -> list[bytes]:
@@ -92,7 +92,7 @@ COMMAND_WORDS = [
 
 
 def command_law(data: bytes) -> None:
-    """A command is refused in words or decided; what is proposed instead is right."""
+    """Check that a command is refused with a message or decided, and that proposed commands are right."""
     first, _, rest = data.decode("utf-8", "replace").partition("\n")
     image = first if first in [*IMAGES.values(), "pytorch", "deepspeed", "horovod"] else "openmpi"
     for value in (rest.split("\n"), rest):
@@ -128,7 +128,7 @@ CRD_WORDS = [
 
 
 def crd_law(data: bytes) -> None:
-    """A file with CRDs is taken in or refused in words."""
+    """Check that a file with CRDs is accepted, or refused with a message."""
     file = _folder() / "crd.yaml"
     file.write_bytes(data)
     try:

@@ -1,4 +1,4 @@
-"""Whole random workspaces, right and wrong: no traceback, places that exist, the same bytes from every engine."""
+"""Random workspaces, right and wrong: no traceback, places that exist, the same bytes from every engine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.fuzz.base import Stories
 
 
 def story(chance: random.Random, folder: Path) -> None:
-    """Teams, clusters and specs with any fields; some of them wrong."""
+    """Try teams, clusters and specs with any fields, some of them wrong."""
     root = folder / "workspace"
     wrong = chance.choice((0.0, 0.0, 0.0, 0.2, 1.0))
     names = {
@@ -51,7 +51,7 @@ def story(chance: random.Random, folder: Path) -> None:
         _sound(outcome, {0, 1, 2})
         trees.append((outcome.code, outcome.err, workspaces.rendered(root)))
     assert all(tree == trees[0] for tree in trees), "engines or repetitions differ"
-    # What was rendered is judged as what would be.
+    # render --check agrees with what was just rendered.
     if trees[0][0] == 0:
         again = workspaces.gangplan("render", "-C", root, "--check")
         assert again.code == 0, again.err
@@ -73,7 +73,7 @@ def _sound(outcome: workspaces.Outcome, codes: set[int]) -> None:
 
 
 def _exists(root: Path, finding: dict[str, Any]) -> None:
-    """The place of a finding is one of a file."""
+    """Check that a finding's place exists in its file."""
     assert finding["message"], finding
     file, line = finding["file"], finding.get("line") or 0
     path = root / file

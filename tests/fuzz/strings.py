@@ -1,4 +1,4 @@
-"""A text with everything that means something to somebody, in each field that takes text: it stays a text."""
+"""A text full of special characters stays a text in each field that takes text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NASTY = (
 
 
 def story(chance: random.Random, folder: Path) -> None:
-    """Twice the same workspace but for one text: harmless, and with something nasty in it."""
+    """Compare two workspaces that differ in one text: a harmless one, and one with something nasty in it."""
     world = {kind: documents.grown(kind, chance, chance.choice((0, 0, 0, 1))) for kind in documents.FILES}
     kind = chance.choice(["spec", "spec", "spec", *world])
     world["spec"] |= {"description": "a text", "env": {"ONE": "a text", "TWO": "x"}}
@@ -55,7 +55,7 @@ def story(chance: random.Random, folder: Path) -> None:
 
 
 def _still_text(files: dict[str, bytes], text: str, where: str) -> None:
-    """Where the text went, it went whole."""
+    """Check that the text is whole wherever it went."""
     for name, data in files.items():
         assert not re.search(r"[^-a-z0-9./]", name), f"{where}: {name!r}"
         for body in yaml.load_all(data, yaml.CSafeLoader):
@@ -68,7 +68,7 @@ def _still_text(files: dict[str, bytes], text: str, where: str) -> None:
 
 
 def _quoted(text: str) -> str:
-    """Inside single quotes of a shell."""
+    """Escape a text for the inside of single quotes in a shell."""
     return text.replace("'", "'\"'\"'")
 
 
@@ -81,7 +81,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _shapes(files: dict[str, bytes]) -> Counter[str]:
-    """Each object as its structure; keys with the token are one and the same."""
+    """Count the objects by structure; keys with the token count as one key."""
     bodies = [body for data in files.values() for body in yaml.load_all(data, yaml.CSafeLoader)]
     return Counter(f"{body['kind']} {_shape(body)!r}" for body in bodies if body)
 

@@ -1,4 +1,4 @@
-"""A little of every campaign; `make fuzz` runs the rest. What campaigns found has tests of its own."""
+"""A few cases of every campaign; `make fuzz` runs more. What campaigns found has tests of its own."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from tests.fuzz.base import Texts, judged, run, within
 from tests.fuzz.campaigns import CAMPAIGNS
 from tests.workspaces import REPOSITORY
 
-# Cases of each; edits have a test of their own (tests/incremental), and so
-# have kills (tests/incremental/test_journal.py) and tools (tests/tools/test_odd.py).
+# Cases of each campaign. Others have tests of their own: edits (tests/incremental),
+# kills (tests/incremental/test_journal.py) and tools (tests/tools/test_odd.py).
 COUNTS = {"yaml": 300, "quantities": 2000, "commands": 200, "cel": 300, "regex": 60, "crds": 100,
           "workspaces": 8, "strings": 15}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", COUNTS)
-def test_a_little_of(name: str) -> None:
+def test_the_first_cases_of_each_campaign_break_no_law(name: str) -> None:
     assert list(run(CAMPAIGNS[name], COUNTS[name], seed=0)) == []
 
 
 @pytest.mark.parametrize("name", [name for name, one in CAMPAIGNS.items() if isinstance(one, Texts)])
-def test_the_corpus_itself(name: str) -> None:
+def test_the_corpus_of_each_campaign_breaks_no_law(name: str) -> None:
     campaign = CAMPAIGNS[name]
     assert isinstance(campaign, Texts)
     texts = campaign.corpus()[:150]
     assert [text for text in texts if judged(campaign.law, text)] == []
 
 
-def test_a_broken_law_is_told_with_its_seed() -> None:
+def test_a_broken_law_is_reported_with_its_seed() -> None:
     def law(data: bytes) -> None:
         assert b"\0" not in data, "a zero"
 
@@ -51,7 +51,7 @@ def test_a_slow_text_is_a_broken_law() -> None:
     assert judged(law, b"").startswith("SlowError")
 
 
-def test_as_a_program() -> None:
+def test_the_program_runs_a_campaign_and_refuses_unknown_names() -> None:
     command = [sys.executable, "-m", "tests.fuzz", "quantities", "50", "1"]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -48,7 +48,7 @@ YAML_WORDS = [
 
 
 def yaml_law(data: bytes) -> None:
-    """A file is read or refused with places that exist; what is read has the structure PyYAML sees."""
+    """Check that a file is read as PyYAML reads it, or refused with places that exist."""
     document, findings = load(data, "x.yaml")
     assert (document is None) == bool(findings)
     lines = data.decode("utf-8", "replace").removeprefix("\ufeff").splitlines() or [""]
@@ -60,7 +60,7 @@ def yaml_law(data: bytes) -> None:
     if document is not None:
         assert not problems
         assert [one.value for one in documents] == [document.value]
-        # PyYAML's own parser, which knows no tabs inside of words and no `a?b` in flow mappings.
+        # PyYAML's own parser, which accepts neither tabs inside words nor `a?b` in flow mappings.
         with contextlib.suppress(yaml.YAMLError):
             other = yaml.load(data.decode().removeprefix("\ufeff"), yaml.BaseLoader)
             _alike(document, document.value, other, ())
@@ -99,7 +99,7 @@ def _objects(data: bytes) -> None:
         blocks = load_blocks(text)
     except ManifestError:
         blocks = None
-    # What only templates write, and what programs write, are read the same where both are read.
+    # The reader of templates' output and the reader of programs' output agree where both accept a text.
     if objects is not None and "\r" not in text:
         assert blocks == objects
 
@@ -116,7 +116,7 @@ QUANTITY_WORDS = [
 
 
 def exact(text: str) -> Fraction:
-    """The amount that a quantity says, without any rounding."""
+    """Return the exact amount of a quantity, without any rounding."""
     match = _EXACT.fullmatch(text)
     assert match, text
     sign, number, suffix = match.groups(default="")
@@ -131,7 +131,7 @@ def exact(text: str) -> Fraction:
 
 
 def quantity_law(data: bytes) -> None:
-    """What is read is the exact amount, rounded away from zero to billionths; and its text is read as itself."""
+    """Check that a quantity is exact, rounded away from zero to billionths, and read from its own text."""
     text = data.decode("utf-8", "replace")
     for reader in (parse_cpu, parse_memory):
         try:
@@ -152,7 +152,7 @@ def quantity_law(data: bytes) -> None:
     except QuantityError:
         return
     if re.search(r"[eE][-+]?[0-9]{4}", text):
-        return  # as an exact number it would have thousands of digits
+        return  # written out, it would have thousands of digits
     amount = exact(text) * 10**9
     assert quantity.nano == (ceil(amount) if amount >= 0 else -ceil(-amount)), text
     assert parse(quantity.canonical()) == quantity
@@ -180,7 +180,7 @@ CEL_WORDS = [
 
 
 def cel_law(data: bytes) -> None:
-    """An expression is refused, fails or has a value; both ways of evaluating say the same."""
+    """Check that an expression is refused, fails or has a value, and that both evaluators agree."""
     runner = _runner()
     try:
         program = runner.environment.compile(data.decode("utf-8", "replace"))
@@ -208,13 +208,13 @@ PATTERNS = [b"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", b"(a|b)*c", rb"\d+\.\d+", b"(?i)
             rb"\bfoo\B", b"(|a)+", b"(?U)a+", rb"[a-\n]", rb"\z\A", b"x{1001}"]  # fmt: skip
 PATTERN_WORDS = [b"(", b")", b"(?:", b"(?i)", b"[", b"]", b"[^", b"*", b"+", b"?", b"{2}", b"{,3}", b"{0,200}", b"|", b"^", b"$",
                  rb"\b", rb"\w", rb"\S", b".", b"a", b"-", rb"\C", rb"\p{Greek}", rb"\101", b"[[:^digit:]]"]  # fmt: skip
-# Where Go's syntax and Python's mean the same, so that Python may judge.
+# Where Go's syntax and Python's mean the same, so that Python can be the judge.
 _SHARED = re.compile(r"(?:[abc.^|()-]|\[[abc]\]|[abc.)\]][*+?](?![*+?{]))*")
 SEARCHED = ["", "a", "abc", "ccba", "aab\nbc", "x-y.z", "a" * 300 + "b", "foo Foo é東", "0.1\n", "bca" * 40]
 
 
 def regex_law(data: bytes) -> None:
-    """A pattern is refused, or searches in short time; both matchers and Python agree where they must."""
+    """Check that a pattern is refused or searches quickly, and that the matchers (and Python) agree."""
     pattern = data.decode("utf-8", "replace")
     try:
         search = compiled(pattern)

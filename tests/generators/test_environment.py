@@ -1,4 +1,4 @@
-"""Variables that the spec's fields become: what each MPI reads, and which pod must see which devices."""
+"""Variables that fields of the spec become: what each MPI reads, and which pod must see which devices."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def test_tcp_between_workers_keeps_shared_memory_inside_one(image: str, root: Pa
 
 
 @pytest.mark.parametrize("image", TRANSPORTS)
-def test_without_a_word_the_mpi_chooses_its_transport(image: str, root: Path) -> None:
+def test_without_the_field_the_mpi_chooses_its_transport(image: str, root: Path) -> None:
     assert not NAMES & set(env_of(roles(objects(root, image))["launcher"]))
 
 
-# Devices. A dedicated launcher asks for no GPU; with an image of CUDA it would see all that its node has.
+# Devices. A dedicated launcher requests no GPU; with a CUDA image it would see all GPUs of its node.
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 
 
 @pytest.fixture
 def only_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cluster without a pool of plain nodes: launchers stand beside GPUs."""
+    """Remove the pool of plain nodes from the cluster, so that launchers run on GPU nodes."""
     pools = [line for line in workspaces.CLUSTER.splitlines() if not line.startswith("  cpu:")]
     monkeypatch.setattr(workspaces, "CLUSTER", "\n".join(pools) + "\n")
 
@@ -54,8 +54,8 @@ def test_a_dedicated_launcher_on_a_gpu_node_sees_no_gpu(image: str, root: Path) 
 
 @pytest.mark.usefixtures("only_gpus")
 @pytest.mark.parametrize("image", MPI)
-def test_ranks_on_workers_do_not_inherit_it(image: str, root: Path) -> None:
-    """Open MPI carries what `-x` names, Hydra everything: its launcher forgets it before ranks start."""
+def test_ranks_on_workers_do_not_inherit_the_hidden_gpus(image: str, root: Path) -> None:
+    """Open MPI carries what `-x` names; Hydra carries everything, so its launcher unsets it first."""
     found = roles(objects(root, image))
     assert VISIBLE not in env_of(found["node"])
     assert env_of(found["launcher"])[VISIBLE] == "void"
@@ -73,6 +73,6 @@ def test_a_launcher_that_runs_ranks_sees_its_gpus(image: str, root: Path) -> Non
 
 
 @pytest.mark.usefixtures("only_gpus")
-def test_what_the_spec_says_wins(root: Path) -> None:
+def test_a_variable_of_the_spec_overrides(root: Path) -> None:
     found = roles(objects(root, "openmpi", f"env: {{{VISIBLE}: none}}"))
     assert env_of(found["launcher"])[VISIBLE] == "none"

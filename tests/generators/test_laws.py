@@ -1,4 +1,4 @@
-"""The laws of a run on Trainer, for every family: what a breach costs stands beside each test."""
+"""The laws of a run on Trainer, for every family; each test names what a breach would cause."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MPI = [image for image in FAMILIES if image != "pytorch"]
 
 
 def objects(root: Path, image: str, more: str = "", versions: str = "", team: str = "") -> list[Body]:
-    """The objects of a run."""
+    """Return the objects of a run."""
     spec = workspaces.SPEC.replace("image: openmpi", f"image: {image}") + f"{FAMILIES[image]}\n{more}\n"
     cluster = workspaces.CLUSTER
     if versions:
@@ -37,25 +37,25 @@ def objects(root: Path, image: str, more: str = "", versions: str = "", team: st
 
 
 def of_kind(bodies: list[Body], kind: str) -> list[Body]:
-    """The objects of a kind."""
+    """Return the objects of a kind."""
     return [body for body in bodies if body["kind"] == kind]
 
 
 def runtime(bodies: list[Body]) -> dict[str, Any]:
-    """The spec of the runtime."""
+    """Return the spec of the runtime."""
     (body,) = of_kind(bodies, "TrainingRuntime")
     spec: dict[str, Any] = body["spec"]
     return spec
 
 
 def roles(bodies: list[Body]) -> dict[str, dict[str, Any]]:
-    """The pod template of each role, in order."""
+    """Return the pod template of each role, in order."""
     jobs = runtime(bodies)["template"]["spec"]["replicatedJobs"]
     return {job["name"]: job["template"]["spec"]["template"] for job in jobs}
 
 
 def env_of(pod: dict[str, Any]) -> dict[str, Any]:
-    """Variables of a pod's container."""
+    """Return the variables of a pod's container."""
     return {
         one["name"]: one.get("value", one.get("valueFrom"))
         for one in pod["spec"]["containers"][0].get("env", ())
@@ -63,7 +63,7 @@ def env_of(pod: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("image", FAMILIES)
-def test_one_runtime_and_one_job_of_one_name(image: str, root: Path) -> None:
+def test_the_runtime_and_the_job_share_a_name(image: str, root: Path) -> None:
     bodies = objects(root, image)
     (job,), (body,) = of_kind(bodies, "TrainJob"), of_kind(bodies, "TrainingRuntime")
     assert job["metadata"]["name"] == body["metadata"]["name"] == job["spec"]["runtimeRef"]["name"]
@@ -114,7 +114,7 @@ def test_workers_are_ready_when_ssh_answers(image: str, root: Path) -> None:
     assert container["args"] == ["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"]
 
 
-def test_open_mpi_5_gets_its_own_names(root: Path) -> None:
+def test_open_mpi_5_gets_variables_with_its_own_names(root: Path) -> None:
     env = env_of(roles(objects(root, "openmpi"))["launcher"])
     assert env["PRTE_MCA_prte_default_hostfile"] == "/etc/mpi/hostfile"
     assert not any(name.startswith("OMPI_") for name in env)
@@ -130,13 +130,13 @@ def test_open_mpi_4_reads_what_trainer_sets(root: Path) -> None:
 @pytest.mark.parametrize(
     ("image", "name"), [("intel", "I_MPI_HYDRA_HOST_FILE"), ("mpich", "HYDRA_HOST_FILE")]
 )
-def test_hydra_gets_its_own_hostfile(image: str, name: str, root: Path) -> None:
+def test_hydra_gets_a_hostfile_of_its_own(image: str, name: str, root: Path) -> None:
     env = env_of(roles(objects(root, image))["launcher"])
     assert env[name] == "/tmp/gangplan-hostfile"
 
 
 @pytest.mark.parametrize("image", FAMILIES)
-def test_torch_has_no_launcher_and_mpi_has(image: str, root: Path) -> None:
+def test_only_mpi_has_a_launcher(image: str, root: Path) -> None:
     bodies = objects(root, image)
     assert list(roles(bodies)) == (["node"] if image == "pytorch" else ["node", "launcher"])
     assert set(runtime(bodies)["mlPolicy"]) == {"numNodes", "torch" if image == "pytorch" else "mpi"}
@@ -159,7 +159,7 @@ def test_secrets_and_claims_are_references(image: str, root: Path) -> None:
 
 
 def test_the_environment_reaches_every_rank(root: Path) -> None:
-    """sshd passes none of the container's variables on, so Open MPI is told each by name."""
+    """sshd passes on none of the container's variables, so Open MPI must be given each by name."""
     bodies = objects(
         root, "openmpi", "env: {SEED: 1, NAME: x}\nsecrets: {env: {HF_TOKEN: huggingface/token}}"
     )
@@ -182,7 +182,9 @@ def test_the_environment_reaches_every_rank(root: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("image", ["openmpi", "pytorch"])
-def test_the_deadline(versions: str, is_on_run: bool, image: str, root: Path) -> None:
+def test_the_deadline_is_that_of_the_run_or_of_its_last_job(
+    versions: str, is_on_run: bool, image: str, root: Path
+) -> None:
     bodies = objects(root, image, "timeout: 90m", versions)
     (job,) = of_kind(bodies, "TrainJob")
     assert job["spec"].get("activeDeadlineSeconds") == (5400 if is_on_run else None)
@@ -190,7 +192,7 @@ def test_the_deadline(versions: str, is_on_run: bool, image: str, root: Path) ->
         one["name"]: one["template"]["spec"] for one in runtime(bodies)["template"]["spec"]["replicatedJobs"]
     }
     last = "node" if image == "pytorch" else "launcher"
-    # Monitoring sees only the Job's; where the run has its own, that one comes first.
+    # Monitoring sees only the Job's deadline; where the run has its own, that one ends first.
     assert jobs[last]["activeDeadlineSeconds"] == (5460 if is_on_run else 5400)
     assert all(one["backoffLimit"] == 0 for one in jobs.values())
 
@@ -210,7 +212,7 @@ def test_retries_restart_the_whole_run(retries: int, root: Path) -> None:
 
 
 def _rules(bodies: list[Body], role: str) -> list[tuple[str, Any]]:
-    """What fails the Job of a role at once."""
+    """Return the rules that fail the Job of a role at once."""
     jobs = runtime(bodies)["template"]["spec"]["replicatedJobs"]
     spec = next(job["template"]["spec"] for job in jobs if job["name"] == role)
     rules = spec.get("podFailurePolicy", {}).get("rules", [])
@@ -224,7 +226,7 @@ OLD = 'kubernetes: "1.30.14", trainer: "2.1.0", kueue: "0.15.8"'
 
 
 @pytest.mark.parametrize("image", FAMILIES)
-def test_with_retries_disruptions_are_told_from_failures(image: str, root: Path) -> None:
+def test_with_retries_disruptions_differ_from_failures(image: str, root: Path) -> None:
     bodies = objects(root, image, "retries: 1")
     assert _rules(bodies, "node") == [DISRUPTED]
     if image != "pytorch":
@@ -238,27 +240,27 @@ def test_without_retries_a_run_is_never_tried_again(image: str, root: Path) -> N
 
 
 def test_where_no_run_has_a_deadline_disruptions_count(root: Path) -> None:
-    """Trainer 2.1: nothing else would bound the number of tries."""
+    """Trainer 2.1: nothing else would limit the number of tries."""
     bodies = objects(root, "openmpi", "retries: 1", OLD)
     assert (_rules(bodies, "node"), _rules(bodies, "launcher")) == ([], [FINAL])
     rules = runtime(bodies)["template"]["spec"]["failurePolicy"]["rules"]
     assert [rule["name"] for rule in rules] == ["deadline", "launch"]
 
 
-def test_the_queue(root: Path) -> None:
+def test_the_queue_and_the_priority_are_labels_of_the_job(root: Path) -> None:
     (job,) = of_kind(objects(root, "openmpi", "priority: high"), "TrainJob")
     assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "training"
     assert job["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] == "training-high"
 
 
-def test_an_archived_run_is_applied_by_nobody(root: Path) -> None:
+def test_no_engine_applies_an_archived_run(root: Path) -> None:
     for body in objects(root, "openmpi", "state: archived"):
         assert body["metadata"]["annotations"]["argocd.argoproj.io/hook"] == "Skip"
         assert body["metadata"]["annotations"]["kustomize.toolkit.fluxcd.io/ssa"] == "Ignore"
 
 
 @pytest.mark.parametrize("image", FAMILIES)
-def test_a_sync_neither_kills_nor_waits(image: str, root: Path) -> None:
+def test_a_sync_neither_prunes_runs_nor_waits_for_them(image: str, root: Path) -> None:
     waves = []
     for body in objects(root, image):
         annotations = body["metadata"]["annotations"]
@@ -274,19 +276,19 @@ def test_a_sync_neither_kills_nor_waits(image: str, root: Path) -> None:
 
 
 def policies(root: Path, more: str, image: str = "openmpi") -> dict[str, dict[str, Any]]:
-    """The policies of a run by the end of their names."""
+    """Return the policies of a run, by the end of their names."""
     bodies = of_kind(objects(root, image, more), "NetworkPolicy")
     run = min((body["metadata"]["name"] for body in bodies), key=len)
     return {body["metadata"]["name"].removeprefix(run): body["spec"] for body in bodies}
 
 
 def ranges(rule: dict[str, Any]) -> list[tuple[int, int]]:
-    """The ports that a rule opens."""
+    """Return the ports that a rule opens."""
     return [(port["port"], port.get("endPort", port["port"])) for port in rule.get("ports", ())]
 
 
 @pytest.mark.parametrize("image", ["openmpi", "pytorch"])
-def test_the_default_posture(image: str, root: Path) -> None:
+def test_the_default_posture_opens_every_port_inside_the_run(image: str, root: Path) -> None:
     (policy,) = policies(root, "", image).values()
     assert policy["policyTypes"] == ["Ingress", "Egress"]
     (inside,) = policy["ingress"]
@@ -297,7 +299,7 @@ def test_the_default_posture(image: str, root: Path) -> None:
 
 
 @pytest.mark.parametrize("posture", ["restricted", "isolated"])
-def test_the_narrow_postures(posture: str, root: Path) -> None:
+def test_the_narrow_postures_allow_ssh_only_from_the_launcher(posture: str, root: Path) -> None:
     found = policies(root, f"network: {{posture: {posture}}}")
     assert set(found) == {"", "-launcher-ssh", "-node-ssh"}
     (inside,) = found[""]["ingress"]
@@ -319,7 +321,7 @@ def test_torch_in_a_narrow_posture_has_no_ssh(root: Path) -> None:
     assert ranges(inside) == [(1024, 65535)]
 
 
-def test_names_can_always_be_looked_up(root: Path) -> None:
+def test_every_posture_allows_dns(root: Path) -> None:
     for more in ("", "network: {posture: isolated}"):
         dns = policies(root, more)[""]["egress"][1]
         assert ranges(dns) == [(53, 53), (53, 53)]
@@ -328,14 +330,14 @@ def test_names_can_always_be_looked_up(root: Path) -> None:
         }
 
 
-def test_openshift_looks_names_up_elsewhere(root: Path) -> None:
+def test_dns_of_openshift_is_on_port_5353(root: Path) -> None:
     versions = 'kubernetes: "1.34.4", trainer: "2.3.0", kueue: "0.19.2", openshift: "4.21"'
     (policy,) = of_kind(objects(root, "openmpi", "", versions), "NetworkPolicy")
     dns = policy["spec"]["egress"][1]
     assert {port for port, _ in ranges(dns)} == {5353}
 
 
-def test_endpoints(root: Path) -> None:
+def test_an_endpoint_opens_its_addresses_and_ports(root: Path) -> None:
     policy = policies(root, "network: {egress: [s3]}")[""]
     (endpoint,) = policy["egress"][2:]
     assert endpoint["to"] == [{"ipBlock": {"cidr": "10.40.8.0/24"}}]
@@ -345,7 +347,7 @@ def test_endpoints(root: Path) -> None:
 # Tenants
 
 
-def test_a_tenant(root: Path) -> None:
+def test_a_tenant_has_its_namespace_account_and_queue(root: Path) -> None:
     workspaces.write(
         root,
         {
@@ -372,7 +374,7 @@ def test_a_tenant(root: Path) -> None:
 @pytest.mark.parametrize("more", ["", "retries: 1\n", "launcher: {runsRanks: true}\n"])
 @pytest.mark.parametrize("image", ["openmpi", "openmpi4", "mpich", "pytorch"])
 def test_scripts_are_shown_line_by_line(image: str, more: str, root: Path) -> None:
-    """A reviewer reads them; with a line break more than one at its end YAML shows a text in quotes."""
+    """A reviewer reads them; with an extra line break at its end, YAML would show a text in quotes."""
     if image == "pytorch" and "launcher" in more:
         more = ""
     text = workspaces.SPEC.replace("image: openmpi", f"image: {image}") + more

@@ -1,4 +1,4 @@
-"""Every run says what it was made of, and says it where it may change without another run."""
+"""The lineage of a run is in fields that can change without making it another run."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ OTHER = DIGEST.replace("332211ffee", "332211ffef")
 
 
 def bodies(root: Path) -> dict[str, dict[str, object]]:
-    """The objects of the only run, by kind."""
+    """Return the objects of the only run, by kind."""
     (path,) = (root / RUNS).iterdir()
     return {body["kind"]: body for body in load_objects(path.read_text())}
 
 
-def test_the_lineage_of_a_run(tmp_path: Path) -> None:
+def test_a_run_names_its_image_spec_and_datasets(tmp_path: Path) -> None:
     root = workspaces.stock(tmp_path / "jobs")
     render(root)
     (before,) = (root / RUNS).iterdir()
@@ -66,7 +66,7 @@ def test_the_image_of_a_kept_run_is_read_from_its_containers(root: Path) -> None
 
 
 def test_a_stopped_run_names_its_own_image(root: Path) -> None:
-    """The spec says that it is over after the catalog has moved on: its record is of the run that ran."""
+    """The spec is stopped after the catalog has changed: the record is of the run that ran."""
     render(root)
     (path,) = (root / RUNS).iterdir()
     files = {"images/catalog.yaml": CATALOG.replace(DIGEST, OTHER)}
@@ -88,7 +88,7 @@ def test_a_stopped_run_names_its_own_image(root: Path) -> None:
         ([7], None),
     ],
 )
-def test_digests_that_differ_are_not_named(images: list[object], said: str | None) -> None:
+def test_only_a_digest_shared_by_all_pods_is_named(images: list[object], said: str | None) -> None:
     aside = {"name": "aside", "image": "c@d"}
     pods = [{"containers": [{"name": "node", "image": image}, aside]} for image in images]
     today = {"gangplan.dev/image-digest": "today's"}

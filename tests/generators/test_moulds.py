@@ -1,4 +1,4 @@
-"""What comes of moulds is what comes of rendering, for values that no template has seen before."""
+"""Moulds give the same objects as rendering, for values that no template has seen before."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ SAMPLE = Path(__file__).resolve().parents[2]
 
 @cache
 def units() -> tuple[Unit, ...]:
-    """The units of the sample and of all examples."""
+    """Return the plans of all runs of the sample and of the examples."""
     roots = [SAMPLE, *(example / "input" for example in EXAMPLES)]
     return tuple(run.unit for root in roots for run in preview(Request(root, engine="serial")).runs)
 
 
 @cache
 def used() -> Moulds:
-    """Moulds that have seen every one of them."""
+    """Return moulds that have seen every one of them."""
     moulds = Moulds(patience=0)
     for unit in units():
         run_objects(unit, moulds.objects_of)
@@ -45,17 +45,17 @@ def used() -> Moulds:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether values are equal, of the same types, with keys in the same order."""
+    """Return whether values are equal, of the same types, with keys in the same order."""
     return repr(left) == repr(right)
 
 
-def test_every_run_of_the_examples_comes_out_the_same() -> None:
-    for _ in range(2):  # the first time moulds are made
+def test_moulds_give_the_objects_of_every_run_of_the_examples() -> None:
+    for _ in range(2):  # the first pass makes the moulds
         for unit in units():
             assert same(run_objects(unit, used().objects_of), run_objects(unit)), unit.run_name
 
 
-def test_no_template_of_a_run_is_beyond_moulds() -> None:
+def test_every_template_of_a_run_has_a_mould() -> None:
     plain = {name for name, tree in used().trees.items() if tree.is_plain}
     assert plain == used().trees.keys()
     assert {"networkpolicy.yaml.j2", "runtime.yaml.j2", "trainjob.yaml.j2"} <= plain
@@ -74,7 +74,7 @@ mounts = st.lists(
 
 @st.composite
 def changed(draw: st.DrawFn) -> Unit:
-    """A unit of an example with other words and amounts in it; not all of them could be resolved."""
+    """Draw a run of an example with other words and amounts in it; not all of them could be resolved."""
     unit = draw(st.sampled_from(units()))
     job, launch = unit.job, unit.launch
     pool = replace(
@@ -110,7 +110,7 @@ def changed(draw: st.DrawFn) -> Unit:
 
 
 def outcome(unit: Unit, moulds: Moulds | None) -> Any:
-    """The objects, or how it ends."""
+    """Return the objects, or the type and text of the exception."""
     try:
         return run_objects(unit, moulds.objects_of) if moulds else run_objects(unit)
     except Exception as wrong:  # noqa: BLE001  whatever it is, it must be the same
@@ -119,8 +119,7 @@ def outcome(unit: Unit, moulds: Moulds | None) -> Any:
 
 @settings(deadline=None)
 @given(changed())
-def test_any_values_come_out_the_same(unit: Unit) -> None:
-    """The law."""
+def test_moulds_give_the_objects_of_any_values(unit: Unit) -> None:
     plain = outcome(unit, None)
     assert same(outcome(unit, used()), plain)
     assert same(outcome(unit, used()), plain), "with a mould of its own"
@@ -150,15 +149,15 @@ def test_moulds_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def parts(value: Any) -> Iterator[Any]:
-    """Every mapping and list in a value."""
+    """Yield every mapping and list in a value."""
     if isinstance(value, dict | list):
         yield value
         for inner in value.values() if isinstance(value, dict) else value:
             yield from parts(inner)
 
 
-def test_nobody_changes_what_objects_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All gates go over objects of moulds; then each is as it was made."""
+def test_no_stage_changes_objects_that_share_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After all stages, the objects of moulds are as they were made."""
     made: list[tuple[list[Body], list[Body]]] = []
 
     def objects_of(self: Moulds, template: str, values: dict[str, Any]) -> list[Body]:
@@ -190,6 +189,6 @@ def test_a_script_is_rendered_once_for_runs_with_the_same_counts(monkeypatch: py
     for number in range(20):
         job = replace(unit.job, name=f"run-{number}", source=f"specs/nlp/run-{number}.yaml")
         run_objects(replace(unit, job=job), moulds.objects_of)
-    assert len(asked) == len(set(asked)) == 2  # of the launcher and of the workers
+    assert len(asked) == len(set(asked)) == 2  # one for the launcher, one for the workers
     run_objects(replace(unit, job=replace(unit.job, grace_s=unit.job.grace_s + 1)), moulds.objects_of)
     assert len(asked) == 4

@@ -35,7 +35,7 @@ GUARDRAILS = {
 
 
 def jobs(verbs: set[str]) -> dict[tuple[str, str], set[str]]:
-    """The same verbs on runs and runtimes."""
+    """Return the same verbs on runs and runtimes."""
     return {(TRAINER, "trainjobs"): verbs, (TRAINER, "trainingruntimes"): verbs}
 
 
@@ -55,7 +55,7 @@ JOINS = {"mpijob-viewer": "view", "mpijob-editor": "edit", "mpijob-admin": "admi
 
 
 def platform(root: Path, versions: str = "") -> dict[str, Body]:
-    """The ClusterRoles of the small workspace by name, with other versions when given."""
+    """Return the ClusterRoles of the small workspace by name, with other versions if given."""
     cluster = workspaces.CLUSTER
     if versions:
         cluster = cluster.replace('trainer: "2.3.0", kueue: "0.19.2"', versions)
@@ -67,7 +67,7 @@ def platform(root: Path, versions: str = "") -> dict[str, Body]:
 
 
 def verbs(body: Body) -> dict[tuple[str, str], set[str]]:
-    """The verbs of a role by API group and resource."""
+    """Return the verbs of a role, by API group and resource."""
     out: dict[tuple[str, str], set[str]] = {}
     for group, resource, verb in granted(body):
         out.setdefault((group, resource), set()).add(verb)
@@ -87,7 +87,7 @@ def test_viewer_editor_and_admin_join_the_built_in_roles(root: Path) -> None:
 
 
 def test_where_only_git_writes_no_role_writes_runs(root: Path) -> None:
-    # mpijob-editor joins the built-in edit: whoever has that from elsewhere could write runs past Git.
+    # mpijob-editor would join the built-in edit: people with that role could write runs without Git.
     cluster = workspaces.CLUSTER + "gitopsOnly: true\n"
     workspaces.write(root, {"overlays/lab/cluster.yaml": cluster})
     workspaces.render(root)
@@ -100,13 +100,13 @@ def test_where_only_git_writes_no_role_writes_runs(root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["mpijob-viewer", "mpijob-creator", "mpijob-editor", "mpijob-admin"])
-def test_mpijobs_where_their_operator_is(name: str, root: Path) -> None:
+def test_with_the_mpi_operator_roles_include_mpijobs(name: str, root: Path) -> None:
     found = verbs(platform(root, 'trainer: "2.3.0", kueue: "0.19.2", mpiOperator: "0.8.2"')[name])
     assert found["kubeflow.org", "mpijobs"] == found[TRAINER, "trainjobs"]
     assert found["kubeflow.org", "mpijobs/status"] == READ
 
 
-def test_without_kueue_there_is_nothing_of_it(root: Path) -> None:
+def test_without_kueue_no_role_or_object_mentions_it(root: Path) -> None:
     workspaces.write(
         root,
         {

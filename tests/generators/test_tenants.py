@@ -1,4 +1,4 @@
-"""The shapes of a tenant's objects: quota, bounds, policies, claims, secrets, namespace, priorities."""
+"""The objects of a tenant: quota, bounds, policies, claims, secrets, namespace, priorities."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ storageClasses:
 
 
 def tenant(root: Path, **changes: Any) -> Tenant:
-    """The tenant of the small workspace, with some of its values changed."""
+    """Return the tenant of the small workspace, with some of its values changed."""
     from dataclasses import replace
 
     workspace = load_workspace(root)
@@ -40,7 +40,7 @@ def tenant(root: Path, **changes: Any) -> Tenant:
 
 
 def rendered(root: Path, cluster: str = "", team: str = "", part: str = "tenants/nlp/tenant") -> list[Body]:
-    """What the small workspace renders beside runs, with more lines in its files."""
+    """Render the small workspace with more lines in its files, and return the objects of one file."""
     files = {
         "overlays/lab/cluster.yaml": workspaces.CLUSTER + cluster,
         "specs/nlp/team.yaml": workspaces.TEAM + team,
@@ -51,14 +51,14 @@ def rendered(root: Path, cluster: str = "", team: str = "", part: str = "tenants
 
 
 def of_kind(bodies: list[Body], kind: str) -> dict[str, Body]:
-    """The objects of a kind by name."""
+    """Return the objects of a kind, by name."""
     return {body["metadata"]["name"]: body for body in bodies if body["kind"] == kind}
 
 
 # Quota and bounds
 
 
-def test_the_quota_has_its_keys_in_order_and_as_kubernetes_writes_them(root: Path) -> None:
+def test_the_quota_is_sorted_and_written_as_kubernetes_writes_it(root: Path) -> None:
     hard = (
         ("services.nodeports", parse("0")),
         ("pods", parse("250")),
@@ -70,7 +70,7 @@ def test_the_quota_has_its_keys_in_order_and_as_kubernetes_writes_them(root: Pat
     bodies = quota(tenant(root, hard=hard, bounds=None, forbidden_priorities=()))
     body, priorities = bodies
     assert (body["kind"], body["metadata"]["name"]) == ("ResourceQuota", "training")
-    # The priorities that the cluster keeps for itself are nobody's.
+    # Teams get none of the priorities that the cluster reserves for itself.
     (kept,) = priorities["spec"]["scopeSelector"]["matchExpressions"]
     assert kept["values"] == ["system-cluster-critical", "system-node-critical"]
     assert list(body["spec"]["hard"].items()) == [
@@ -83,7 +83,7 @@ def test_the_quota_has_its_keys_in_order_and_as_kubernetes_writes_them(root: Pat
     ]
 
 
-def test_forbidden_priorities_may_have_no_pod(root: Path) -> None:
+def test_the_quota_allows_no_pod_of_a_forbidden_priority(root: Path) -> None:
     bodies = quota(tenant(root, hard=(), bounds=None, forbidden_priorities=("high", "critical")))
     (body,) = bodies
     assert body["metadata"]["name"] == "priorities"
@@ -104,7 +104,7 @@ def test_forbidden_priorities_may_have_no_pod(root: Path) -> None:
     }
 
 
-def test_nothing_to_bound_is_no_object(root: Path) -> None:
+def test_without_bounds_there_is_no_quota_object(root: Path) -> None:
     assert quota(tenant(root, hard=(), bounds=None, forbidden_priorities=())) == []
 
 
@@ -161,7 +161,7 @@ def test_a_limit_range_never_hands_out_devices(pools: dict[str, Any], root: Path
         (OPENSHIFT, "openshift-dns", {"dns.operator.openshift.io/daemonset-dns": "default"}, 5353),
     ],
 )
-def test_a_namespace_is_closed_but_for_names(
+def test_a_namespace_is_closed_except_for_dns(
     versions: str, namespace: str, labels: dict[str, str], port: int, root: Path
 ) -> None:
     cluster = workspaces.CLUSTER.replace('kueue: "0.19.2"', versions)
@@ -192,7 +192,7 @@ def test_a_namespace_is_closed_but_for_names(
 # Claims
 
 
-def test_a_claim_with_a_size_is_made_and_never_removed(root: Path) -> None:
+def test_a_claim_with_a_size_is_rendered_and_never_pruned(root: Path) -> None:
     team = workspaces.TEAM.replace(
         "notes: {accessModes: [ReadWriteOnce]}",
         "notes: {accessModes: [ReadWriteMany], claimName: nlp-notes, size: 1024Gi}\n"
@@ -225,7 +225,7 @@ def test_a_claim_with_a_size_is_made_and_never_removed(root: Path) -> None:
 # Secrets
 
 
-def test_secrets_name_keys_and_hold_nothing(root: Path) -> None:
+def test_external_secrets_name_keys_and_hold_no_values(root: Path) -> None:
     store = 'secretStore: {name: vault, path: "kv/{namespace}/{team}/{secret}", refresh: 1h30m}\n'
     bodies = of_kind(rendered(root, store, "pullSecrets: [registry]\n"), "ExternalSecret")
     assert sorted(bodies) == ["huggingface", "lidar-s3", "registry"]
@@ -256,7 +256,7 @@ def test_secrets_name_keys_and_hold_nothing(root: Path) -> None:
 @pytest.mark.parametrize(
     ("version", "is_there"), [(None, False), ("2.2.0", False), ("2.3.0", True), ("3.0", True)]
 )
-def test_the_policy_on_null_bytes_is_of_newer_operators(
+def test_only_newer_operators_get_the_null_byte_policy(
     version: str | None, is_there: bool, root: Path
 ) -> None:
     known = parse_version(version) if version else None
@@ -266,14 +266,14 @@ def test_the_policy_on_null_bytes_is_of_newer_operators(
     assert body["spec"]["refreshInterval"] == "45s"
 
 
-def test_no_store_no_external_secret(root: Path) -> None:
+def test_without_a_store_there_are_no_external_secrets(root: Path) -> None:
     assert not of_kind(rendered(root), "ExternalSecret")
 
 
 # Namespace and priorities
 
 
-def test_a_project_of_openshift(root: Path) -> None:
+def test_a_namespace_on_openshift_has_its_labels_and_annotations(root: Path) -> None:
     cluster = workspaces.CLUSTER.replace('kueue: "0.19.2"', OPENSHIFT)
     workspaces.write(root, {"overlays/lab/cluster.yaml": cluster})
     workspaces.write(root, {"specs/nlp/team.yaml": workspaces.TEAM + "description: Language models\n"})
@@ -287,7 +287,7 @@ def test_a_project_of_openshift(root: Path) -> None:
     assert metadata["annotations"]["openshift.io/description"] == "Language models"
 
 
-def test_elsewhere_nothing_of_openshift(root: Path) -> None:
+def test_other_clusters_have_nothing_of_openshift(root: Path) -> None:
     metadata = of_kind(rendered(root), "Namespace")["nlp"]["metadata"]
     assert "openshift" not in str(metadata)
     assert "opendatahub" not in str(metadata)
@@ -309,7 +309,7 @@ def test_pods_never_preempt_where_kueue_decides(root: Path) -> None:
 
 
 @pytest.mark.parametrize("gang", ["volcano", "coscheduling"])
-def test_a_scheduler_that_gathers_pods_preempts_by_their_priority(gang: str, root: Path) -> None:
+def test_a_gang_scheduler_preempts_by_the_priority_of_pods(gang: str, root: Path) -> None:
     bodies = rendered(root, f"gang: {gang}\n", part="platform/priorities")
     assert {body["preemptionPolicy"] for body in of_kind(bodies, "PriorityClass").values()} == {
         "PreemptLowerPriority"

@@ -1,4 +1,4 @@
-"""The promise of a sweep on built objects: Kueue never admits more of its trials than maxConcurrent."""
+"""The guarantee of a sweep on built objects: Kueue never admits more of its trials than maxConcurrent."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ patches:
 
 
 def most_at_once(result: Result, root: Path, cluster: str = "lab") -> dict[str, int]:
-    """The most runs of each sweep that hold quota at the same time, by the port of Kueue's scheduler."""
+    """Return the most runs of each sweep that hold quota at once, by the port of Kueue's scheduler."""
     request = Request(root)
     world = built_world(request, cluster, result)
     runs: list[Workload] = []
@@ -59,27 +59,27 @@ def most_at_once(result: Result, root: Path, cluster: str = "lab") -> dict[str, 
 
 
 def previewed(root: Path) -> Result:
-    """The workspace as rendered, which must be right."""
+    """Render the workspace in memory, without errors."""
     result = preview(Request(root))
     assert not [one for one in result.findings if one.is_error], result.findings
     return result
 
 
-def test_48_trials_ten_at_once(tmp_path: Path) -> None:
+def test_48_trials_are_admitted_ten_at_once(tmp_path: Path) -> None:
     root = us_05(tmp_path)
     assert most_at_once(previewed(root), root) == {"rates": 10}
 
 
-def test_two_sweeps_of_a_team_lend_each_other_no_trials(tmp_path: Path) -> None:
+def test_two_sweeps_of_a_team_do_not_lend_each_other_quota(tmp_path: Path) -> None:
     root = workspace(tmp_path, SWEEP, **{"specs/nlp/other.yaml": SWEEP.replace("[64, 128]", "[64]")})
     assert most_at_once(previewed(root), root) == {"rates": 2, "other": 2}
 
 
 @pytest.mark.parametrize(("gpus", "most", "words"), [(6, 3, "3 trials run"), (2, 1, "1 trial runs")])
-def test_the_team_and_its_sweep_together_take_what_the_team_may(
+def test_a_team_and_its_sweep_together_stay_within_the_team_quota(
     tmp_path: Path, gpus: int, most: int, words: str
 ) -> None:
-    """A second team guarantees itself what the first one does not have, and the sweep cannot take it."""
+    """A second team reserves what the first one does not have, and the sweep cannot take it."""
     teams = f"nlp: {{queue: training, quota: {{a100: {{gpus: {gpus}}}, cpu: {{cpu: 60}}}}, borrow: {{}}}}\n"
     teams += "  vision: {queue: training, quota: {a100: {gpus: 26}, cpu: {cpu: 60}}}"
     team = "apiVersion: gangplan.dev/v1\nkind: Team\nclusters: [lab]\n"
@@ -109,7 +109,7 @@ LABEL = "/metadata/labels/kueue.x-k8s.io~1queue-name"
         (("TrainJob", "rates-.*", LABEL, "training"), "trials run at once"),
     ],
 )
-def test_a_patch_that_lets_more_through_is_an_error(
+def test_a_patch_that_admits_more_trials_is_an_error(
     patch: tuple[str, str, str, str], words: str, tmp_path: Path
 ) -> None:
     kind, name, path, value = patch
@@ -121,9 +121,9 @@ def test_a_patch_that_lets_more_through_is_an_error(
     assert found[0].severity == "error"
 
 
-def test_pods_that_end_before_their_trial_let_no_other_one_in(tmp_path: Path) -> None:
-    """Kueue takes back what a step held once it has ended (reclaimablePods): four trials at most, each of a
-    worker and a step, are five pods, for three workers and a whole trial more would be."""
+def test_pods_that_end_before_their_trial_admit_no_other_one(tmp_path: Path) -> None:
+    """Kueue releases the quota of a step once it has ended (reclaimablePods). Up to four trials, each of a
+    worker and a step, get five pods, because with more, three workers and another whole trial would fit."""
     text = SWEEP.replace("image: openmpi", "image: pytorch").replace("  gpus: 1\n", "")
     text = text.replace("workers: 2", "workers: 1").replace("maxConcurrent: 2", "maxConcurrent: 4")
     root = workspace(tmp_path, text + "  steps: [{command: [python, fetch.py]}]\n")
@@ -148,10 +148,10 @@ EIGHT = "nlp: {queue: training, quota: {a100: {gpus: 8}, cpu: {cpu: 60}}, borrow
 
 
 @pytest.mark.parametrize(("own_comes", "trials_come"), [(600.0, 0.0), (0.0, 600.0)])
-def test_the_teams_own_run_goes_before_its_trials(
+def test_a_run_of_the_team_goes_before_its_trials(
     own_comes: float, trials_come: float, tmp_path: Path
 ) -> None:
-    """It takes back by preemption what trials use, and no trial takes anything from it."""
+    """It preempts trials to reclaim quota, and no trial takes anything from it."""
     root = workspace(
         tmp_path,
         SWEEP.replace("gpus: 1", "gpus: 2"),
@@ -180,7 +180,7 @@ def test_the_teams_own_run_goes_before_its_trials(
     assert len(lost) == (1 if own_comes else 0)
 
 
-def test_trials_may_be_mpijobs(tmp_path: Path) -> None:
+def test_trials_can_be_mpijobs(tmp_path: Path) -> None:
     cluster = CLUSTER.replace('trainer: "2.3.0"', 'trainer: "2.3.0", mpiOperator: "0.7.0"')
     root = workspace(tmp_path, SWEEP + "  backend: mpijob\n", **{"overlays/lab/cluster.yaml": cluster})
     assert most_at_once(previewed(root), root) == {"rates": 2}
@@ -191,10 +191,10 @@ SIZES = st.lists(st.integers(1, 5), min_size=1, max_size=4, unique=True)
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(1, 6), SIZES, st.sampled_from(["openmpi", "pytorch"]), st.booleans())
-def test_no_sweep_ever_holds_more_than_it_may(
+def test_no_sweep_ever_holds_more_than_maxconcurrent(
     tmp_path_factory: pytest.TempPathFactory, at_once: int, sizes: Sequence[int], image: str, runs_ranks: bool
 ) -> None:
-    """Whatever the sizes of trials: as many as promised at most, or an error that says so."""
+    """Whatever the sizes of trials, at most maxConcurrent run, or there is an error."""
     text = SWEEP.replace("[64, 128]", str(list(sizes))).replace(
         "workers: 2", "workers: ${{ parameters.batch }}"
     )

@@ -1,4 +1,4 @@
-"""The tree of quotas by hand: sums that are too large, circles of cohorts, debts; the units of amounts."""
+"""Quota trees made by hand: sums that are too large, cycles of cohorts, debts; the units of amounts."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ KEY = ("pool", "gpu")
 
 
 def member(name: str, parent: str = "", nominal: int = 0, **limits: int) -> Member:
-    """A queue or cohort with one flavor and resource."""
+    """Return a queue or cohort with one flavor and resource."""
     found = {field: {KEY: amount} for field, amount in limits.items()}
     return Member(name, parent, {KEY: nominal}, found.get("borrow", {}), found.get("lend", {}))
 
 
-def test_sums_stop_at_the_largest_number() -> None:
+def test_sums_saturate_at_the_largest_number() -> None:
     """v0.18.2 and later: three quotas of 2^62 are together no more than 2^63-1 (v0.15.2 wraps around)."""
     tree = QuotaTree([member(name, "all", 2**62) for name in "abc"], [])
     assert tree.subtree[3] == [MOST_INT64]
@@ -32,7 +32,7 @@ def test_sums_stop_at_the_largest_number() -> None:
     assert QuotaTree([member(name, "all", 2**62) for name in "abc"], [], 2**70).most("a", KEY) == 3 * 2**62
 
 
-def test_queues_under_a_circle_stand_alone() -> None:
+def test_queues_below_a_cycle_have_only_their_own_quota() -> None:
     """cycle.go: a and b are above each other, c leads there; d is a root."""
     cohorts = [member("a", "b", 1), member("b", "a", 1), member("c", "a", 1), member("d", "", 1)]
     queues = [member(f"in-{name}", name, 4) for name in "abcd"]
@@ -46,7 +46,7 @@ def test_queues_under_a_circle_stand_alone() -> None:
     assert (cycle(parents, "b"), cycle(parents, "c"), cycle(parents, "d")) == (["b", "a", "b"], [], [])
 
 
-def test_a_debt_is_told_by_the_balance_alone() -> None:
+def test_only_the_balance_shows_a_debt() -> None:
     """b holds 5 of the 4 that it and a own together."""
     idle = QuotaTree([member("a", "all", 2), member("b", "all", 2)], [])
     tree = idle.loaded({"b": {KEY: 5, ("pool", "unknown"): 1}, "unknown": {KEY: 7}})
@@ -58,15 +58,17 @@ def test_a_debt_is_told_by_the_balance_alone() -> None:
 @pytest.mark.parametrize(
     ("reclaim", "amount", "expected"),
     [
-        ("Never", 5, (Mode.NO_FIT, 0)),  # more than both own
+        ("Never", 5, (Mode.NO_FIT, 0)),  # more than they own together
         ("Never", 1, (Mode.FIT, 0)),
-        ("Never", 2, (Mode.NO_CANDIDATES, 0)),  # its own, which the other one holds
+        ("Never", 2, (Mode.NO_CANDIDATES, 0)),  # its own quota, which the other queue holds
         ("Never", 3, (Mode.NO_FIT, 1)),  # it would have to preempt for what it borrows
         ("Any", 3, (Mode.NO_CANDIDATES, 1)),
     ],
 )
-def test_how_a_flavor_suits(reclaim: str, amount: int, expected: tuple[Mode, int]) -> None:
-    """Two queues own 2 each; the other one holds 3. The cluster shares fairly."""
+def test_the_mode_of_a_flavor_depends_on_reclaim_and_amount(
+    reclaim: str, amount: int, expected: tuple[Mode, int]
+) -> None:
+    """Two queues own 2 each; the other one holds 3. The cluster uses fair sharing."""
     queue = ClusterQueue(
         *("a", "all", {KEY: 2}, {}, {}, 1.0, (ResourceGroup(("gpu",), ("pool",)),)),
         preemption=PreemptionRules(reclaim=reclaim),
@@ -75,7 +77,7 @@ def test_how_a_flavor_suits(reclaim: str, amount: int, expected: tuple[Mode, int
     assert fits_quota(tree, queue, 0, amount, is_fair=True) == expected
 
 
-def test_when_the_search_goes_on() -> None:
+def test_the_search_for_a_flavor_goes_on_by_fungibility() -> None:
     stops, tries = Fungibility(), Fungibility("TryNextFlavor", "MayStopSearch")
     assert [goes_on((mode, 0), stops) for mode in Mode] == [True, True, True, True, False]
     assert [goes_on((mode, 0), tries) for mode in Mode] == [True, True, False, False, False]
@@ -83,7 +85,7 @@ def test_when_the_search_goes_on() -> None:
     assert not goes_on((Mode.FIT, 1), stops)
 
 
-def test_which_flavor_is_preferred() -> None:
+def test_the_preferred_flavor_follows_the_preference() -> None:
     near, far = (Mode.PREEMPT, 0), (Mode.FIT, 1)
     for rules, better, worse in (
         (Fungibility(), far, near),
@@ -96,8 +98,8 @@ def test_which_flavor_is_preferred() -> None:
         assert is_preferred(worse, (Mode.NO_CANDIDATES, 0), rules, KUEUE["0.19"])
 
 
-def test_older_versions_prefer_otherwise() -> None:
-    """0.18 may prefer what it cannot preempt for to borrowing; 0.15 has the two words the wrong way round."""
+def test_older_versions_prefer_other_flavors() -> None:
+    """0.18 may prefer a flavor without candidates to borrowing; 0.15 has the two words swapped."""
     near, far = (Mode.NO_CANDIDATES, 0), (Mode.FIT, 1)
     careful = Fungibility(preference="PreemptionOverBorrowing")
     assert is_preferred(far, near, careful, KUEUE["0.19"])

@@ -13,7 +13,7 @@ from pathlib import Path
 from tests import workspaces
 from tests.signals import LISTENING
 
-#: Says who and where it is, then does what its arguments say.
+#: Prints its rank, then does what its arguments say.
 PROGRAM = """\
 import os, sys, time
 from mpi4py import MPI
@@ -33,7 +33,7 @@ _MAIN = "import sys; from gangplan.entry import main; sys.exit(main())"
 
 
 class Done:
-    """How a run ended, and that nothing of it is left."""
+    """The end of a run, and a check of what is left behind."""
 
     def __init__(self, process: subprocess.Popen[str], scratch: Path, timeout_s: float) -> None:
         self.out, self.err = process.communicate(timeout=timeout_s)
@@ -41,12 +41,12 @@ class Done:
 
     @property
     def left(self) -> list[str]:
-        """Folders of runs that are still there."""
+        """The folders of runs that still exist."""
         return [path.name for path in self.scratch.glob("gangplan-run-*")]
 
 
 def workspace(root: Path, spec: str, program: str = PROGRAM) -> Path:
-    """The small workspace with a spec, and its program beside it."""
+    """Write the small workspace with a spec and its program."""
     workspaces.stock(root)
     workspaces.write(root, {"overlays/lab/cluster.yaml": workspaces.WIDE_CLUSTER})
     workspaces.write(root, {"specs/nlp/filings.yaml": spec, "train.py": program})
@@ -56,8 +56,8 @@ def workspace(root: Path, spec: str, program: str = PROGRAM) -> Path:
 def start(
     root: Path, *arguments: str, env: Mapping[str, str] | None = None, folder: Path | None = None
 ) -> tuple[subprocess.Popen[str], Path]:
-    """`gangplan run` of the small workspace's spec, started; the folder for what it makes."""
-    # Short: MPIs make sockets in it, whose paths may have 107 letters.
+    """Start `gangplan run` with the small workspace's spec, and return the process and its scratch folder."""
+    # Short: MPIs make sockets in it, and paths of sockets have at most 107 characters.
     made = tempfile.TemporaryDirectory(prefix="g-")
     atexit.register(made.cleanup)
     scratch = Path(made.name)
@@ -77,7 +77,7 @@ def start(
 def run(
     root: Path, *arguments: str, env: Mapping[str, str] | None = None, folder: Path | None = None
 ) -> Done:
-    """`gangplan run` to its end, after which neither a process nor a folder of it may be left."""
+    """Run `gangplan run` to its end, and check that it leaves no process behind."""
     process, scratch = start(root, *arguments, env=env, folder=folder)
     done = Done(process, scratch, 120)
     assert processes(scratch) == []
@@ -85,7 +85,7 @@ def run(
 
 
 def processes(scratch: Path) -> list[int]:
-    """Processes of runs in a folder."""
+    """Return the processes of runs in a folder."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:

@@ -1,4 +1,4 @@
-"""`gangplan run` with the MPI that is beside the tests: ranks, failures, ends, and what it refuses."""
+"""`gangplan run` with the MPI next to the tests' Python: ranks, failures, ends, and refusals."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ exit $codes
 
 
 def started(text: str) -> dict[int, int]:
-    """Each rank that started, with the number of its worker."""
+    """Return each rank that started, with the number of its worker."""
     return {
         int(rank): int(worker)
         for rank, worker in re.findall(r"^\[(\d+)\] started on worker (\d+)$", text, re.M)
@@ -53,7 +53,7 @@ def test_the_ranks_of_all_workers_start_and_the_code_is_0(tmp_path: Path) -> Non
     assert done.left == []
 
 
-def test_another_mpi_than_the_images_is_told(tmp_path: Path) -> None:
+def test_another_mpi_than_that_of_the_image_is_noted(tmp_path: Path) -> None:
     done = run(workspace(tmp_path, workspaces.SPEC))
     assert done.code == 0, done.out + done.err
     assert re.search(r"note: MPICH \S+ instead of Open MPI 5.0.8, which the image has", done.err)
@@ -69,13 +69,15 @@ def test_another_mpi_than_the_images_is_told(tmp_path: Path) -> None:
     ],
     ids=["workers", "ranks"],
 )
-def test_numbers_are_chosen(tmp_path: Path, flags: tuple[str, ...], places: dict[int, int]) -> None:
+def test_workers_and_ranks_can_be_chosen(
+    tmp_path: Path, flags: tuple[str, ...], places: dict[int, int]
+) -> None:
     done = run(workspace(tmp_path, MPICH), *flags)
     assert done.code == 0, done.out + done.err
     assert started(done.out) == places
 
 
-def test_the_numbers_of_a_command_follow(tmp_path: Path) -> None:
+def test_counts_in_a_launcher_command_are_used(tmp_path: Path) -> None:
     spec = MPICH.replace("[python, train.py]", "[mpiexec, -n, 4, -ppn, 1, python, train.py, deep]")
     done = run(workspace(tmp_path, spec), "--ranks", "4", "--workers", "2")
     assert done.code == 0, done.out + done.err
@@ -83,7 +85,7 @@ def test_the_numbers_of_a_command_follow(tmp_path: Path) -> None:
     assert "arguments deep" in done.out
 
 
-def test_the_code_and_the_last_lines_of_the_rank_that_failed_are_shown(tmp_path: Path) -> None:
+def test_the_exit_code_and_last_lines_of_the_failed_rank_are_shown(tmp_path: Path) -> None:
     done = run(workspace(tmp_path, MPICH.replace("train.py]", "train.py, fail]")))
     assert done.code == 41, done.out + done.err
     assert "failed: rank 1 on worker 1 ended with exit code 41" in done.err
@@ -114,7 +116,7 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path, number: signal.Signal
     assert list(scratch.glob("gangplan-run-*")) == []
 
 
-def test_the_time_limit_ends_it(tmp_path: Path) -> None:
+def test_the_time_limit_ends_a_run(tmp_path: Path) -> None:
     done = run(workspace(tmp_path, MPICH.replace("train.py]", "train.py, sleep]")), "--timeout", "6s")
     assert done.code == 124, done.out + done.err
     assert "stopped: the time limit of 6s is over (exit code 124)" in done.err
@@ -135,7 +137,7 @@ def test_secrets_come_from_the_environment_and_are_never_shown(tmp_path: Path) -
     assert "hf_abcdef123456" not in done.out + done.err
 
 
-def test_mounts_are_folders_here(tmp_path: Path) -> None:
+def test_mounts_are_local_folders(tmp_path: Path) -> None:
     spec = MPICH.replace("[python, train.py]", "[python, train.py, --data=/data/small, /scratchpad]")
     spec += "data: {filings: /data}\n"
     program = "import os, sys\nprint(sys.argv[1:], os.listdir(sys.argv[1].partition('=')[2]))\n"
@@ -153,7 +155,7 @@ def test_mounts_are_folders_here(tmp_path: Path) -> None:
     assert "It mounts: filings." in wrong.err
 
 
-def test_a_program_that_is_in_the_image_alone_is_refused(tmp_path: Path) -> None:
+def test_a_program_that_only_the_image_has_is_refused(tmp_path: Path) -> None:
     root = workspace(tmp_path, MPICH)
     (root / "code").mkdir()
     (root / "train.py").rename(root / "code/train.py")
@@ -171,12 +173,12 @@ def test_a_program_that_is_in_the_image_alone_is_refused(tmp_path: Path) -> None
     ("code", "rank", "ends"),
     [(255, 41, 41), (255, -9, 255), (255, None, 255), (3, 41, 3), (0, None, 0)],
 )
-def test_a_code_that_mpirun_has_lost_is_that_of_the_rank(code: int, rank: int | None, ends: int) -> None:
+def test_the_exit_code_is_that_of_the_rank_if_mpirun_lost_it(code: int, rank: int | None, ends: int) -> None:
     failed = Failure(1, rank, "worker-0") if rank is not None else None
     assert passed_on(code, failed) == ends
 
 
-def test_what_a_program_writes_beside_its_code_does_not_stay(tmp_path: Path) -> None:
+def test_files_that_a_program_writes_next_to_its_code_are_removed(tmp_path: Path) -> None:
     root = workspace(tmp_path, MPICH, "open('model.bin', 'w').write('x')\n")
     before = sorted(path.name for path in root.iterdir())
     done = run(root)
@@ -184,7 +186,7 @@ def test_what_a_program_writes_beside_its_code_does_not_stay(tmp_path: Path) -> 
     assert sorted(path.name for path in root.iterdir()) == before
 
 
-def test_the_scratch_folder_is_kept_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_keep_keeps_the_scratch_folder(tmp_path: Path) -> None:
     done = run(workspace(tmp_path, MPICH, "open('model.bin', 'w').write('x')\n"), "--keep")
     assert len(done.left) == 1
     assert (done.scratch / done.left[0] / "work/model.bin").is_file()
@@ -207,7 +209,7 @@ def test_torchrun_starts_its_ranks_on_each_worker(tmp_path: Path) -> None:
     assert "[3] rank 3 127.0.0.1" in done.out
 
 
-def test_an_image_with_no_launcher_starts_its_program_on_each_worker(tmp_path: Path) -> None:
+def test_without_a_launcher_the_program_starts_on_each_worker(tmp_path: Path) -> None:
     catalog = workspaces.CATALOG + "  tool:\n    repository: registry.example.com/tool\n"
     catalog += f"    digest: sha256:{'9' * 64}\n    framework: plain\n"
     spec = workspaces.SPEC.replace("image: openmpi", "image: tool").replace("gpus: 2\n", "")
@@ -221,7 +223,7 @@ def test_an_image_with_no_launcher_starts_its_program_on_each_worker(tmp_path: P
     assert "failed: rank 2 on worker 2 ended with exit code 9" in done.err
 
 
-def test_errors_of_the_spec_are_told_as_ever(tmp_path: Path) -> None:
+def test_errors_of_the_spec_are_reported_at_their_place(tmp_path: Path) -> None:
     done = run(workspace(tmp_path, MPICH + "gpu: 1\n"))
     assert done.code == 2
     assert "specs/nlp/filings.yaml:" in done.err
@@ -231,7 +233,7 @@ def test_errors_of_the_spec_are_told_as_ever(tmp_path: Path) -> None:
 
 
 def test_the_stand_in_for_ssh_never_signals_process_1(tmp_path: Path) -> None:
-    """The launch script asks the first process of a worker's pod; here that would be the machine's."""
+    """The launch script signals the first process of a worker's pod; here that would be the machine's."""
     from gangplan.local import hop
 
     (tmp_path / "hosts.json").write_text('[{"names": ["w0"], "folder": "/", "env": {}}]')
@@ -243,7 +245,7 @@ def test_the_stand_in_for_ssh_never_signals_process_1(tmp_path: Path) -> None:
     assert (done.returncode, "Could not resolve hostname other" in done.stderr) == (255, True)
 
 
-# Launchers of frameworks as far as a run goes: their options end, and MPI starts the rest where the run says.
+# Stand-ins for launchers of frameworks: they skip their options, then start the rest with MPI.
 LAUNCHERS = {
     "horovodrun": ("horovod", '[horovodrun, -np, "{ranks}", python, train.py]', "pip install horovod"),
     "deepspeed": ("deepspeed", "[deepspeed, --launcher, openmpi, train.py]", "pip install deepspeed"),
@@ -264,7 +266,7 @@ exec mpirun -np "${count:-4}" "$@"
 
 
 @pytest.mark.parametrize("name", LAUNCHERS)
-def test_launchers_of_frameworks_start_where_they_are(name: str, tmp_path: Path) -> None:
+def test_launchers_of_frameworks_start_if_they_are_installed(name: str, tmp_path: Path) -> None:
     image, command, source = LAUNCHERS[name]
     spec = workspaces.SPEC.replace("image: openmpi", f"image: {image}").replace("[python, train.py]", command)
     root = workspace(tmp_path, spec)

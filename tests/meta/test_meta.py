@@ -31,12 +31,12 @@ CODE = sorted(
     for top in ("gangplan", "generators", "validate", "templates", "policies")
     for path in (REPOSITORY / top).rglob("*.py")
 )
-# The longest a module may be; documentation of fields is data, not code.
+# The most lines that a module may have; documentation of fields is data, not code.
 LONGEST = 400
-# Lines of a function.
+# The most lines of a function.
 SCREEN = 60
 DOCUMENTATION = {"gangplan/spec/job.py", "gangplan/spec/cluster.py"}
-# What `make test` does not run, and a change of names breaks unseen.
+# `make test` does not run these, so a changed name would break them unnoticed.
 RUN_ELSEWHERE = sorted(
     ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)
     for top in ("tests/e2e", "tests/lab", "benchmarks")
@@ -54,7 +54,7 @@ FILES = [(kind, path) for kind, paths in SAMPLES.items() for path in sorted(set(
 
 
 def relative(path: Path) -> str:
-    """A path as people write it."""
+    """Return a path as people write it."""
     return path.relative_to(REPOSITORY).as_posix()
 
 
@@ -62,7 +62,7 @@ def relative(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", CODE, ids=relative)
-def test_modules_are_short_say_what_they_are_and_have_functions_that_fit_a_screen(path: Path) -> None:
+def test_modules_are_short_and_documented_and_functions_fit_a_screen(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     if relative(path) not in DOCUMENTATION and "rules" not in path.parts:
         assert text.count("\n") <= LONGEST, "split it"
@@ -74,19 +74,19 @@ def test_modules_are_short_say_what_they_are_and_have_functions_that_fit_a_scree
 
 
 def lines_of(node: ast.stmt | None) -> int:
-    """Lines from the first to the last, which does not count."""
+    """Return the number of lines from the first to the last, which does not count."""
     return (node.end_lineno or 0) - node.lineno if node is not None else 0
 
 
 def constructed(function: ast.FunctionDef) -> ast.Return | None:
-    """The last statement, where it makes a record of all its fields by name: that is a table."""
+    """Return the last statement if it builds a record with all fields by name: that is a table."""
     last = function.body[-1]
     is_record = isinstance(last, ast.Return) and isinstance(last.value, ast.Call) and not last.value.args
     return last if isinstance(last, ast.Return) and is_record else None
 
 
-def test_a_job_is_resolved_and_planned_without_bags() -> None:
-    """Whoever takes `**fields` of a dict[str, Any] is not told that one of them is wrong."""
+def test_resolve_and_plan_return_no_untyped_dictionaries() -> None:
+    """mypy cannot check the fields of a dict[str, Any] that is passed as `**fields`."""
     bags = [
         f"{relative(path)}: {node.name}"
         for path in CODE
@@ -99,8 +99,8 @@ def test_a_job_is_resolved_and_planned_without_bags() -> None:
     assert not bags
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
-    """The layers are contracts in pyproject.toml; this is about single files."""
+def test_there_are_no_import_cycles() -> None:
+    """The layers are contracts in pyproject.toml; this is about single modules."""
     graph = grimp.build_graph("gangplan")
     order = TopologicalSorter({one: graph.find_modules_directly_imported_by(one) for one in graph.modules})
     assert len(list(order.static_order())) > 400  # or CycleError
@@ -112,8 +112,8 @@ def test_rule_ids_are_kebab_case() -> None:
         assert not re.search(r"(error|warning|[0-9]{2,})", rule), f"{rule}: no severity, no number"
 
 
-def test_every_part_has_its_place_in_the_architecture() -> None:
-    """But for what every program has: its door, its errors, its findings, its objects."""
+def test_the_architecture_page_names_every_part() -> None:
+    """The exceptions are what every program has: entry points, errors, findings, objects."""
     page = (REPOSITORY / "ARCHITECTURE.md").read_text(encoding="utf-8")
     top = [path for path in (REPOSITORY / "gangplan").iterdir() if not path.name.startswith(("_", "."))]
     names = {f"{path.name}/" if path.is_dir() else path.name for path in top if path.suffix in ("", ".py")}
@@ -131,8 +131,8 @@ def test_every_generator_is_in_a_table() -> None:
         "common",
         "launch",
         "steps",
-        "after",  # imported where there is one, like the next
-        "schedules",  # imported where there is one, by functions of the tables
+        "after",  # imported only where used, like the next one
+        "schedules",  # imported only where used, by functions of the tables
     }
     listed = {generate.__module__.rsplit(".", 1)[1] for table in tables for generate in table.values()}
     assert listed - {"generators"} == modules
@@ -151,7 +151,7 @@ def test_every_template_is_used() -> None:
 
 
 def blocks(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    """A model and every model inside it."""
+    """Yield a model and every model inside it."""
     yield model
     for field in model.model_fields.values():
         for inner in _inside(field.annotation):
@@ -208,7 +208,7 @@ def test_there_are_quickstarts() -> None:
 @pytest.mark.parametrize(
     ("kind", "path"), FILES, ids=lambda value: value if isinstance(value, str) else relative(value)
 )
-def test_samples_are_known_to_editors(kind: str, path: Path) -> None:
+def test_samples_name_their_schema_and_match_it(kind: str, path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     comment = re.match(r"# yaml-language-server: \$schema=(\S+)\n", text)
     assert comment, "the first line names the schema for the editor"
@@ -239,7 +239,7 @@ def test_generated_pages_are_fresh() -> None:
     assert (outcome.code, outcome.out) == (0, "")
 
 
-def test_every_field_is_on_the_page() -> None:
+def test_the_page_of_fields_has_every_field() -> None:
     page = pages()["spec.md"]
     for kind, model in models().items():
         for block in blocks(model):
@@ -253,24 +253,24 @@ def test_the_rendered_sample_is_fresh(builder: str) -> None:
 
 
 @pytest.mark.parametrize("module", RUN_ELSEWHERE)
-def test_what_runs_elsewhere_can_be_imported(module: str) -> None:
+def test_modules_outside_make_test_can_be_imported(module: str) -> None:
     importlib.import_module(module)
 
 
-def test_each_decision_has_a_number_of_its_own() -> None:
+def test_decisions_have_unique_numbers() -> None:
     pages = sorted((REPOSITORY / "docs/decisions").glob("0*.md"))
     numbers = [page.name[:4] for page in pages]
     assert len(set(numbers)) == len(numbers), numbers
 
 
 def _is_linked(path: Path) -> bool:
-    """Whether a file is seen through a link of the repository, and so a second time."""
+    """Return whether a file is below a symbolic link of the repository, and so listed twice."""
     return any((REPOSITORY / one).is_symlink() for one in path.relative_to(REPOSITORY).parents)
 
 
 @pytest.mark.parametrize("literal", ["argocd.argoproj.io", "kustomize.toolkit.fluxcd.io/"])
-def test_engines_are_named_in_one_place(literal: str) -> None:
-    """What annotations tell Argo CD and Flux is in one module."""
+def test_annotations_of_engines_are_named_in_one_module(literal: str) -> None:
+    """The annotations for Argo CD and Flux are all in one module."""
     folders = [REPOSITORY / name for name in ("gangplan", "generators", "validate")]
     paths = {path for folder in folders for path in folder.rglob("*.py") if "__pycache__" not in path.parts}
     found = {
@@ -281,7 +281,7 @@ def test_engines_are_named_in_one_place(literal: str) -> None:
     assert found - {"gangplan/gitops/tekton.py"} == {"gangplan/model/syncing.py"}
 
 
-# Beside it, the kinds that people write where a spec belongs, and the program that reads the CRDs of
+# The other modules have the kinds that people write instead of a spec, and read the CRDs of
 # releases.
 NAMES_KINDS = {
     "gangplan/model/backend.py",
@@ -290,8 +290,8 @@ NAMES_KINDS = {
 }
 
 
-def test_what_runs_are_made_of_is_named_in_one_place() -> None:
-    """All else asks the table of backends, so that another backend is another row."""
+def test_kinds_of_runs_are_named_in_one_module() -> None:
+    """All other code uses the table of backends, so that another backend is another row."""
     named = re.compile(r"(Cluster)?(TrainJob|TrainingRuntime)|trainjobs|trainer\.kubeflow\.org/?\S*")
     found = {
         path.relative_to(REPOSITORY).as_posix()

@@ -1,4 +1,4 @@
-"""Hypothesis asks the same questions, whatever else this process has loaded."""
+"""Hypothesis generates the same cases, whatever else this process has imported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-#: Too odd to be drawn by chance; Hypothesis takes up texts of at most 20 characters.
+#: Too odd to be drawn by chance; Hypothesis uses strings of at most 20 characters from modules.
 MARK = "loaded elsewhere"
 
 
@@ -29,9 +29,7 @@ def _drawn() -> list[object]:
 @pytest.mark.skipif(
     settings.get_current_profile_name() != "same", reason="another profile looks for new cases"
 )
-def test_the_cases_do_not_depend_on_the_modules_that_are_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_cases_do_not_depend_on_loaded_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = _drawn()
     file = tmp_path / "elsewhere.py"
     file.write_text("TEXTS = [" + ", ".join(repr(f"{MARK} {number}") for number in range(200)) + "]\n")

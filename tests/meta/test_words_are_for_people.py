@@ -1,4 +1,4 @@
-"""Message and help are read by people alone: code finds what a problem is about in its fields."""
+"""Only people read messages and helps: code finds what a problem is about in its fields."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pytest
 
 from tests.meta.test_meta import CODE, relative
 
-# Whose sentences are read: these are other programs', or the report puts them on the page.
+# These may read sentences: they come from other programs, or a report puts them on a page.
 READERS = (
     "gangplan/cel/",
     "gangplan/report/",
     "gangplan/commands/complete.py",  # the help of a flag
-    "gangplan/diagnose/",  # what a cluster says of a run
+    "gangplan/diagnose/",  # what a cluster reports about a run
     "gangplan/live/",
-    "gangplan/policy/places.py",  # what a policy of anybody says of an object
-    "validate/apiserver/crdrules/",  # what a CRD has to say
+    "gangplan/policy/places.py",  # what any policy says about an object
+    "validate/apiserver/crdrules/",  # the messages of a CRD
     "validate/apiserver/policy/",
     "validate/kueue/refused.py",  # what Kueue says
     "gangplan/tools/",
@@ -28,14 +28,14 @@ REGEX = frozenset(("match", "search", "fullmatch", "sub", "subn", "findall", "fi
 
 
 def are_words(node: ast.AST) -> bool:
-    """Whether it is a message or a help, by its name."""
+    """Return whether a node is a message or a help, by its name."""
     return (isinstance(node, ast.Attribute) and node.attr in WORDS) or (
         isinstance(node, ast.Name) and node.id in WORDS
     )
 
 
 def readings(module: ast.AST) -> Iterator[str]:
-    """Where a module looks into words: calls of text methods, regular expressions, `in`, slices."""
+    """Yield where a module reads words: calls of string methods, regular expressions, `in`, slices."""
     for node in ast.walk(module):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             own, name = node.func.value, node.func.attr
@@ -51,7 +51,7 @@ def readings(module: ast.AST) -> Iterator[str]:
             yield f"{node.lineno}: {ast.unparse(node)}"
 
 
-def test_nothing_reads_the_words_of_a_problem() -> None:
+def test_no_code_reads_the_words_of_a_problem() -> None:
     found = [
         f"{relative(path)}:{one}"
         for path in CODE
@@ -71,12 +71,12 @@ def test_nothing_reads_the_words_of_a_problem() -> None:
         "problem.help[:-1]",
     ],
 )
-def test_a_reading_is_seen(line: str) -> None:
+def test_code_that_reads_words_is_found(line: str) -> None:
     assert list(readings(ast.parse(line)))
 
 
-def test_a_problem_has_two_types_before_its_place_is_known() -> None:
-    """One about an object, a file or a command, and one about a word of a command that can be corrected."""
+def test_there_are_only_two_problem_types() -> None:
+    """One is about an object, a file or a command, the other about a word of a command to correct."""
     found = {
         node.name
         for path in CODE

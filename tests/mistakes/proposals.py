@@ -1,4 +1,4 @@
-"""What a help proposes, read as a person would who pastes it, and the file with it pasted in."""
+"""What a help proposes, read as a person who pastes it would, and the file with it pasted in."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _KEPT = re.compile(r"Keep \S+: and remove (\S+):\.|, and remove (\S+):\.")
 
 
 class UnreadError(Exception):
-    """The help proposes nothing that a program could paste."""
+    """A program could paste nothing of what the help says."""
 
 
 def proposed(help: str) -> list[Any]:
-    """The values that a help tells to write, in order: fields as a mapping, else what stands alone.
+    """Return the values that a help tells users to write, in order: fields as a mapping, others as they are.
 
-    Of several sentences the first that names something counts; what is in capitals is for readers to fill in.
+    The first sentence that names something counts; what is in capitals is for readers to fill in.
     """
     if renamed := re.fullmatch(r"Write (\S+):\.", help):
         return [renamed[1]]
@@ -57,7 +57,7 @@ def _values(help: str, at: int) -> Iterator[Any]:
 
 
 def _value(help: str, at: int) -> tuple[Any, int] | None:
-    """The shortest text from there on that is YAML, in which all quotes and brackets are closed."""
+    """Return the shortest text from `at` on that is YAML with closed quotes and brackets, and its end."""
     for end in (found.start() for found in _ENDS.finditer(help, at)):
         text = help[at:end].strip()
         if not text or text.endswith(":") or _HOLES.search(re.sub(r"'[^']*'|\"[^\"]*\"", "", text)):
@@ -76,12 +76,12 @@ def _value(help: str, at: int) -> tuple[Any, int] | None:
 
 
 def _is_prose(value: Any, text: str) -> bool:
-    """Whether a field's value is words for the reader: several, without quotes."""
+    """Return whether a field's value is words for the reader: several words without quotes."""
     return isinstance(value, str) and " " in value and f"'{value}'" not in text and f'"{value}"' not in text
 
 
 def pasted(text: str, finding: Finding) -> str:
-    """The file with what the help of a finding proposes. Raises UnreadError."""
+    """Return the file with what the help of a finding proposes; raise UnreadError if it cannot be pasted."""
     document, _ = load(text.encode(), finding.where.file)
     if document is None:
         return _line(text, finding)
@@ -129,7 +129,7 @@ def _change(root: Any, path: Path, is_key: bool, finding: Finding) -> None:
 
 
 def _remove(root: Any, path: Path, help: str) -> None:
-    """It or the line is what stands there; a name is that of a field around it or beside it."""
+    """Remove the field that the help names; "it" and "the line" are the field of the finding."""
     named = re.match(r"Remove ([\w.]*\w)(?: line)?(?::.*?)?(?:,|;|\.| or|$)", help)
     if named is None:
         raise UnreadError(help)
@@ -145,7 +145,7 @@ def _remove(root: Any, path: Path, help: str) -> None:
 
 
 def _merge(root: Any, path: Path, value: dict[str, Any], is_top: bool) -> None:
-    """Fields, in the innermost block around the place that has one of them, else where the format has it."""
+    """Set fields in the innermost block around the place that has them, or else where the format does."""
     model = _MODELS.get(root.get("kind", "")) if isinstance(root, dict) else None
     for key, item in value.items():
         depth = next((at for at in range(len(path) - 1, -1, -1) if path[at] == key), None)
@@ -179,7 +179,7 @@ def _parent(root: Any, path: Path) -> Any:
 
 
 def _place(document: Document, finding: Finding) -> tuple[Path, bool]:
-    """The path of the field that a finding stands at, and whether it is about its name."""
+    """Return the path of the field at which a finding is, and whether it is about the field's name."""
     where = (finding.where.line, finding.where.column)
     for path in _paths(document.value, ()):
         for is_key in (False, True):
@@ -200,7 +200,7 @@ def _paths(value: Any, path: Path) -> Iterator[Path]:
 
 
 def _line(text: str, finding: Finding) -> str:
-    """A file that is no YAML, with the line of the finding as its help has it."""
+    """Return a file that is not YAML, with the line of the finding as the help corrects it."""
     lines, at = text.split("\n"), finding.where.line - 1
     line, column = lines[at], finding.where.column - 1
     if said := re.match(r"Quote (?:it|the value): (.*)\.$", finding.help):
@@ -225,7 +225,7 @@ def _line(text: str, finding: Finding) -> str:
 
 
 def added(finding: Finding) -> tuple[str, str, Any] | None:
-    """What a help adds to another file: the file, the field, and the names or the entries below it."""
+    """Return what a help adds to another file: the file, the field, and the names or entries below it."""
     if said := re.search(r"add (\S+) to (\w+): in (\S+)\.$", finding.help):
         return said[3], said[2], [said[1]]
     said = re.search(r"adds? (\S+: .*) under (\w+): in (\S+)\.$", finding.help)

@@ -1,4 +1,4 @@
-"""Every rule's example with what its help proposes pasted in: the finding is gone, and nothing new there."""
+"""Every rule's example with its help pasted in: the finding is gone, and there is no new one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gangplan.rules.model import Rule
 from tests.mistakes.proposals import UnreadError, pasted
 from tests.rules.worlds import put
 
-# Rules whose help leads to another finding, or cannot be pasted where its finding stands, and why.
+# Rules whose help leads to another finding, or cannot be pasted at the finding, and why.
 THEN = {
     "checkpoint": "the finding that follows asks whether such a long run saves its state",
     "adapters": "runs with RDMA are warned about traffic that no policy sees, which nobody could say before",
@@ -46,8 +46,8 @@ def _of(findings: list[Finding]) -> Counter[tuple[str, str]]:
 
 
 def _leads_to(rule: Rule, root: Path) -> Counter[tuple[str, str]] | None:
-    """What is found once the help of an example is followed and was not before, and the finding itself if it
-    is still there; None where a program cannot follow it."""
+    """Return what is found only after the help of an example is followed, and the finding itself if it is
+    still there; None if a program cannot follow the help."""
     example = example_of(rule)
     assert example
     put(root, example, "before")
@@ -66,7 +66,7 @@ def _leads_to(rule: Rule, root: Path) -> Counter[tuple[str, str]] | None:
 
 
 @pytest.mark.parametrize("topic", topics())
-def test_the_help_of_an_example_helps(topic: str, tmp_path: Path) -> None:
+def test_following_the_help_of_an_example_removes_the_finding(topic: str, tmp_path: Path) -> None:
     worse = {}
     for rule in topics()[topic].values():
         example = example_of(rule)

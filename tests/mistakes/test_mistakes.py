@@ -1,11 +1,12 @@
-"""What people bring from other tools, and what a hurry leaves behind: the answer, and what it leads to.
+"""Mistakes from habits of other tools, or made in a hurry: the finding, and what its help leads to.
 
-A case of the tables changes a file (`drop` lines of these fields, `change` a text, `add` lines) and says what
-is found: `finds` as `LINE:COLUMN rule`, what the first finding `says`, and its whole `help`. Where the help
-can be pasted, that is done, as `proposals.py` reads it: the finding must be gone and nothing new be found,
-but for the rules in `then`, each with its reason. `pastes: false` is for helps that only a person can follow.
+A case of the tables changes a file (`drop` lines of these fields, `change` a text, `add` lines) and states
+what is found: `finds` as `LINE:COLUMN rule`, what the first finding `says`, and its whole `help`. If the
+help can be pasted, `proposals.py` pastes it: then the finding must be gone, and no new one may be there
+except for the rules in `then`, each with its reason. `pastes: false` is for helps that only a person can
+follow.
 
-All cases of a table of specs stand in one workspace, which is read and rendered in memory.
+All cases of a table of specs are in one workspace, which is read and rendered in memory.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ Found = list[list[Finding]]
 
 
 def mistaken(case: Mapping[str, Any], text: str) -> str:
-    """The file of a case."""
+    """Return the file of a case."""
     for field in case.get("drop", ()):
         text, count = re.subn(rf"^{field}:.*\n", "", text, flags=re.MULTILINE)
         assert count == 1, field
@@ -64,7 +65,7 @@ def mistaken(case: Mapping[str, Any], text: str) -> str:
 
 @pytest.fixture(scope="module")
 def judge(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, list[str]], Found]:
-    """What is found about each of some files of a table: about specs all at once, about others one by one."""
+    """Return a function for the findings about each file of a table: specs all at once, others one by one."""
 
     def found(files: Mapping[str, str]) -> list[Finding]:
         return preview(Request(write(tmp_path_factory.mktemp("w"), files), engine="serial")).findings
@@ -84,7 +85,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, list[str]]
 
 @pytest.fixture(scope="module")
 def before(judge: Callable[[str, list[str]], Found]) -> Callable[[str], Found]:
-    """What is found about the cases of a table."""
+    """Return a function for the findings about the cases of a table."""
 
     @cache
     def of(table: str) -> Found:
@@ -94,18 +95,18 @@ def before(judge: Callable[[str, list[str]], Found]) -> Callable[[str], Found]:
 
 
 def texts_of(table: str) -> list[str]:
-    """The files of the cases of a table."""
+    """Return the files of the cases of a table."""
     text = FILES[table][1] if table in FILES else SPEC
     return [mistaken(case, text) for case in TABLES[table].values()]
 
 
-def test_the_files_without_mistakes(judge: Callable[[str, list[str]], Found]) -> None:
+def test_files_without_mistakes_have_no_findings(judge: Callable[[str, list[str]], Found]) -> None:
     assert judge("hurried", [SPEC]) == [[]]
     assert judge("team", [TEAM]) == judge("cluster", [WIDE_CLUSTER]) == [[]]
 
 
 @pytest.mark.parametrize(("table", "name"), CASES, ids=[": ".join(case) for case in CASES])
-def test_a_mistake_is_answered(table: str, name: str, before: Callable[[str], Found]) -> None:
+def test_each_mistake_has_its_finding_and_help(table: str, name: str, before: Callable[[str], Found]) -> None:
     case = TABLES[table][name]
     found = before(table)[list(TABLES[table]).index(name)]
     assert [f"{one.where.line}:{one.where.column} {one.rule}" for one in found] == case["finds"]
@@ -113,12 +114,12 @@ def test_a_mistake_is_answered(table: str, name: str, before: Callable[[str], Fo
 
 
 def key(finding: Finding) -> tuple[str, str]:
-    """What a finding is, wherever it stands."""
+    """Return what identifies a finding, wherever it is."""
     return finding.rule, finding.message
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_what_is_pasted_helps(
+def test_pasting_the_help_removes_the_finding(
     table: str, judge: Callable[[str, list[str]], Found], before: Callable[[str], Found]
 ) -> None:
     cases, texts = TABLES[table], texts_of(table)
@@ -139,8 +140,10 @@ def test_what_is_pasted_helps(
 
 
 @pytest.mark.parametrize("table", [table for table in TABLES if table not in FILES])
-def test_what_is_declared_is_known(table: str, before: Callable[[str], Found], tmp_path: Path) -> None:
-    """A help that says how to declare a name: with the lines in the file that it names, the spec is right."""
+def test_declaring_a_name_as_the_help_says_removes_the_finding(
+    table: str, before: Callable[[str], Found], tmp_path: Path
+) -> None:
+    """The lines that the help shows are added to the file that it names."""
     world = {file: plain.load(text) for file, text in WORLD.items()}
     specs = dict[str, str]()
     for at, (text, found) in enumerate(zip(texts_of(table), before(table), strict=True)):
@@ -157,6 +160,6 @@ def test_what_is_declared_is_known(table: str, before: Callable[[str], Found], t
     assert [one for one in found if one.rule.endswith("-unknown")] == []
 
 
-def test_there_are_enough() -> None:
+def test_there_are_enough_cases() -> None:
     assert len(CASES) >= 350
     assert sum(case.get("pastes", True) for cases in TABLES.values() for case in cases.values()) >= 280

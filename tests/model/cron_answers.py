@@ -1,4 +1,4 @@
-"""What robfig/cron says about expressions and starts: questions, the program that answers them, its answers.
+"""What robfig/cron answers about expressions and starts: questions, the program that asks, its answers.
 
 `python -m tests.model.cron_answers` asks again and writes `answers_cron.json.gz`. It needs Go, and the module
 in its cache.
@@ -18,14 +18,14 @@ from typing import Any
 HERE = Path(__file__).parent
 KEPT = HERE / "answers_cron.json.gz"
 ORACLE = HERE / "cron_oracle"
-# With and without changed clocks: by an hour, by half of one, at midnight, an offset of 0. Not Pacific/Apia:
-# it left out a whole day of 2011, from which the library never comes back.
+# With and without clock changes: by an hour, by half of one, at midnight, an offset of 0. Not Pacific/Apia:
+# it skipped a whole day of 2011, on which the library loops forever.
 ZONES = (
     *("Etc/UTC", "Europe/Berlin", "Europe/London", "Europe/Dublin", "America/New_York", "America/St_Johns"),
     *("America/Sao_Paulo", "America/Havana", "Asia/Beirut", "Asia/Kolkata", "Asia/Kathmandu"),
     *("Australia/Lord_Howe", "Atlantic/Azores", "Africa/Casablanca", "Pacific/Auckland"),
 )
-# Changes of clocks between 2009 and 2019, and ordinary days; seconds since 1970.
+# Clock changes between 2009 and 2019, and ordinary days; seconds since 1970.
 MOMENTS = (
     *(1269700000, 1269738000, 1288400000, 1288486800, 1332600000, 1351300000, 1382832000, 1396080000),
     *(1300000000, 1300086000, 1320500000, 1325200000, 1325239200, 1414200000, 1445700000, 1459040000),
@@ -49,7 +49,7 @@ SAID = (
 
 
 def questions() -> list[dict[str, Any]]:
-    """Always the same."""
+    """Return the questions, always the same."""
     chance = random.Random(18)
     found = [
         {"cron": text, "zone": zone, "after": after, "count": 4}
@@ -76,13 +76,13 @@ def _field(chance: random.Random, least: int, most: int) -> str:
 
 
 def can_ask() -> bool:
-    """Whether Go and the module are here."""
+    """Return whether Go and the module are installed."""
     home = Path(os.environ.get("GOMODCACHE", Path.home() / "go/pkg/mod"))
     return shutil.which("go") is not None and (home / "github.com/robfig/cron/v3@v3.0.1").is_dir()
 
 
 def ask(asked: list[dict[str, Any]], work: Path) -> list[dict[str, Any]]:
-    """The answers of the library itself, built in a folder of its own."""
+    """Return the answers of the library itself, built in a folder of its own."""
     for name in ("main.go", "go.mod", "go.sum"):
         shutil.copy(ORACLE / name, work / name)
     given = "".join(f"{json.dumps(one)}\n" for one in asked)
@@ -101,13 +101,13 @@ def ask(asked: list[dict[str, Any]], work: Path) -> list[dict[str, Any]]:
 
 
 def kept() -> list[dict[str, Any]]:
-    """The questions with their answers, as they were recorded."""
+    """Return the recorded questions and answers."""
     found: list[dict[str, Any]] = json.loads(gzip.decompress(KEPT.read_bytes()))
     return found
 
 
 def record(work: Path) -> int:
-    """Ask everything, and keep it; how many answers there are."""
+    """Ask everything, record the answers, and return their number."""
     asked = questions()
     told = [{**one, **answer} for one, answer in zip(asked, ask(asked, work), strict=True)]
     text = json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode()

@@ -1,4 +1,4 @@
-"""Amounts as people say them: no canonical text of Kubernetes, no bytes, no thousandths of a core."""
+"""Amounts as people read them: no canonical text of Kubernetes, no bytes, no thousandths of a core."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ AMOUNTS = [
 
 
 @pytest.mark.parametrize(("resource", "amount", "said", "pasted"), AMOUNTS)
-def test_amounts(resource: str, amount: str, said: str, pasted: str) -> None:
+def test_each_amount_has_a_text_to_read_and_one_to_paste(
+    resource: str, amount: str, said: str, pasted: str
+) -> None:
     quantity = parse(amount)
     exact = Fraction(quantity.nano, 10**9)
     assert say(resource, quantity) == say(resource, exact) == said
@@ -40,6 +42,6 @@ def test_amounts(resource: str, amount: str, said: str, pasted: str) -> None:
     assert parse(pasted) == quantity
 
 
-def test_an_amount_too_small_to_show_is_not_nothing() -> None:
+def test_an_amount_too_small_to_show_is_not_zero() -> None:
     assert bare("memory", Quantity.of(1)) == "1 byte"
     assert bare("cpu", Quantity(-1_500_000_000)) == "-1.5"

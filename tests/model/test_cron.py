@@ -1,4 +1,4 @@
-"""Cron expressions and their starts, against the library that the CronJob controller uses."""
+"""Cron expressions and their starts, compared with the library that the CronJob controller uses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.model import cron_answers
 
 
 def ours(asked: dict[str, Any]) -> dict[str, Any]:
-    """Our answer to a question, in the shape of the library's."""
+    """Return our answer to a question, in the form of the library's."""
     try:
         cron = parse_cron(asked["cron"])
     except CronError:
@@ -36,11 +36,11 @@ def theirs(answer: dict[str, Any]) -> dict[str, Any]:
 
 def differing(asked: list[dict[str, Any]], told: list[dict[str, Any]]) -> list[object]:
     pairs = ((one, ours(one), theirs(answer)) for one, answer in zip(asked, told, strict=True))
-    # What counts from the creation of the CronJob is refused on purpose.
+    # An interval that counts from the creation of the CronJob is refused on purpose.
     return [pair for pair in pairs if pair[1] != pair[2] and not pair[0]["cron"].startswith("@every")]
 
 
-def test_recorded_answers() -> None:
+def test_starts_equal_the_recorded_answers_of_the_library() -> None:
     told = cron_answers.kept()
     assert len(told) > 5000
     assert sum("error" in one for one in told) > 1000
@@ -49,7 +49,7 @@ def test_recorded_answers() -> None:
 
 
 @pytest.mark.e2e
-def test_answers_are_those_of_the_library(tmp_path: Path) -> None:
+def test_starts_equal_those_of_the_library(tmp_path: Path) -> None:
     if not cron_answers.can_ask():
         pytest.skip("needs Go, and robfig/cron in its module cache")
     asked = cron_answers.questions()[::7]
@@ -72,7 +72,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_refused(text: str) -> None:
+def test_each_invalid_expression_is_refused_with_a_help(text: str) -> None:
     with pytest.raises(CronError) as caught:
         parse_cron(text)
     message, help = REFUSED[text]
@@ -80,9 +80,9 @@ def test_refused(text: str) -> None:
     assert help in caught.value.help
 
 
-def test_changed_clocks() -> None:
-    """A start that the clock jumps over does not happen that day; one that it shows twice happens once at
-    02:30, and with a list of hours as the library has it."""
+def test_starts_at_clock_changes_are_those_of_the_library() -> None:
+    """A start that the clock skips does not happen that day; one that it shows twice happens at both
+    times, as in the library."""
     berlin = ZoneInfo("Europe/Berlin")
     half = parse_cron("30 2 * * *")
     spring = int(datetime(2026, 3, 28, 12, tzinfo=berlin).timestamp())

@@ -52,14 +52,14 @@ REFUSED: list[tuple[Any, str, str]] = [
 
 
 @pytest.mark.parametrize("text", DURATIONS)
-def test_durations(text: str) -> None:
+def test_each_duration_is_read_and_written_canonically(text: str) -> None:
     seconds, canonical = DURATIONS[text]
     assert parse_duration(text) == seconds
     assert format_duration(seconds) == canonical
 
 
 @pytest.mark.parametrize(("written", "message", "help"), REFUSED)
-def test_what_is_no_duration(written: Any, message: str, help: str) -> None:
+def test_invalid_durations_are_refused(written: Any, message: str, help: str) -> None:
     with pytest.raises(DurationError) as caught:
         parse_duration(written)
     assert message in caught.value.message
@@ -84,6 +84,6 @@ def test_any_text_is_parsed_or_explained(text: str) -> None:
     assert help
 
 
-def test_no_time_has_no_text() -> None:
+def test_zero_seconds_cannot_be_formatted() -> None:
     with pytest.raises(ValueError, match="more than zero"):
         format_duration(0)

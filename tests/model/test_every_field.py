@@ -1,7 +1,7 @@
-"""Every field of every file is read by something: one that nothing reads is a promise to whoever writes it.
+"""Every field of every file is read by the code: an unread field would be an empty promise to its author.
 
-Commands run on two workspaces that between them use each feature, and note which fields of the models are
-read. `price`, `networkGbps`, a storage class's `zone` and four others once were read by nobody.
+Commands run on two workspaces that together use each feature, and the test records which fields of the models
+are read. `price`, `networkGbps`, a storage class's `zone` and four others were once read by no code.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.trace import worlds
 from tests.workspaces import gangplan, write
 
 MODULES = (base, catalog, cluster, job, nodes, params, prices, queues, sweep, team, waiver)
-# Read when the file is, or by people.
+# Read when the file is read, or by people.
 HEAD = frozenset({"api_version", "kind"})
 PEOPLE = frozenset(
     {
@@ -30,7 +30,7 @@ PEOPLE = frozenset(
         ("ImageScan", "tool"),
     }
 )
-# Not read as attributes, with the place that reads them otherwise.
+# Not read as attributes, with the code that reads them in another way.
 ELSEWHERE = {
     ("Cluster", "context"): "gangplan.live, which needs an API server (tests/live)",
     ("Sweep", "template"): "the sweep's document, which knows its places (gangplan.spec.sweep_files)",
@@ -106,7 +106,7 @@ expires: "2027-01-31"
 
 
 def fields() -> set[tuple[str, str]]:
-    """Class and field of everything that a file may hold."""
+    """Return class and field of everything that a file may hold."""
     found = set()
     for module in MODULES:
         for model in vars(module).values():
@@ -117,7 +117,7 @@ def fields() -> set[tuple[str, str]]:
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
-    """Class and name of every attribute of a model that is read from here on."""
+    """Return a set that collects class and name of every attribute of a model that is read from now on."""
     seen: set[tuple[str, str]] = set()
 
     def note(self: object, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The table of kinds against the templates, and against what they make."""
+"""The table of kinds, compared with the templates and with the objects that they render."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
 
 ROOT = Path(__file__).parents[2]
-# One that is not of its part's own wave: what a schedule mounts, just before it.
+# A name end of objects outside the wave of their part: what a schedule mounts, just before it.
 TEMPLATE = "-template"
 
 
@@ -28,13 +28,13 @@ def test_every_kind_that_a_template_writes_has_a_row() -> None:
     texts = [file.read_text() for file in files]
     written = {kind for text in texts for kind in re.findall(r"^kind: \"?(\w+)", text, re.MULTILINE)}
     assert written <= {one.name for one in KINDS}
-    # Policies are copied as they are written, and these ConfigMaps are made of files.
+    # Policies are copied as they are written, and these ConfigMaps are made from files.
     without = {"ConfigMap", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
     assert {one.name for one in KINDS} - written == without - written
     assert len({one.name for one in KINDS}) == len(KINDS)
 
 
-def test_objects_stand_where_the_table_has_them() -> None:
+def test_rendered_objects_have_the_scope_and_wave_of_the_table() -> None:
     parts = set()
     for path, text in preview(Request(ROOT)).texts.items():
         part = (
@@ -81,5 +81,5 @@ def test_objects_stand_where_the_table_has_them() -> None:
         (("runs", TRAINJOB.kind), ("runs", "Job")),
     ],
 )
-def test_an_object_comes_after_what_it_names_and_what_judges_it(first: tuple, second: tuple) -> None:
+def test_an_object_comes_after_objects_it_names_and_its_policies(first: tuple, second: tuple) -> None:
     assert WAVES[first] < WAVES[second]

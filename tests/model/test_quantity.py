@@ -43,7 +43,7 @@ def test_canonical_text_and_values_are_those_of_kubernetes(text: str) -> None:
     assert quantity.bytes == quantity.value()
 
 
-# What is wrong: a part of the message, the help.
+# Invalid text: a part of the message, the help.
 REFUSED = {
     "": ("empty", "Write a number and its unit"),
     " ": ("empty", "Write a number and its unit"),
@@ -78,7 +78,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_what_is_no_quantity(text: str) -> None:
+def test_invalid_quantities_are_refused(text: str) -> None:
     with pytest.raises(QuantityError) as caught:
         parse(text)
     message, help = REFUSED[text]
@@ -91,7 +91,7 @@ def test_what_is_no_quantity(text: str) -> None:
     ("written", "canonical"),
     [(8, "8"), ("8", "8"), ("8000m", "8"), ("0.5", "500m"), (0.5, "500m"), (1.25, "1250m"), ("1k", "1k")],
 )
-def test_cores(written: Any, canonical: str) -> None:
+def test_cores_have_their_canonical_text(written: Any, canonical: str) -> None:
     assert parse_cpu(written).canonical() == canonical
 
 
@@ -111,7 +111,7 @@ def test_cores(written: Any, canonical: str) -> None:
         ("8 cores", "is not a valid amount"),
     ],
 )
-def test_what_is_no_number_of_cores(written: Any, message: str) -> None:
+def test_invalid_numbers_of_cores_are_refused(written: Any, message: str) -> None:
     with pytest.raises(QuantityError, match=message) as caught:
         parse_cpu(written)
     assert caught.value.help
@@ -120,7 +120,7 @@ def test_what_is_no_number_of_cores(written: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("written", "canonical"), [("32Gi", "32Gi"), ("32G", "32G"), ("1e9", "1e9"), ("0.5Gi", "512Mi")]
 )
-def test_memory(written: str, canonical: str) -> None:
+def test_amounts_of_memory_have_their_canonical_text(written: str, canonical: str) -> None:
     assert parse_memory(written).canonical() == canonical
 
 
@@ -139,7 +139,7 @@ def test_memory(written: str, canonical: str) -> None:
         ([], "not an amount of memory", "Write a number and its unit"),
     ],
 )
-def test_what_is_no_memory(written: Any, message: str, help: str) -> None:
+def test_invalid_amounts_of_memory_are_refused(written: Any, message: str, help: str) -> None:
     with pytest.raises(QuantityError, match=message) as caught:
         parse_memory(written)
     assert help in caught.value.help
@@ -162,12 +162,12 @@ def test_canonical_text_means_the_same(quantity: Quantity) -> None:
     assert again.canonical() == quantity.canonical()
 
 
-def test_a_binary_amount_that_is_no_multiple_of_1ki_stays_what_go_reads() -> None:
+def test_a_binary_amount_that_is_no_multiple_of_1ki_is_read_as_in_go() -> None:
     assert parse("4.8828125Ki").canonical() == "5k"
 
 
 @given(texts)
-def test_canonical_text_is_canonical(text: str) -> None:
+def test_the_canonical_text_of_a_canonical_text_is_itself(text: str) -> None:
     quantity = parse(text)
     assert parse(quantity.canonical()) == quantity
     assert parse(quantity.canonical()).canonical() == quantity.canonical()
@@ -207,7 +207,7 @@ def test_values_round_away_from_zero(quantity: Quantity) -> None:
         assert got * quantity.nano >= 0
 
 
-def test_sums_keep_the_format_of_the_first_that_is_not_zero() -> None:
+def test_sums_keep_the_format_of_the_first_nonzero_amount() -> None:
     assert (parse("0") + parse("1Gi")).canonical() == "1Gi"
     assert (parse("1Gi") + parse("1G")).canonical() == "2073741824"
     assert (parse("1Gi") + parse("1024Mi")).canonical() == "2Gi"
@@ -218,14 +218,14 @@ def test_sums_keep_the_format_of_the_first_that_is_not_zero() -> None:
 
 
 @pytest.mark.parametrize("text", ["9" * 330, "1" * 5000, "9" * 60])
-def test_a_number_beyond_all_machines_is_refused_in_words(text: str) -> None:
-    """Such a number has no reading with a unit that could be proposed."""
+def test_a_number_beyond_all_machines_is_refused_with_a_message(text: str) -> None:
+    """No reading with a unit could be proposed for such a number."""
     with pytest.raises(QuantityError, match=r"too long|more than Kubernetes can count"):
         parse_memory(text)
 
 
 @pytest.mark.parametrize("text", [".555", "0 GB", "-1e", "922337203685.775808", "0.1234567"])
-def test_what_is_proposed_for_memory_would_be_read(text: str) -> None:
+def test_no_help_for_memory_proposes_an_amount_that_is_refused(text: str) -> None:
     with pytest.raises(QuantityError) as refused:
         parse_memory(text)
     assert not refused.value.help.startswith("Did")

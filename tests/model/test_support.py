@@ -1,4 +1,4 @@
-"""What versions decide stands in one table: nobody else compares them, and each fact of it is asked for."""
+"""What versions decide is in one table: no other code compares versions, and each fact in it is used."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COMPONENTS = ("trainer", "kueue", "jobset")
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
-def test_a_line_that_is_not_known_does_what_the_one_before_does() -> None:
+def test_an_unknown_version_line_is_treated_as_the_one_before() -> None:
     assert trainer_line("2.2") is TRAINER["2.2"]
     assert trainer_line("2.9") is TRAINER["2.3"]
     assert trainer_line("1.9") is trainer_line("0.0") is trainer_line(None) is TRAINER["2.1"]
@@ -43,7 +43,7 @@ def test_a_line_that_is_not_known_does_what_the_one_before_does() -> None:
 
 
 def compared(text: str) -> Iterator[int]:
-    """The lines that compare a version of Trainer, Kueue or JobSet with one that is written there."""
+    """Yield the lines that compare a version of Trainer, Kueue or JobSet with a literal one."""
     for node in ast.walk(ast.parse(text)):
         words = ast.unparse(node).lower() if isinstance(node, ast.Compare | ast.Call) else ""
         if not any(name in words for name in COMPONENTS):
@@ -61,7 +61,7 @@ def compared(text: str) -> Iterator[int]:
 
 
 def _is_version(side: ast.expr) -> bool:
-    """Whether one side of a comparison is a version: two numbers, a constant's name, Version(...)."""
+    """Return whether one side of a comparison is a version: numbers, or a call of Version or minor_key."""
     if isinstance(side, ast.Tuple):
         return all(isinstance(one, ast.Constant) and isinstance(one.value, int) for one in side.elts)
     return (
@@ -89,7 +89,7 @@ def test_a_comparison_is_found(text: str, is_found: bool) -> None:
     assert bool(list(compared(text))) is is_found
 
 
-def test_nobody_else_compares() -> None:
+def test_only_the_table_compares_versions() -> None:
     assert len(MODULES) > 500
     found = [
         f"{path.relative_to(REPOSITORY)}:{line}"
@@ -100,15 +100,15 @@ def test_nobody_else_compares() -> None:
 
 
 @pytest.mark.parametrize("line", [TrainerLine, KueueLine, JobSetLine])
-def test_each_fact_is_asked_for(line: type[TrainerLine | KueueLine | JobSetLine]) -> None:
+def test_each_fact_of_a_version_line_is_used(line: type[TrainerLine | KueueLine | JobSetLine]) -> None:
     texts = [path.read_text(encoding="utf-8") for path in MODULES]
     dead = [one.name for one in fields(line) if not any(f".{one.name}" in text for text in texts)]
     assert dead == []
 
 
 @pytest.mark.parametrize("table", [TRAINER, KUEUE, JOBSET], ids=["trainer", "kueue", "jobset"])
-def test_each_fact_decides_something(table: dict[str, object]) -> None:
-    """What all lines have alike is no fact about a line, but for what names it."""
+def test_each_fact_differs_between_version_lines(table: dict[str, object]) -> None:
+    """A field with the same value in all lines is not a fact about a line, except for the API version."""
     lines = list(table.values())
     alike = {
         one.name

@@ -1,4 +1,4 @@
-"""A small workspace on a cluster without Trainer, whose runs are MPIJobs."""
+"""A small workspace on a cluster without Trainer, with MPIJobs as runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LICENCE = {"intel": "mpi: {licenseAcknowledged: true}\n"}
 
 
 def spec(image: str = "openmpi", more: str = "") -> str:
-    """A job of three workers with two slots each, on CPUs."""
+    """Return a job of three workers with two slots each, on CPUs."""
     return (
         "apiVersion: gangplan.dev/v1\nkind: TrainingJob\n"
         f"image: {image}\ncommand: [python, train.py]\nworkers: 3\nslots: 2\n{LICENCE.get(image, '')}{more}"
@@ -25,13 +25,13 @@ def spec(image: str = "openmpi", more: str = "") -> str:
 
 
 def workspace(root: Path, text: str, cluster: str = OPERATOR, **files: str) -> Path:
-    """The small workspace with one job."""
+    """Write the small workspace with one job."""
     given = {"overlays/lab/cluster.yaml": cluster, "images/catalog.yaml": CATALOG}
     return write(root, {**STOCK, **given, "specs/nlp/filings.yaml": text, **files})
 
 
 def run(root: Path) -> list[Body]:
-    """The objects of its one run, as they are rendered."""
+    """Render, and return the objects of its only run."""
     outcome = gangplan("render", "-C", root, "--engine", "serial")
     assert outcome.code == 0, outcome.err
     (file,) = sorted(root.glob("rendered/lab/runs/nlp/*.yaml"))
@@ -39,10 +39,10 @@ def run(root: Path) -> list[Body]:
 
 
 def mpi_job(root: Path) -> Body:
-    """The MPIJob of its one run."""
+    """Return the MPIJob of its only run."""
     return next(body for body in run(root) if body["kind"] == "MPIJob")
 
 
 def pods(job: Body) -> dict[str, Body]:
-    """The pods' specs by role."""
+    """Return the specs of pods, by role."""
     return {name: one["template"]["spec"] for name, one in job["spec"]["mpiReplicaSpecs"].items()}

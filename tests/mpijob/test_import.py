@@ -1,4 +1,4 @@
-"""`gangplan import` of a rendered MPIJob gives the spec back; what only TrainJobs can have is refused."""
+"""`gangplan import` of a rendered MPIJob restores the spec; fields of TrainJobs alone are refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MORE = "timeout: 6h\nretries: 1\npriority: high\nenv: {MODE: fast}\nlauncher: {r
 
 
 @pytest.mark.parametrize(("image", "runs"), [*((one, "false") for one in FAMILIES), ("mpich", "true")])
-def test_a_rendered_mpijob_comes_back(image: str, runs: str, tmp_path: Path) -> None:
+def test_importing_a_rendered_mpijob_restores_the_spec(image: str, runs: str, tmp_path: Path) -> None:
     root = workspace(tmp_path / "workspace", spec(image, MORE % runs))
     run(root)
     (file,) = root.glob("rendered/lab/runs/nlp/*.yaml")
@@ -31,7 +31,7 @@ def test_a_rendered_mpijob_comes_back(image: str, runs: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("grace", ["", "45s", "5m"])
-def test_the_grace_period_comes_back_without_the_margin(grace: str, tmp_path: Path) -> None:
+def test_importing_restores_the_grace_period_without_the_margin(grace: str, tmp_path: Path) -> None:
     line = f"gracePeriod: {grace}\n" if grace else ""
     root = workspace(tmp_path / "workspace", spec("openmpi", line))
     run(root)
@@ -55,7 +55,7 @@ OFFER = (
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_only_a_trainjob_can_have_is_refused_with_the_reason(name: str, tmp_path: Path) -> None:
+def test_fields_that_only_a_trainjob_can_have_are_refused(name: str, tmp_path: Path) -> None:
     more, image, rule = REFUSED[name]
     text = spec(image, more)
     for line, fits in (("slots: 2\n", name in ("schedule", "after")), ("workers: 3\n", name != "elastic")):

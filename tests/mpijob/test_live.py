@@ -1,5 +1,4 @@
-"""`gangplan status` and `gangplan logs` of runs that are MPIJobs, against answers as API servers give
-them."""
+"""`gangplan status` and `gangplan logs` of runs that are MPIJobs, with answers as API servers give them."""
 
 from __future__ import annotations
 
@@ -20,13 +19,13 @@ JOBS = "/apis/kubeflow.org/v2beta1/namespaces/nlp/mpijobs"
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    """A server that has the MPI operator alone."""
+    """Serve a cluster that has the MPI operator alone."""
     with serving({JOBS: [], WORKLOADS: [], PODS: [], EVENTS: []}) as found:
         yield found
 
 
 def job(name: str, **conditions: str) -> dict[str, Any]:
-    """A run with these conditions."""
+    """Return a run with these conditions."""
     said = [{"type": key, "status": value, "lastTransitionTime": TIME} for key, value in conditions.items()]
     return {**trainjob(name), "status": {"conditions": said}}
 
@@ -41,7 +40,7 @@ def pod(name: str, role: str, number: int) -> dict[str, Any]:
     }
 
 
-def test_status_and_logs(tmp_path: Path, server: Server) -> None:
+def test_status_and_logs_of_an_mpijob(tmp_path: Path, server: Server) -> None:
     root = workspace(tmp_path / "workspace", spec())
     name = run(root)[-1]["metadata"]["name"]
 

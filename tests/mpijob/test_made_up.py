@@ -1,5 +1,4 @@
-"""A backend that nobody has: a row in each table that asks, and a generator, and its runs are rendered and
-proved."""
+"""A made-up backend: with a row in each table and a generator, its runs are rendered and proved."""
 
 from __future__ import annotations
 
@@ -30,12 +29,12 @@ from gangplan.validate.trainer import launching, lifecycle
 from tests.mpijob.base import Body, run, spec, workspace
 from tests.workspaces import gangplan
 
-# Programs that run alone.
+# Programs that are run on their own.
 LEFT_OUT = ("gangplan.__main__", "gangplan.engines.mpi", "gangplan.local.hop", "gangplan.local.tag")
 REPOSITORY = "https://git.example.com/a.git"
 COMPONENT = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"
 KIND, GROUP, ROLE, RUN = "RankJob", "example.com", "example.com/role", "example.com/run"
-# In the place of the MPI operator, whose version the cluster's file states.
+# It replaces the MPI operator, whose version is in the cluster's file.
 RANKJOB = replace(
     backend.MPIJOB,
     kind=KIND,
@@ -78,7 +77,7 @@ spec:
 """
 
 
-# Every table that a backend has a row in, by what its rows are called by.
+# Every table in which a backend has a row, by the attribute that is the key of its rows.
 TABLES = {
     "name": (generators.RUN_GENERATORS, pods.LABELS, argocd.DRIFTS, flux._REPLACING),
     "kind": (
@@ -93,13 +92,13 @@ TABLES = {
 
 
 @pytest.mark.parametrize("attribute", TABLES)
-def test_no_table_lacks_a_backend(attribute: str) -> None:
+def test_every_table_has_a_row_for_each_backend(attribute: str) -> None:
     wanted = {getattr(one, attribute) for one in backend.BACKENDS.values()}
     assert [sorted(table) for table in TABLES[attribute] if not wanted <= {*table}] == []
 
 
 def rank_job(unit: Unit, write: Writer) -> list[Body]:
-    """The object that its controller reads: two templates and a number."""
+    """Return the object that its controller reads: two templates and a number."""
     (made,) = mpi_job(unit)
     roles = made["spec"]["mpiReplicaSpecs"]
     own = {"ranks": roles["Worker"]["replicas"]}
@@ -127,7 +126,7 @@ def labels(job: Body, holder: Body, every: Sequence[ExpandedPods], at: int) -> p
 
 @pytest.fixture
 def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows. What is imported while they are there would keep what it derives from them."""
+    """Add the rows; modules imported later would keep what they derive from them, so import all first."""
     for module in pkgutil.walk_packages(gangplan_package.__path__, "gangplan."):
         if not module.name.startswith(LEFT_OUT):
             importlib.import_module(module.name)
@@ -151,7 +150,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def root(tmp_path: Path, made_up: None) -> Path:
-    """A workspace whose cluster serves the kind."""
+    """Write a workspace whose cluster serves the kind."""
     (tmp_path / "crd.yaml").write_text(CRD, encoding="utf-8")
     found = workspace(tmp_path / "workspace", spec())
     outcome = gangplan("schema", "import", tmp_path / "crd.yaml", "-C", found)
@@ -159,14 +158,14 @@ def root(tmp_path: Path, made_up: None) -> Path:
     return found
 
 
-def test_its_runs_are_rendered(root: Path) -> None:
+def test_runs_of_the_made_up_backend_are_rendered(root: Path) -> None:
     (job,) = [body for body in run(root) if body["kind"] == KIND]
     assert job["spec"]["ranks"] == 3
     assert job["metadata"]["annotations"]["argocd.argoproj.io/sync-wave"] == "10"
 
 
-def test_its_pods_are_proved(root: Path) -> None:
-    """Nothing is wrong with it; of too many workers, Kueue's choice of another pool is reported."""
+def test_pods_of_the_made_up_backend_are_proved(root: Path) -> None:
+    """The run has no findings; with too many workers, Kueue's choice of another pool is reported."""
     run(root)
     outcome = gangplan("validate", "-C", root, "--engine", "serial")
     assert (outcome.code, outcome.findings) == (0, []), outcome.err
@@ -177,7 +176,7 @@ def test_its_pods_are_proved(root: Path) -> None:
     assert found["admitted-elsewhere"].startswith("RankJob/nlp/filings: workers are planned on pool 'cpu'")
 
 
-def test_a_closed_way_between_its_pods_is_found(root: Path) -> None:
+def test_a_blocked_connection_between_its_pods_is_reported(root: Path) -> None:
     change = '[{"op": "remove", "path": "/spec/ingress"}]'
     target = "target: {kind: NetworkPolicy, name: filings-.*}"
     patch = f"{COMPONENT}patches:\n- {target}\n  patch: '{change}'\n"
@@ -186,7 +185,7 @@ def test_a_closed_way_between_its_pods_is_found(root: Path) -> None:
     assert "network-unreachable" in {one.rule for one in outcome.findings}, outcome.err
 
 
-def test_both_engines_apply_it(root: Path) -> None:
+def test_both_engines_apply_the_made_up_kind(root: Path) -> None:
     run(root)
     argo = gangplan("gitops", "argocd", "-C", root, "--repo", REPOSITORY).out.partition("# settings/")[0]
     for text in (argo, gangplan("gitops", "flux", "-C", root, "--repo", REPOSITORY).out):

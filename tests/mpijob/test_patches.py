@@ -1,4 +1,4 @@
-"""Patches of a site against what the plan promises of an MPIJob, and against what the operator refuses."""
+"""Patches of a site, checked against the plan of an MPIJob and against what the operator refuses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.workspaces import KUSTOMIZATION, gangplan
 
 POLICY, ROLE = "/spec/runPolicy", "/spec/mpiReplicaSpecs"
 BOX = "template/spec/containers/0"
-# A patch, the rule that tells, and words of its message.
+# A patch, the rule that reports it, and words of its message.
 TOLD = {
     "workers stay": (f"replace {POLICY}/cleanPodPolicy None", "plan-broken", "their nodes and GPUs"),
     "more tries": (f"replace {POLICY}/backoffLimit 3", "plan-broken", "retried 3 times; the plan says never"),
@@ -54,7 +54,7 @@ TOLD = {
 
 
 def patched(change: str) -> str:
-    """A component with one operation on MPIJobs."""
+    """Return a component with one operation on MPIJobs."""
     op, path, *value = change.split(" ", 2)
     lines = [f"    - op: {op}", f"      path: {path}", *(f"      value: {one}" for one in value)]
     head = KUSTOMIZATION.partition("patches:")[0]
@@ -64,7 +64,7 @@ def patched(change: str) -> str:
 
 
 @pytest.mark.parametrize("case", TOLD)
-def test_a_patch_is_judged(case: str, tmp_path: Path, builder: str) -> None:
+def test_each_patch_that_breaks_the_plan_is_reported(case: str, tmp_path: Path, builder: str) -> None:
     change, rule, words = TOLD[case]
     workspace(tmp_path, spec(), OPERATOR, **{"overlays/lab/kustomization.yaml": patched(change)})
     outcome = gangplan("validate", "-C", tmp_path, "--engine", "serial")
@@ -82,7 +82,7 @@ SITES = {
 
 
 @pytest.mark.parametrize("case", SITES)
-def test_a_site_may_do_what_is_its_own(case: str, tmp_path: Path, builder: str) -> None:
+def test_patches_that_do_not_change_the_plan_are_allowed(case: str, tmp_path: Path, builder: str) -> None:
     workspace(tmp_path, spec(), OPERATOR, **{"overlays/lab/kustomization.yaml": patched(SITES[case])})
     outcome = gangplan("validate", "-C", tmp_path, "--engine", "serial")
     assert outcome.code == 0, outcome.err

@@ -1,5 +1,7 @@
-"""The packs judge MPIJobs as they judge TrainJobs, where the cluster has the MPI operator; elsewhere they
-stay as they are."""
+"""The packs apply to MPIJobs as they do to TrainJobs if the cluster has the MPI operator.
+
+On other clusters, policies do not mention MPIJobs.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ PACK_LINE = "policies: {packs: [baseline, restricted, images, lifecycle, priorit
 
 
 def policies(root: Path) -> dict[str, Body]:
-    """The rendered ValidatingAdmissionPolicies by name."""
+    """Return the rendered ValidatingAdmissionPolicies by name."""
     text = (root / "rendered/lab/platform/policies.yaml").read_text(encoding="utf-8")
     every = [body for body in plain.load_all(text) if body]
     return {one["metadata"]["name"]: one for one in every if one["kind"] == "ValidatingAdmissionPolicy"}
@@ -27,7 +29,7 @@ def resources(policy: Body) -> set[str]:
     return {name for rule in rules for name in rule["resources"]}
 
 
-def test_policies_about_runs_are_about_mpijobs(tmp_path: Path) -> None:
+def test_policies_about_runs_match_mpijobs(tmp_path: Path) -> None:
     workspace(tmp_path / "mpi", spec(), OPERATOR + PACK_LINE)
     workspace(tmp_path / "mixed", spec(), MIXED + PACK_LINE)
     workspace(tmp_path / "train", spec(), CLUSTER + PACK_LINE)
@@ -77,7 +79,9 @@ BREAKS = {
 
 @pytest.mark.parametrize("rule", BREAKS)
 @pytest.mark.parametrize("cluster", [OPERATOR, MIXED], ids=["alone", "mixed"])
-def test_a_breach_is_told(rule: str, cluster: str, tmp_path: Path, builder: str) -> None:
+def test_each_breach_of_a_policy_by_an_mpijob_is_reported(
+    rule: str, cluster: str, tmp_path: Path, builder: str
+) -> None:
     head = KUSTOMIZATION.partition("patches:")[0]
     patch = f"{head}patches:\n- target: {{kind: MPIJob}}\n  patch: |-\n{BREAKS[rule]}"
     files = {"overlays/lab/kustomization.yaml": patch}

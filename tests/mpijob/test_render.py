@@ -36,7 +36,7 @@ def test_a_cluster_without_trainer_gets_mpijobs(image: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("image", FAMILIES)
 @pytest.mark.parametrize("more", ["", "launcher: {runsRanks: true}\n", "network: {posture: restricted}\n"])
 def test_pods_are_those_of_a_trainjob(image: str, more: str, tmp_path: Path) -> None:
-    """But for the restart policy, which stands beside them, and what the launch script must know."""
+    """They differ only in the restart policy, outside the pod, and in what the launch script must know."""
     workspace(tmp_path / "mpi", spec(image, more), OPERATOR)
     workspace(tmp_path / "train", spec(image, more), CLUSTER)
     ours = pods(mpi_job(tmp_path / "mpi"))
@@ -54,7 +54,7 @@ def runtime_pods(bodies: list[Body]) -> dict[str, Body]:
 
 
 def plainly(pod: Body) -> Body:
-    """A pod without the launch script, and without variables that the MPI operator sets itself."""
+    """Return a pod without the launch script and without variables that the MPI operator sets itself."""
     (box,) = pod["containers"]
     own = (
         "I_MPI_HYDRA_HOST_FILE",
@@ -67,7 +67,7 @@ def plainly(pod: Body) -> Body:
     return {**pod, "containers": [{**box, "env": env, "command": command}]}
 
 
-def test_a_spec_may_ask_for_it(tmp_path: Path) -> None:
+def test_a_spec_can_choose_the_backend(tmp_path: Path) -> None:
     workspace(tmp_path, spec(more="backend: mpijob\n"), MIXED)
     assert mpi_job(tmp_path)
     (tmp_path / "specs/nlp/filings.yaml").write_text(spec(more="backend: trainjob\n"))
@@ -81,7 +81,7 @@ def run_only(root: Path) -> list[Body]:
     return run(root)
 
 
-def test_a_run_is_named_by_what_it_is_made_of(tmp_path: Path) -> None:
+def test_the_name_of_a_run_depends_on_its_backend(tmp_path: Path) -> None:
     workspace(tmp_path / "one", spec(more="backend: mpijob\n"), MIXED)
     workspace(tmp_path / "two", spec(more="backend: trainjob\n"), MIXED)
     names = [run(tmp_path / one)[-1]["metadata"]["name"] for one in ("one", "two")]
@@ -95,7 +95,7 @@ def test_a_launcher_that_is_a_worker_is_one_of_the_hosts(tmp_path: Path) -> None
     assert body["mpiReplicaSpecs"]["Worker"]["replicas"] == 2
 
 
-def test_retries_bring_workers_back_in_place(tmp_path: Path) -> None:
+def test_with_retries_workers_restart_in_place(tmp_path: Path) -> None:
     workspace(tmp_path, spec(more="retries: 2\n"))
     body = mpi_job(tmp_path)["spec"]
     assert body["runPolicy"]["backoffLimit"] == 2
@@ -103,8 +103,8 @@ def test_retries_bring_workers_back_in_place(tmp_path: Path) -> None:
     assert restarts == {"Launcher": "Never", "Worker": "OnFailure"}
 
 
-def test_names_may_be_longer(tmp_path: Path) -> None:
-    """<run>-launcher and <run>-worker-2 are host names: 63 characters, of which the hash takes nine."""
+def test_names_of_mpijobs_may_have_45_characters(tmp_path: Path) -> None:
+    """<run>-launcher and <run>-worker-2 are host names: 63 characters, nine of them for the hash."""
     fits = "a" * 45
     workspace(tmp_path, spec(more=f"name: {fits}\n"))
     assert mpi_job(tmp_path)["metadata"]["name"].startswith(fits)
@@ -135,7 +135,7 @@ def test_what_an_mpijob_cannot_do_is_refused(case: str, tmp_path: Path) -> None:
     assert outcome.code != 0
 
 
-def test_a_cluster_needs_one_of_them(tmp_path: Path) -> None:
+def test_a_cluster_needs_trainer_or_the_mpi_operator(tmp_path: Path) -> None:
     workspace(tmp_path, spec(), OPERATOR.replace(', mpiOperator: "0.8.2"', ""))
     outcome = gangplan("validate", "-C", tmp_path)
     assert "neither trainer nor mpiOperator is stated" in outcome.err

@@ -1,4 +1,4 @@
-"""A small cluster with runs of every posture, and their worlds as the proofs see them."""
+"""A small cluster with runs of every posture, and their worlds as the proofs get them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SPECS = {
 
 
 def workspace(root: Path, **more: str) -> Path:
-    """The workspace; `more` files by path."""
+    """Write the workspace, with `more` files by path."""
     cluster = CLUSTER.replace("  nlp: {queue: training}\n", TEAMS).replace(EGRESS, EGRESS + WEB)
     cluster = cluster.replace("topology:\n", RDMA + "topology:\n", 1)
     files = {"overlays/lab/cluster.yaml": cluster, "images/catalog.yaml": CATALOG}
@@ -55,7 +55,7 @@ def workspace(root: Path, **more: str) -> Path:
 
 
 def worlds(root: Path) -> dict[str, tuple[World, BuiltRun]]:
-    """World and run of every spec, by name: what the proofs are given while specs are expanded."""
+    """Return the world and run of every spec, by name, as the proofs get them while specs are expanded."""
     seen: dict[str, tuple[World, BuiltRun]] = {}
 
     def keep(world: World, run: BuiltRun) -> list[object]:

@@ -1,6 +1,6 @@
-"""NetworkPolicy packet by packet: one concrete pod or address to another, on one port.
+"""NetworkPolicy packet by packet: from one concrete pod or address to another, on one port.
 
-Written from the text of networking/v1 (Kubernetes v1.34, types.go) alone: plain dictionaries, no sets of
+Written only from the text of networking/v1 (Kubernetes v1.34, types.go): plain dictionaries, no sets of
 ports, no intervals. It shares nothing with gangplan.validate.network.
 """
 
@@ -28,7 +28,7 @@ Peer = Pod | str  # a pod, or an address outside the cluster
 
 
 def allowed(policies: list[Body], source: Peer, target: Peer, protocol: str, port: int) -> bool:
-    """Whether a connection is allowed, both directions considered."""
+    """Return whether a connection is allowed in both directions."""
     out = isinstance(source, str) or one_way(policies, "Egress", source, target, target, protocol, port)
     into = isinstance(target, str) or one_way(policies, "Ingress", target, source, target, protocol, port)
     return out and into
@@ -37,7 +37,7 @@ def allowed(policies: list[Body], source: Peer, target: Peer, protocol: str, por
 def one_way(
     policies: list[Body], kind: str, subject: Pod, other: Peer, target: Peer, protocol: str, port: int
 ) -> bool:
-    """Whether the policies of one pod let a connection through in one direction."""
+    """Return whether the policies of one pod allow a connection in one direction."""
     selecting = [
         body
         for body in policies
@@ -59,14 +59,14 @@ def one_way(
 
 
 def policy_types(spec: Body) -> list[str]:
-    """Given, or defaulted."""
+    """Return the policy types as given, or their default."""
     if spec.get("policyTypes"):
         return list(spec["policyTypes"])
     return ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
 
 
 def peer_fits(peer: Body, namespace: str, other: Peer) -> bool:
-    """One entry of from or to."""
+    """Return whether one entry of from or to matches the other side."""
     block = peer.get("ipBlock")
     if block is not None:
         if not isinstance(other, str):
@@ -86,7 +86,7 @@ def peer_fits(peer: Body, namespace: str, other: Peer) -> bool:
 
 
 def port_fits(entry: Body, target: Peer, protocol: str, port: int) -> bool:
-    """One entry of ports."""
+    """Return whether one entry of ports matches a port."""
     if entry.get("protocol", "TCP") != protocol:
         return False
     wanted = entry.get("port")
@@ -98,7 +98,7 @@ def port_fits(entry: Body, target: Peer, protocol: str, port: int) -> bool:
 
 
 def matches(selector: Body | None, labels: Mapping[str, str]) -> bool:
-    """A LabelSelector on labels."""
+    """Return whether a LabelSelector matches labels."""
     if not selector:
         return True
     for key, value in (selector.get("matchLabels") or {}).items():

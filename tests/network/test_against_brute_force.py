@@ -1,4 +1,4 @@
-"""The relation equals a packet-by-packet evaluation on random worlds, or is on the safe side of it."""
+"""The relation equals a packet-by-packet evaluation on random worlds, or errs on the safe side."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ FRESH = "fresh"  # stands for every value that no selector names
 
 
 def known(pod: Pod) -> values.PodGroup:
-    """A concrete pod as the solver sees it."""
+    """Return a concrete pod as the solver sees it."""
     named = {(protocol, name): ((number, number),) for protocol, name, number in pod.ports}
     return values.PodGroup("pod", pod.namespace, exactly(pod.home), exactly(pod.labels), named, 1)
 
 
 def grouped(bodies: list[Body]) -> dict[str, tuple[values.NetworkPolicy, ...]]:
-    """The policies by namespace."""
+    """Return the policies by namespace."""
     found: dict[str, tuple[values.NetworkPolicy, ...]] = {}
     for body in bodies:
         one = values.policy(body)
@@ -36,7 +36,7 @@ def grouped(bodies: list[Body]) -> dict[str, tuple[values.NetworkPolicy, ...]]:
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_pods_to_pods(chunk: int) -> None:
+def test_connections_between_pods_equal_brute_force(chunk: int) -> None:
     open_ports = closed_ports = 0
     for seed in range(chunk * WORLDS, (chunk + 1) * WORLDS):
         random = Random(seed)
@@ -56,7 +56,7 @@ def test_pods_to_pods(chunk: int) -> None:
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_pods_and_addresses(chunk: int) -> None:
+def test_connections_with_addresses_equal_brute_force(chunk: int) -> None:
     seen = set()
     for seed in range(chunk * WORLDS, (chunk + 1) * WORLDS):
         random = Random(seed)
@@ -91,7 +91,10 @@ def test_pods_and_addresses(chunk: int) -> None:
 
 
 def completions(homes: dict[str, dict[str, str]], mine: str) -> list[tuple[int, Pod]]:
-    """Every stranger that selectors can tell apart, with its group: beside, in `two`, in `three`, unknown."""
+    """Return every other pod that selectors can tell apart, with the number of its group.
+
+    The groups are pods of the same namespace, of `three`, of `two`, and of unknown namespaces.
+    """
     options = [None, *worlds.VALUES, FRESH]
     own = [None, FRESH]
     found: list[tuple[int, Pod]] = []
@@ -108,8 +111,8 @@ def completions(homes: dict[str, dict[str, str]], mine: str) -> list[tuple[int, 
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_strangers(chunk: int) -> None:
-    """What is said to be open to strangers is what some stranger could use, no less and no more."""
+def test_openings_to_other_pods_equal_brute_force(chunk: int) -> None:
+    """A port is open to other pods exactly if some other pod could use it."""
     seen = set()
     for seed in range(chunk * 30, (chunk + 1) * 30):
         random = Random(seed)
@@ -155,8 +158,8 @@ def test_strangers(chunk: int) -> None:
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_partly_known_pods(chunk: int) -> None:
-    """With labels that nobody knows yet, sure is part of every completion, and any is part of the rest."""
+def test_reach_of_partly_known_pods_has_sure_bounds(chunk: int) -> None:
+    """With unknown labels, the sure reach is part of every completion, and the possible reach has all."""
     strict = 0
     for seed in range(chunk * 100, (chunk + 1) * 100):
         random = Random(seed)

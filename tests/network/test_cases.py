@@ -1,4 +1,4 @@
-"""The table of cases: what patches do to the policies of a run, and what the proof says."""
+"""The table of cases: what patches do to the policies of a run, and what the proof reports."""
 
 from __future__ import annotations
 
@@ -24,18 +24,22 @@ CASES: dict[str, dict[str, Any]] = plain.load(
 
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[World, BuiltRun]]:
-    """World and run of every spec of the small workspace."""
+    """Return the world and run of every spec of the small workspace."""
     return worlds(workspace(tmp_path_factory.mktemp("network")))
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_what_we_render_is_reachable_and_closed(name: str, known: dict[str, tuple[World, BuiltRun]]) -> None:
+def test_rendered_policies_are_reachable_and_closed(
+    name: str, known: dict[str, tuple[World, BuiltRun]]
+) -> None:
     found = [problem.rule for _, problem in reachability(*known[name])]
     assert found == (["rdma-bypasses-policy"] if name == "fabric" else [])
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_case(name: str, known: dict[str, tuple[World, BuiltRun]]) -> None:
+def test_each_patched_policy_has_the_listed_findings(
+    name: str, known: dict[str, tuple[World, BuiltRun]]
+) -> None:
     case = CASES[name]
     world, run = known[case["run"]]
     edits = json.loads(json.dumps(case["edits"]).replace("RUN", run.unit.run_name))
@@ -57,7 +61,7 @@ def test_case(name: str, known: dict[str, tuple[World, BuiltRun]]) -> None:
 
 
 def _lead(body: Any, path: tuple[str | int, ...]) -> None:
-    """The path leads to a field of the object, or to where one belongs."""
+    """Check that the path leads to a field of the object, or to where one belongs."""
     for step in path[:-1]:
         body = body[step]
     assert not path or isinstance(body, dict | list)

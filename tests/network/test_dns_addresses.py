@@ -1,4 +1,4 @@
-"""DNS that is no pod: NodeLocal DNSCache answers from the node's own network."""
+"""DNS that is not a pod: NodeLocal DNSCache answers from the node's own network."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ POSTURES = ("default", "restricted", "isolated")
 
 
 def policies(root: Path, posture: str, dns: str) -> dict[str, Any]:
-    """The NetworkPolicies of the namespace and of its run by name; the run's hash is left out."""
+    """Return the NetworkPolicies of the namespace and of its run by name, without the run's hash."""
     spec = workspaces.SPEC + f"network: {{posture: {posture}}}\n"
     write(root, {"specs/nlp/filings.yaml": spec, "overlays/lab/cluster.yaml": workspaces.CLUSTER + dns})
     outcome = gangplan("validate", "-C", root)
@@ -33,7 +33,7 @@ def policies(root: Path, posture: str, dns: str) -> dict[str, Any]:
 
 
 def opened(policy: Any) -> list[tuple[str, list[tuple[str, int]]]]:
-    """The address rules of a policy."""
+    """Return the address rules of a policy."""
     return [
         (peer["ipBlock"]["cidr"], [(port["protocol"], port["port"]) for port in rule["ports"]])
         for rule in policy["egress"]
@@ -43,7 +43,7 @@ def opened(policy: Any) -> list[tuple[str, list[tuple[str, int]]]]:
 
 
 @pytest.mark.parametrize("posture", POSTURES)
-def test_it_is_open_to_every_run_and_to_the_namespace(posture: str, root: Path) -> None:
+def test_a_dns_address_is_open_to_every_run_and_to_the_namespace(posture: str, root: Path) -> None:
     found = policies(root, posture, DNS % f", addresses: [{LOCAL}]")
     assert opened(found["allow-dns"]) == [(LOCAL, [("UDP", 53), ("TCP", 53)])]
     (text,) = (text for path, text in rendered(root).items() if "/runs/" in path)
@@ -51,11 +51,11 @@ def test_it_is_open_to_every_run_and_to_the_namespace(posture: str, root: Path) 
 
 
 @pytest.mark.parametrize("posture", POSTURES)
-def test_nothing_is_open_without_it(posture: str, root: Path) -> None:
+def test_without_a_dns_address_no_address_is_open(posture: str, root: Path) -> None:
     assert opened(policies(root, posture, DNS % "")["allow-dns"]) == []
 
 
-def test_a_patch_that_closes_it_is_told(root: Path) -> None:
+def test_a_patch_that_closes_a_dns_address_is_reported(root: Path) -> None:
     write(root, {"overlays/lab/cluster.yaml": workspaces.CLUSTER + DNS % f", addresses: [{LOCAL}]"})
     patch = """\
 apiVersion: kustomize.config.k8s.io/v1alpha1
@@ -74,11 +74,11 @@ patches:
     assert "169.254.20.10/32 on TCP 53; UDP 53 (DNS)" in found[0].message
 
 
-def test_it_is_a_row_of_the_plan(root: Path) -> None:
+def test_a_dns_address_is_a_row_of_the_plan(root: Path) -> None:
     write(root, {"overlays/lab/cluster.yaml": workspaces.CLUSTER + DNS % f", addresses: [{LOCAL}]"})
     assert f"DNS ({LOCAL})" in gangplan("plan", "--network", "-C", root).out
 
 
-def test_an_address_is_a_range(root: Path) -> None:
+def test_a_dns_address_must_be_a_range(root: Path) -> None:
     write(root, {"overlays/lab/cluster.yaml": workspaces.CLUSTER + DNS % ", addresses: [node-local]"})
     assert [one.rule for one in gangplan("validate", "-C", root).findings] == ["spec-value"]

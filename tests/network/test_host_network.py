@@ -1,4 +1,4 @@
-"""Workers in their node's network: the launcher's policies open the nodes' addresses, these and no more."""
+"""Workers in their node's network: the launcher's policies open exactly the nodes' addresses."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def patched(root: Path, patch: str) -> list[Shown]:
             "network-open",
             f"launcher accept connections from {NODES} on TCP 2222",
         ),
-        # Twice the same, and a part of it: nothing more is open.
+        # A repetition or a part of an open range opens nothing more.
         ("op: add, path: /spec/egress/2/to/-, value: {ipBlock: {cidr: 10.0.17.0/24}}", "", ""),
         ("op: add, path: /spec/egress/2/ports/-, value: {protocol: TCP, port: 2222}", "", ""),
     ],
 )
-def test_what_a_patch_closes_or_opens(
+def test_patches_that_close_or_open_node_addresses_are_reported(
     patch: str, rule: str, words: str, tmp_path: Path, builder: str
 ) -> None:
     found = [one for one in patched(tmp_path, patch) if one.rule.startswith("network-")]

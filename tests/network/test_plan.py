@@ -1,4 +1,4 @@
-"""Through the command line: the table of connections, and patches of an overlay that break or open them."""
+"""On the command line: the table of connections, and patches of an overlay that break or open them."""
 
 from __future__ import annotations
 
@@ -48,12 +48,14 @@ PATCHES = {
 
 
 def patched(root: Path, target: str, op: str, path: str, value: str) -> Path:
-    """The workspace with one patch more on its cluster."""
+    """Write the workspace with one more patch on its cluster."""
     return workspace(root, **{"overlays/lab/kustomization.yaml": PATCH % (target, op, path, value)})
 
 
 @pytest.mark.parametrize("name", PATCHES)
-def test_a_patch_that_breaks_or_opens(name: str, tmp_path: Path, builder: str) -> None:
+def test_a_patch_that_breaks_or_opens_connections_is_reported_once(
+    name: str, tmp_path: Path, builder: str
+) -> None:
     patch, rule = PATCHES[name]
     root = patched(tmp_path, *patch)
 
@@ -62,13 +64,13 @@ def test_a_patch_that_breaks_or_opens(name: str, tmp_path: Path, builder: str) -
     assert outcome.code == Exit.FINDINGS, outcome.err
     errors = outcome.errors()
     assert {found for _, found in errors} == {rule}
-    # Told once, however many runs it meets: what is opened at its value, what is closed at its patch.
+    # Reported once, however many runs it affects: what it opens at its value, what it closes at the patch.
     assert len(errors) == 1
     assert re.fullmatch(r"overlays/lab/kustomization.yaml:1[0-3]:[0-9]+", errors[0][0])
     assert "zq7xk0vj" not in outcome.err
 
 
-def test_without_the_patch_nothing_is_said(tmp_path: Path, builder: str) -> None:
+def test_a_patch_of_labels_alone_is_not_reported(tmp_path: Path, builder: str) -> None:
     root = patched(tmp_path, RUN_POLICY, "add", "/metadata/labels/site.example.com~1zone", '"a"')
     outcome = gangplan("validate", "-C", root)
     assert outcome.code == Exit.CLEAN, outcome.err
@@ -77,7 +79,7 @@ def test_without_the_patch_nothing_is_said(tmp_path: Path, builder: str) -> None
 
 
 def table(root: Path, *arguments: str) -> dict[str, list[dict[str, Any]]]:
-    """The rows of each run, by spec."""
+    """Return the rows of each run, by spec."""
     outcome = gangplan("plan", "--network", "--format", "json", "-C", root, *arguments)
     assert outcome.code == Exit.CLEAN, outcome.err
     document = json.loads(outcome.out)
@@ -86,11 +88,11 @@ def table(root: Path, *arguments: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def rows(flows: list[dict[str, Any]], source: str, target: str) -> dict[str, str]:
-    """Ports by verdict, between two."""
+    """Return the ports by verdict, from a source to a target."""
     return {row["verdict"]: row["ports"] for row in flows if (row["from"], row["to"]) == (source, target)}
 
 
-def test_the_table(tmp_path: Path) -> None:
+def test_the_table_has_the_ports_of_every_connection(tmp_path: Path) -> None:
     tables = table(workspace(tmp_path))
     assert set(tables) == {"wide", "tight", "sealed", "torch", "lone", "fabric"}
     tight = tables["tight"]
@@ -114,14 +116,14 @@ def test_the_table(tmp_path: Path) -> None:
     assert rows(tables["fabric"], "workers", "device rdma/ib") == {"unseen": "all"}
 
 
-def test_the_policies_that_allow_are_named(tmp_path: Path) -> None:
+def test_the_table_names_the_policies_that_allow(tmp_path: Path) -> None:
     flows = table(workspace(tmp_path), "specs/nlp/tight.yaml")["tight"]
     (launch,) = (row for row in flows if row["from"] == "launcher" and row["verdict"] == "allowed")
     names = [name.rpartition("tight-")[2][8:] for name in (*launch["sentBy"], *launch["takenBy"])]
     assert names == ["", "-launcher-ssh", "", "-node-ssh"]
 
 
-def test_the_table_for_people(tmp_path: Path) -> None:
+def test_the_table_as_text_has_names_and_verdicts(tmp_path: Path) -> None:
     outcome = gangplan("plan", "--network", "-C", workspace(tmp_path), "specs/nlp/tight.yaml")
     head, columns, *lines = outcome.out.splitlines()
     assert head.startswith("specs/nlp/tight.yaml on lab: nlp/tight-")

@@ -1,4 +1,4 @@
-"""The proxy of a cluster: who is told of it, what is opened for it, and what programs reach without it."""
+"""The proxy of a cluster: which runs know of it, what is opened for it, and what is reached without it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INTERNET = "network: {egress: [internet]}\n"
 
 
 def run(root: Path, spec: str, cluster: str = KNOWN) -> tuple[dict[str, str], list[Any]]:
-    """The environment of the run's containers, and the egress rules to addresses of its policy."""
+    """Return the proxy variables of the run's containers, and the egress rules of its policy to addresses."""
     write(root, {SPEC: workspaces.SPEC + spec, CLUSTER: workspaces.CLUSTER + cluster})
     assert gangplan("render", "-C", root).code == 0, gangplan("render", "-C", root).err
     (text,) = (text for path, text in rendered(root).items() if "/runs/" in path)
@@ -43,12 +43,12 @@ def run(root: Path, spec: str, cluster: str = KNOWN) -> tuple[dict[str, str], li
 
 
 def rules(root: Path, spec: str = "", cluster: str = KNOWN) -> list[str]:
-    """The rules that a validation names."""
+    """Return the rules of the findings of a validation."""
     write(root, {SPEC: workspaces.SPEC + spec, CLUSTER: workspaces.CLUSTER + cluster})
     return [one.rule for one in gangplan("validate", "-C", root).findings]
 
 
-def test_a_run_that_asks_for_the_internet_reaches_the_proxy(root: Path) -> None:
+def test_a_run_with_internet_access_reaches_the_proxy(root: Path) -> None:
     env, opened = run(root, INTERNET)
     assert opened == [("10.1.2.3/32", [3128, 3129])]
     assert env["HTTPS_PROXY"] == env["https_proxy"] == "http://proxy.example.com:3129"
@@ -60,20 +60,20 @@ def test_a_run_that_asks_for_the_internet_reaches_the_proxy(root: Path) -> None:
 
 
 @pytest.mark.parametrize("addresses", ["addresses: [10.1.2.3/32]", ""])
-def test_the_pack_network_knows_the_proxy(addresses: str, root: Path) -> None:
-    """Its policy `network-endpoints` refused the rule that a run gets for the proxy."""
+def test_the_network_pack_allows_the_proxy(addresses: str, root: Path) -> None:
+    """Its policy `network-endpoints` used to refuse the rule that a run gets for the proxy."""
     known = PROXY % addresses if addresses else LITERAL
     found = rules(root, INTERNET, known + "policies: {packs: [network]}\n")
     assert "network-endpoints" not in found
     assert found == rules(root, INTERNET, known)
 
 
-def test_a_run_that_asks_for_nothing_is_not_told_of_it(root: Path) -> None:
-    # It was, and its own policy denied the proxy: each request hung until it timed out.
+def test_a_run_without_internet_access_has_no_proxy_variables(root: Path) -> None:
+    # It used to have them, but its own policy denied the proxy: each request hung until it timed out.
     assert run(root, "") == ({}, [])
 
 
-def test_a_store_that_is_reached_directly_is_not_asked_through_it(root: Path) -> None:
+def test_a_store_that_is_reached_directly_bypasses_the_proxy(root: Path) -> None:
     data = "data: {lidar: env}\n"
     assert run(root, data) == ({}, [("10.40.8.0/24", [443])])
     env, opened = run(root, data + "network: {egress: [internet]}\n")
@@ -81,7 +81,7 @@ def test_a_store_that_is_reached_directly_is_not_asked_through_it(root: Path) ->
     assert {"s3.example.com", "10.40.8.0/24"} <= set(env["NO_PROXY"].split(","))
 
 
-def test_a_store_behind_the_proxy(root: Path) -> None:
+def test_a_store_behind_the_proxy_uses_it(root: Path) -> None:
     behind = ("s3: [{cidr: 10.40.8.0/24, ports: [443]}]", "s3: [{cidr: 10.1.2.0/24, ports: [3128, 3129]}]")
     changed = workspaces.CLUSTER.replace(*behind)
     write(root, {SPEC: workspaces.SPEC + "data: {lidar: env}\n", CLUSTER: changed + KNOWN})
@@ -106,23 +106,23 @@ def test_a_store_behind_the_proxy(root: Path) -> None:
         ('proxy: {http: "http://10.1.2.3", https: "http://10.1.2.3"}\n', [("10.1.2.3/32", [80])]),
     ],
 )
-def test_addresses_in_the_urls_will_do(proxy: str, expected: list[Any], root: Path) -> None:
+def test_addresses_in_the_proxy_urls_are_enough(proxy: str, expected: list[Any], root: Path) -> None:
     assert run(root, INTERNET, proxy)[1] == expected
 
 
-def test_a_name_without_addresses(root: Path) -> None:
+def test_a_proxy_name_without_addresses_is_reported(root: Path) -> None:
     named = PROXY % "noProxy: []"
     assert rules(root, "", named) == ["proxy-address-unknown"]
     assert sorted(rules(root, INTERNET, named)) == ["egress-unknown", "proxy-address-unknown"]
 
 
-def test_sealed_runs_stay_sealed(root: Path) -> None:
+def test_sealed_runs_do_not_get_internet_access(root: Path) -> None:
     assert rules(root, "network: {posture: isolated, egress: [internet]}\n") == ["egress-internet"]
     assert rules(root, INTERNET, KNOWN + "airGapped: true\n") == ["egress-internet"]
     assert rules(root, INTERNET, "") == ["egress-unknown"]
 
 
-def test_a_variable_of_the_spec_wins(root: Path) -> None:
+def test_a_proxy_variable_of_the_spec_overrides(root: Path) -> None:
     env, _ = run(root, INTERNET + "env: {NO_PROXY: mine}\n")
     assert env["NO_PROXY"] == "mine"
 
@@ -142,17 +142,17 @@ OWN = {
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_a_proxy_of_one_s_own_must_be_open(name: str, root: Path) -> None:
+def test_a_proxy_of_the_spec_must_be_reachable(name: str, root: Path) -> None:
     spec, expected = OWN[name]
     assert rules(root, spec, "") == expected
 
 
-def test_it_is_told_at_the_variable(root: Path) -> None:
+def test_an_unreachable_proxy_is_reported_at_the_variable(root: Path) -> None:
     write(root, {SPEC: workspaces.SPEC + OWN["denied"][0]})
     (found,) = gangplan("validate", "-C", root).findings
     assert (found.place, found.severity) == (f"{SPEC}:9:20", "warning")
     assert "10.1.2.3/32 on TCP 3128" in found.message
 
 
-def test_an_address_without_a_port_that_can_be_read(root: Path) -> None:
+def test_a_proxy_with_an_unreadable_port_is_refused(root: Path) -> None:
     assert rules(root, "", (PROXY % "").replace("3128", "3128-x")) == ["spec-value"]

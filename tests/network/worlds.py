@@ -1,4 +1,4 @@
-"""Small random worlds: namespaces, pods, policies; few labels and ports, so that they meet often."""
+"""Small random worlds of namespaces, pods and policies; labels and ports are few, so they often match."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ RANGES = ("0.0.0.0/0", "10.0.0.0/8", "10.0.0.0/30", "10.1.2.3/32", "::/0", "2001
 
 
 def labels(random: Random) -> dict[str, str]:
-    """Some labels."""
+    """Draw some labels."""
     return {key: random.choice(VALUES) for key in KEYS if random.random() < 0.6}
 
 
 def homes(random: Random) -> dict[str, dict[str, str]]:
-    """Namespaces with labels, their names among them."""
+    """Draw namespaces with labels, their names among them."""
     return {name: {**labels(random), NAME: name} for name in HOMES}
 
 
 def pod(random: Random, known: dict[str, dict[str, str]]) -> Pod:
-    """A pod in one of the namespaces."""
+    """Draw a pod in one of the namespaces."""
     name = random.choice(HOMES[:2])
     return Pod(name, known[name], labels(random), [one for one in NAMED if random.random() < 0.5])
 
 
 def selector(random: Random, names: bool = False) -> Body:
-    """A label selector, empty now and then."""
+    """Draw a label selector, sometimes empty."""
     found: Body = {}
     if random.random() < 0.5:
         found["matchLabels"] = {random.choice(KEYS): random.choice(VALUES)}
@@ -46,7 +46,7 @@ def selector(random: Random, names: bool = False) -> Body:
 
 
 def expression(random: Random) -> Body:
-    """One matchExpression."""
+    """Draw one matchExpression."""
     operator = random.choice(("In", "NotIn", "Exists", "DoesNotExist"))
     found: Body = {"key": random.choice(KEYS), "operator": operator}
     if operator in ("In", "NotIn"):
@@ -55,7 +55,7 @@ def expression(random: Random) -> Body:
 
 
 def peer(random: Random) -> Body:
-    """One peer of a rule: pods, namespaces, both, or a range of addresses."""
+    """Draw one peer of a rule: pods, namespaces, both, or a range of addresses."""
     kind = random.randrange(4)
     if kind == 0:
         return {"podSelector": selector(random)}
@@ -73,7 +73,7 @@ def peer(random: Random) -> Body:
 
 
 def port(random: Random) -> Body:
-    """One port entry."""
+    """Draw one port entry."""
     found: Body = {}
     if random.random() < 0.8:
         found["protocol"] = random.choice(PROTOCOLS)
@@ -87,7 +87,7 @@ def port(random: Random) -> Body:
 
 
 def rule(random: Random, side: str) -> Body:
-    """One rule; peers or ports may be missing or empty."""
+    """Draw one rule; peers or ports may be missing or empty."""
     found: Body = {}
     if random.random() < 0.85:
         found[side] = [peer(random) for _ in range(random.choice((0, 1, 1, 2)))]
@@ -97,7 +97,7 @@ def rule(random: Random, side: str) -> Body:
 
 
 def policy(random: Random, number: int) -> Body:
-    """One NetworkPolicy."""
+    """Draw one NetworkPolicy."""
     spec: Body = {}
     if random.random() < 0.9:
         spec["podSelector"] = selector(random) if random.random() < 0.7 else {}
@@ -112,7 +112,7 @@ def policy(random: Random, number: int) -> Body:
 
 
 def addresses(bodies: list[Body]) -> list[str]:
-    """Both ends of every range that a policy names, and their neighbours outside."""
+    """Return both ends of every range that a policy names, and their neighbours outside."""
     found = {"0.0.0.0", "255.255.255.255", "::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "192.0.2.1"}
     for text in RANGES:
         whole = ipaddress.ip_network(text)
@@ -124,6 +124,6 @@ def addresses(bodies: list[Body]) -> list[str]:
 
 
 def probes() -> list[tuple[str, int]]:
-    """Every port at which anything can change, and its neighbours."""
+    """Return every port at which anything can change, and its neighbours."""
     numbers = {number + step for number in NUMBERS for step in (-1, 0, 1)} & set(range(1, 65536))
     return [(protocol, number) for protocol in PROTOCOLS for number in sorted(numbers)]

@@ -1,4 +1,4 @@
-"""What the builder makes of a component equals what kustomize makes of all objects at once."""
+"""The builder builds from a component what kustomize builds from all objects at once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Path_ = tuple[str | int, ...]
 
 @cache
 def bodies() -> tuple[Body, ...]:
-    """Objects of several runs, two of them of one shape, and of their team."""
+    """Return objects of several runs, two of them of one shape, and of their team."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
@@ -46,12 +46,12 @@ def bodies() -> tuple[Body, ...]:
 
 
 def pointer(path: Path_) -> str:
-    """A JSON pointer."""
+    """Return a JSON pointer."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
 def places(value: Any, path: Path_ = ()) -> list[Path_]:
-    """Every place inside a value, mappings and lists included."""
+    """Return every path inside a value, those of mappings and lists included."""
     found = [path] if path else []
     entries = (
         value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -68,7 +68,7 @@ VALUES = st.sampled_from(
 
 @st.composite
 def operations(draw: st.DrawFn, kind: str) -> list[dict[str, Any]]:
-    """A few operations at places that objects of the kind have."""
+    """Draw a few operations at places that objects of the kind have."""
     known = places(draw(st.sampled_from([body for body in bodies() if body["kind"] == kind])))
     found = []
     for _ in range(draw(st.integers(1, 3))):
@@ -78,7 +78,7 @@ def operations(draw: st.DrawFn, kind: str) -> list[dict[str, Any]]:
         if op == "add" and draw(st.booleans()):
             operation["path"] = pointer((*path[:-1], draw(st.sampled_from(["new", "a/b", "-", "0"]))))
         if op in ("copy", "move"):
-            # Into itself is refused (tests/malformed/overlay.yaml).
+            # A move into itself is refused (tests/malformed/overlay.yaml).
             outside = [place for place in known if path[: len(place)] != place]
             operation["from"] = pointer(draw(st.sampled_from(outside)))
         if op in ("add", "replace", "test"):
@@ -89,7 +89,7 @@ def operations(draw: st.DrawFn, kind: str) -> list[dict[str, Any]]:
 
 @st.composite
 def components(draw: st.DrawFn) -> str:
-    """A component of one to three patches."""
+    """Draw a component of one to three patches."""
     patches = []
     for _ in range(draw(st.integers(1, 3))):
         kind = draw(st.sampled_from(KINDS))
@@ -110,14 +110,14 @@ def components(draw: st.DrawFn) -> str:
 
 
 def component_of(root: Path, text: str) -> Component | None:
-    """The component; None where it is refused without building."""
+    """Return the component, or None if it is refused without building."""
     workspaces.write(root, {FILE: text})
     component, findings = load_component(root, "lab")
     return None if findings else component
 
 
 def direct(folder: Path, text: str) -> list[Body] | None:
-    """What kustomize makes of all objects at once; None when it refuses."""
+    """Return what kustomize builds from all objects at once, or None if it refuses."""
     folder.mkdir(exist_ok=True)
     (folder / "component").mkdir(exist_ok=True)
     (folder / "component/kustomization.yaml").write_text(text)
@@ -131,7 +131,7 @@ def direct(folder: Path, text: str) -> list[Body] | None:
 
 
 def key(body: Body) -> tuple[str, str, str]:
-    """Which object."""
+    """Return what identifies an object."""
     return body["kind"], body["metadata"].get("namespace", ""), body["metadata"]["name"]
 
 
@@ -142,7 +142,7 @@ def key(body: Body) -> tuple[str, str, str]:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(text=components())
-def test_equal_to_kustomize(text: str, tmp_path: Path) -> None:
+def test_built_objects_equal_those_of_kustomize(text: str, tmp_path: Path) -> None:
     component = component_of(tmp_path, text)
     assume(component)
     assert component
@@ -150,7 +150,7 @@ def test_equal_to_kustomize(text: str, tmp_path: Path) -> None:
     try:
         built = OverlayBuilder(component).build(bodies())
     except PatchError as refused:
-        # Stricter in one thing: a replace of what is not there.
+        # Stricter in one way: it refuses to replace what does not exist.
         if expected is not None:
             assume("the patch replaces" not in refused.message)
             raise
@@ -163,7 +163,7 @@ def test_equal_to_kustomize(text: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("builder")
-def test_untouched_objects_are_what_was_generated(tmp_path: Path) -> None:
+def test_objects_that_no_patch_changes_are_the_generated_ones(tmp_path: Path) -> None:
     component = component_of(tmp_path, workspaces.KUSTOMIZATION)
     assert component
     built = OverlayBuilder(component).build(bodies())
@@ -176,8 +176,8 @@ def test_untouched_objects_are_what_was_generated(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("builder")
-def test_all_at_once_or_one_by_one(tmp_path: Path) -> None:
-    """What a builder remembers never shows in what it builds."""
+def test_objects_built_together_and_one_by_one_are_equal(tmp_path: Path) -> None:
+    """The caches of a builder never change what it builds."""
     text = workspaces.KUSTOMIZATION.replace("kind: Namespace", "kind: TrainingRuntime").replace(
         "/metadata/labels/site.example.com~1monitoring",
         "/spec/template/spec/replicatedJobs/0/template/spec/template/metadata/labels/site",
@@ -193,6 +193,6 @@ def test_all_at_once_or_one_by_one(tmp_path: Path) -> None:
     assert sum(body != before for body, before in zip(together, bodies(), strict=True)) == len(IMAGES) + 1
 
 
-def test_no_patch_needs_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_patches_kustomize_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gangplan.overlay.build.require_engine", lambda: pytest.fail("not needed"))
     assert OverlayBuilder(Component(FILE)).build(bodies()) == list(bodies())

@@ -1,4 +1,4 @@
-"""Patches that name jobs by their numbers meet steps: told once, with the number that is meant."""
+"""Patches that name jobs by index and match a step: reported once, with the index that is meant."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def told(
     return [one.message for one in found]
 
 
-# Operations, labelSelector, image; what is said.
+# Operations, labelSelector, image; messages.
 CASES: dict[str, tuple[tuple[str, ...], str, str, list[str]]] = {
     "the workers are meant": ((ADD % 0,), "", "pytorch", [FIRST]),
     "two operations at one number": ((ADD % 0, ALSO), "", "pytorch", [FIRST]),
@@ -60,12 +60,12 @@ CASES: dict[str, tuple[tuple[str, ...], str, str, list[str]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_numbers_of_jobs(name: str, root: Path) -> None:
+def test_patches_that_change_a_step_by_its_index_are_reported(name: str, root: Path) -> None:
     operations, selector, image, said = CASES[name]
     assert told(root, *operations, selector=selector, image=image) == said
 
 
-def test_the_help_names_the_number_that_is_meant(root: Path) -> None:
+def test_the_help_names_the_index_that_is_meant(root: Path) -> None:
     told(root, ADD % 0)
     (found,) = (one for one in gangplan("validate", "-C", root).findings if one.rule == "patch-meets-step")
     assert found.help == HELP

@@ -1,4 +1,4 @@
-"""Patches that pages and findings tell people to paste can be built."""
+"""Patches that pages and findings suggest can be built."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def suggested() -> list[str]:
     return [entry for text in texts for entry in _ENTRY.findall(text)]
 
 
-def test_there_are_some() -> None:
+def test_patches_are_suggested() -> None:
     assert len(suggested()) >= 3
 
 

@@ -1,4 +1,4 @@
-"""Targets select what kustomize selects: the same table is put to the real program."""
+"""Targets select what kustomize selects: the real program builds the same table."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ TARGETS = [
     ({"name": "filings.*"}, JOBS + RUNTIMES),
     ({"name": "^filings$"}, [JOBS[0], RUNTIMES[0]]),
     ({"name": "ilings"}, []),
-    # As Go reads patterns, which Python does not; and one that takes a matcher that backtracks for ever.
+    # Patterns as Go reads them and Python does not, and one on which a backtracking matcher would hang.
     ({"name": r"(?P<job>\pL+)"}, [JOBS[0], RUNTIMES[0], *NAMESPACE]),
     ({"name": r"(([a-z]+)*)*-\d"}, [JOBS[1], RUNTIMES[1]]),
-    # An empty selector is none.
+    # An empty selector selects everything.
     ({"kind": "TrainJob", "name": "", "namespace": ""}, JOBS),
     ({"namespace": "nlp"}, JOBS + RUNTIMES),
     ({"namespace": "nl."}, JOBS + RUNTIMES),
@@ -68,15 +68,15 @@ TARGETS = [
 @pytest.mark.parametrize(
     ("target", "expected"), TARGETS, ids=lambda value: json.dumps(value) if isinstance(value, dict) else ""
 )
-def test_selects(target: dict[str, str], expected: list[str]) -> None:
+def test_each_target_selects_the_listed_objects(target: dict[str, str], expected: list[str]) -> None:
     parsed = parse_target(target)
     assert sorted(name for name, body in zip(NAMES, BODIES, strict=True) if parsed.matches(body)) == sorted(
         expected
     )
 
 
-def test_the_real_program_selects_the_same(real_kustomize: KustomizeEngine, tmp_path: Path) -> None:
-    """All targets in one build: each adds a label of its own number."""
+def test_kustomize_selects_the_same_objects(real_kustomize: KustomizeEngine, tmp_path: Path) -> None:
+    """All targets are in one build: each adds a field with its own number."""
     patches = [
         {
             "target": target,
@@ -110,7 +110,7 @@ def test_the_real_program_selects_the_same(real_kustomize: KustomizeEngine, tmp_
         ({"labelSelector": "a = = b"}, "a part that is not a selector"),
     ],
 )
-def test_refuses(target: object, says: str) -> None:
+def test_invalid_targets_are_refused(target: object, says: str) -> None:
     with pytest.raises(TargetError, match=says):
         parse_target(target)
 
@@ -134,7 +134,7 @@ RUN = {
         ({"name": "fil[a-z]+-[[:xdigit:]]+"}, True),
         ({"labelSelector": "gangplan.dev/job=filings"}, True),
         ({"name": "filings"}, False),  # kustomize compares the whole name
-        ({"name": "filings-25c614e6"}, False),  # no hash can be known while it is being made
+        ({"name": "filings-25c614e6"}, False),  # the hash is unknown while the run is built
         ({"name": "filings-[0-9]{8}"}, False),
     ],
 )

@@ -18,7 +18,7 @@ _JOBS: dict[str, Job] = {}
 
 
 def job_of(root: Path, image: str) -> Job:
-    """A job of 4 workers with 2 slots and 2 GPUs on an image of the small workspace."""
+    """Return a job of 4 workers with 2 slots and 2 GPUs on an image of the small workspace."""
     if image not in _JOBS:
         more = "mpi: {licenseAcknowledged: true}\n" if image == "intel" else ""
         spec = workspaces.SPEC.replace("image: openmpi", f"image: {image}") + more
@@ -28,10 +28,10 @@ def job_of(root: Path, image: str) -> Job:
 
 
 def decided(root: Path, image: str, words: Sequence[str], **other: Any) -> Final:
-    """What becomes of a command; `other` are fields of the job."""
+    """Return the final command for these words; `other` are fields of the job."""
     return final_command(dataclasses.replace(job_of(root, image), command=tuple(words), **other))
 
 
 def problems(root: Path, image: str, words: Sequence[str], **other: Any) -> tuple[Problem, ...]:
-    """What is wrong with a command."""
+    """Return the problems of a command."""
     return decided(root, image, words, **other).problems

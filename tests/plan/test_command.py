@@ -15,7 +15,7 @@ MPI = "mpirun -np 8 --bind-to none --map-by slot -x PATH -x LD_LIBRARY_PATH"
 
 
 def planned(root: Path, image: str, command: str, more: str = "") -> Result:
-    """The plan of a spec with 4 workers of 2 GPUs."""
+    """Return the plan of a spec with 4 workers of 2 GPUs."""
     spec = workspaces.SPEC.replace("image: openmpi", f"image: {image}")
     spec = spec.replace("[python, train.py]", command) + (f"{more}\n" if more else "")
     workspaces.write(root, {"specs/nlp/filings.yaml": spec})
@@ -23,7 +23,7 @@ def planned(root: Path, image: str, command: str, more: str = "") -> Result:
 
 
 def final(root: Path, image: str, command: str, more: str = "") -> str:
-    """The final command."""
+    """Return the final command."""
     result = planned(root, image, command, more)
     assert [one.message for one in result.findings if one.severity is Severity.ERROR] == []
     # What every run carries has its own tests (tests/generators/test_laws.py).
@@ -79,7 +79,9 @@ def final(root: Path, image: str, command: str, more: str = "") -> str:
         ("openmpi", "[p, '{workers}x{slots}={ranks}', '{other}']", "", f"{MPI} p 4x2=8 {{other}}"),
     ],
 )  # fmt: skip
-def test_final_command(image: str, command: str, more: str, expected: str, root: Path) -> None:
+def test_the_final_command_is_as_expected(
+    image: str, command: str, more: str, expected: str, root: Path
+) -> None:
     assert final(root, image, command, more) == expected
 
 
@@ -99,7 +101,7 @@ def test_final_command(image: str, command: str, more: str, expected: str, root:
         ("openmpi", "[python, -c, 'print(1)', -np, 3]"),
     ],
 )
-def test_counts_of_the_program_are_its_own(image: str, command: str, root: Path) -> None:
+def test_counts_after_the_program_are_not_rank_counts(image: str, command: str, root: Path) -> None:
     result = planned(root, image, command)
     assert [one for one in result.findings if one.rule == "ranks-mismatch"] == []
 
@@ -129,7 +131,9 @@ def test_counts_of_the_program_are_its_own(image: str, command: str, root: Path)
         ("deepspeed", "[deepspeed, --num_gpus=4, x.py]", 22),
     ],
 )
-def test_wrong_counts(image: str, command: str, column: int, root: Path) -> None:
+def test_wrong_rank_counts_are_reported_at_their_word(
+    image: str, command: str, column: int, root: Path
+) -> None:
     result = planned(root, image, command)
     found = [str(one.where) for one in result.findings if one.rule == "ranks-mismatch"]
     assert found == [f"specs/nlp/filings.yaml:4:{column}"]

@@ -1,4 +1,4 @@
-"""Values of env that break the start, or that do not mean what they say."""
+"""Values of env that break the start, or that do not mean what they seem to."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("line", CASES)
-def test_a_value(line: str, root: Path) -> None:
+def test_each_value_of_env_breaks_the_rule_listed_or_none(line: str, root: Path) -> None:
     workspaces.write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + f"env: {{{line}}}\n"})
     outcome = workspaces.gangplan("validate", "-C", root)
     found = {
@@ -40,7 +40,7 @@ def test_a_value(line: str, root: Path) -> None:
     assert "filings.yaml:9:" in outcome.err or not CASES[line]
 
 
-def test_one_worker_may_meet_on_itself(root: Path) -> None:
+def test_one_worker_may_use_localhost_as_its_rendezvous(root: Path) -> None:
     text = workspaces.SPEC.replace("workers: 4", "workers: 1") + "env: {MASTER_ADDR: localhost}\n"
     workspaces.write(root, {"specs/nlp/filings.yaml": text})
     assert "command-rendezvous" not in workspaces.gangplan("validate", "-C", root).err
@@ -54,7 +54,7 @@ def test_one_worker_may_meet_on_itself(root: Path) -> None:
         ("[--mca, btl]", "takes a name and a value"),
     ],
 )
-def test_flags_that_mpirun_reads_otherwise(flags: str, says: str, root: Path) -> None:
+def test_flags_that_mpirun_would_misread_are_refused(flags: str, says: str, root: Path) -> None:
     workspaces.write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + f"mpi: {{flags: {flags}}}\n"})
     outcome = workspaces.gangplan("validate", "-C", root)
     assert says in outcome.err

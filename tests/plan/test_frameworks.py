@@ -1,4 +1,4 @@
-"""Frameworks without a launcher: one rank a worker, told of the others as its framework expects."""
+"""Frameworks without a launcher: one rank per worker, which learns of the others as its framework expects."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ SPEC, CLUSTER = "specs/nlp/filings.yaml", "overlays/lab/cluster.yaml"
 
 
 def workspace(root: Path, framework: str, command: str = "[python, train.py]", more: str = "") -> Path:
-    """The stock workspace with a spec of this framework."""
+    """Write the stock workspace with a spec of this framework."""
     spec = workspaces.SPEC.replace("command: [python, train.py]", f"command: {command}")
     return write(stock(root), {SPEC: f"{spec}framework: {framework}\n{more}"})
 
 
 def runtime(root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The policy of the run's runtime, and the container of its workers."""
+    """Return the policy of the run's runtime, and the container of its workers."""
     for body in plain.load_all(workspaces.render(root, "-o", "-", SPEC).out):
         if body and body["kind"] == "TrainingRuntime":
             (job,) = body["spec"]["template"]["spec"]["replicatedJobs"]
@@ -38,7 +38,9 @@ def runtime(root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         ("tensorflow", {"numNodes": 1}, {"NODE_RANK", "TF_CONFIG"}),
     ],
 )
-def test_what_workers_are_told(tmp_path: Path, framework: str, policy: Any, names: set[str]) -> None:
+def test_workers_get_the_variables_of_their_framework(
+    tmp_path: Path, framework: str, policy: Any, names: set[str]
+) -> None:
     root = workspace(tmp_path, framework)
     if framework == "xgboost":
         write(root, {SPEC: (root / SPEC).read_text().replace("gpus: 2", "gpus: 1")})
@@ -48,8 +50,8 @@ def test_what_workers_are_told(tmp_path: Path, framework: str, policy: Any, name
     assert container["args"] == ["python", "train.py"]
 
 
-def test_tensorflow_finds_its_place_in_the_cluster(tmp_path: Path) -> None:
-    """Kubernetes fills in $(NODE_RANK) only where the variable stands before it in the list."""
+def test_tf_config_names_the_index_of_each_worker(tmp_path: Path) -> None:
+    """Kubernetes expands $(NODE_RANK) only if the list defines that variable earlier."""
     _, container = runtime(workspace(tmp_path, "tensorflow"))
     names = [one["name"] for one in container["env"]]
     assert names.index("NODE_RANK") < names.index("TF_CONFIG")
@@ -80,12 +82,14 @@ def test_tensorflow_finds_its_place_in_the_cluster(tmp_path: Path) -> None:
         ("plain", "[python, train.py]", "env: {MASTER_PORT: 4000}\n", ""),
     ],
 )
-def test_what_fits_a_framework(tmp_path: Path, framework: str, command: str, more: str, rule: str) -> None:
+def test_commands_and_fields_that_do_not_fit_a_framework_are_refused(
+    tmp_path: Path, framework: str, command: str, more: str, rule: str
+) -> None:
     outcome = gangplan("validate", "-C", str(workspace(tmp_path, framework, command, more)))
     found = {one.rule for one in outcome.findings if one.severity == "error"}
     assert found == ({rule} if rule else set()), outcome.err
 
 
-def test_a_variable_of_ones_own_wins(tmp_path: Path) -> None:
+def test_a_variable_of_the_spec_overrides_that_of_the_framework(tmp_path: Path) -> None:
     _, container = runtime(workspace(tmp_path, "plain", more="env: {MASTER_PORT: 4000}\n"))
     assert {one["name"]: one.get("value") for one in container["env"]}["MASTER_PORT"] == "4000"

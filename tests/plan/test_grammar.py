@@ -1,4 +1,4 @@
-"""Laws of reading commands: it never fails, keeps what is right, and reads the tables as they are."""
+"""Laws about reading commands: it never fails, keeps what is right, and follows the tables of options."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_reading_never_fails(words: list[str], family: Mpi | None) -> None:
 @given(st.lists(junk, max_size=9), st.sampled_from(["openmpi", "openmpi4", "mpich", "pytorch", "deepspeed"]))
 @settings(max_examples=120, deadline=None)
 def test_deciding_never_fails(words: list[str], image: str) -> None:
-    """Nor does it propose a command that is wrong itself."""
+    """It never proposes a command that is itself wrong."""
     for problem in decided(
         ROOT, image, ["./a" if not words or not words[0].strip() else words[0], *words[1:]]
     ).problems:
@@ -51,7 +51,7 @@ def test_deciding_never_fails(words: list[str], image: str) -> None:
 
 @given(st.data(), FAMILY)
 @settings(max_examples=120, deadline=None)
-def test_what_is_right_is_kept(data: st.DataObject, family: Mpi) -> None:
+def test_a_right_launcher_line_is_kept(data: st.DataObject, family: Mpi) -> None:
     words = data.draw(right_lines(family, ranks=8, slots=2))
     final = decided(ROOT, IMAGES[family], words)
     assert [one.message for one in final.problems] == []
@@ -61,8 +61,8 @@ def test_what_is_right_is_kept(data: st.DataObject, family: Mpi) -> None:
 
 @given(st.data(), FAMILY)
 @settings(max_examples=120, deadline=None)
-def test_the_numbers_of_another_plan_are_refused(data: st.DataObject, family: Mpi) -> None:
-    """What is right for 6 workers of 3 ranks names a number that 4 workers of 2 have not, or none."""
+def test_rank_counts_of_another_plan_are_refused(data: st.DataObject, family: Mpi) -> None:
+    """A line for 6 workers of 3 ranks names a number that does not fit 4 workers of 2, or no number."""
     words = data.draw(right_lines(family, ranks=18, slots=3))
     numbers = re.findall(r"(?<![0-9])(?:18|3)(?![0-9])", " ".join(words).replace("C=3", ""))
     rules = {one.rule for one in decided(ROOT, IMAGES[family], words).problems}
@@ -71,8 +71,8 @@ def test_the_numbers_of_another_plan_are_refused(data: st.DataObject, family: Mp
 
 @given(st.data(), FAMILY)
 @settings(max_examples=120, deadline=None)
-def test_any_line_is_decided(data: st.DataObject, family: Mpi) -> None:
-    """Kept, wrapped or refused; and what is proposed instead is right."""
+def test_proposals_for_any_line_are_right(data: st.DataObject, family: Mpi) -> None:
+    """A line is kept, wrapped or refused; what is proposed instead is right."""
     words = data.draw(command_lines(family, ranks=8, slots=2))
     for problem in decided(ROOT, IMAGES[family], words).problems:
         right = proposed(problem.help)
@@ -86,7 +86,7 @@ def test_any_line_is_decided(data: st.DataObject, family: Mpi) -> None:
     "launcher", [*FAMILIES.values(), HOROVODRUN, DEEPSPEED, TORCHRUN, TORCH_LAUNCH, ACCELERATE, *FOREIGN.values()],
     ids=lambda one: f"{one.name} {one.source}",
 )  # fmt: skip
-def test_a_table_is_whole(launcher: object) -> None:
+def test_each_option_table_is_consistent(launcher: object) -> None:
     from gangplan.plan.launchers import LauncherProgram
 
     assert isinstance(launcher, LauncherProgram)

@@ -1,4 +1,4 @@
-"""Name budgets: the longest job name that still gives legal pod names, and not one character more."""
+"""Name budgets: the longest job name that still gives valid pod names, and not one character more."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ from tests.workspaces import gangplan, write
         ("pytorch", 100, "", 38),
     ],
 )
-def test_budget(image: str, workers: int, more: str, budget: int, root: Path) -> None:
+def test_the_longest_name_passes_and_one_character_more_fails(
+    image: str, workers: int, more: str, budget: int, root: Path
+) -> None:
     spec = workspaces.SPEC.replace("image: openmpi", f"image: {image}").replace(
         "workers: 4", f"workers: {workers}"
     )
@@ -40,7 +42,7 @@ def test_budget(image: str, workers: int, more: str, budget: int, root: Path) ->
         assert outcome.code == code, outcome.err
     assert outcome.errors() == [("specs/nlp/filings.yaml:10:7", "name-too-long")]
     assert f"at most {budget} fit" in outcome.err
-    # What JobSet's webhook computes for the pods of the longest name that is accepted.
+    # What JobSet's webhook computes for the pods of the longest accepted name.
     longest = {"openmpi": "-launcher-0-0-abcde", "pytorch": f"-node-0-{workers - 1}-abcde"}[image]
     assert budget + len("-12345678") + len(longest) == 63
 
@@ -49,8 +51,8 @@ def test_budget(image: str, workers: int, more: str, budget: int, root: Path) ->
 @example({"spec:x": 1}, ["a", ["b"]], {"--x": 1})
 @example({"a": "b\nspec:\n  c\n"}, {"script": "one\n\nspec: two\n"}, {"-": [1]})
 @example({}, None, {"status": {}})
-def test_the_hash_is_that_of_what_is_written(before: Body, spec: object, after: Body) -> None:
-    """Wherever a spec stands in its object, and whatever stands in it."""
+def test_the_hash_of_objects_and_of_their_text_agree(before: Body, spec: object, after: Body) -> None:
+    """They agree wherever the spec is in its object, and whatever it contains."""
     for kind in (*BY_HOLDER, *BY_KIND, "ConfigMap", "NetworkPolicy"):
         own = {"apiVersion": "v1", "kind": kind}
         body = {**own, **before, **own, "spec": spec, **{name: after[name] for name in after.keys() - own}}

@@ -1,7 +1,8 @@
-"""The tables of the MPI launchers against the launchers themselves: every option exists and takes so many words.
+"""The option tables of the MPI launchers: every option exists in the real launcher and takes as many words.
 
-An option that does not exist stands behind the one under test, and the program must complain of that one: had the
-table too few words, the program would stop at a word before it; had it too many, it would take it for a value.
+An option that does not exist follows the one under test, and the program must complain about that one: if
+the table had too few words, the program would stop at a word before it; if too many, it would take it for
+a value.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ VALUES = {
     "host": "localhost", "hosts": "localhost", "hostlist": "localhost", "machine": "localhost",
     "machines": "localhost", "machinelist": "localhost", "gtool": "true:0",
 }  # fmt: skip
-# Options whose words the program uses up or ends at while it reads: they are run by hand.
+# Options that make the program exit or read something else at once: they are tested by hand.
 ENDS = {
     "configfile",
     "gtoolfile",
@@ -78,7 +79,7 @@ def _words(option: Option, hosts: Path, family: Mpi) -> list[str]:
 
 @pytest.mark.real_tool("mpi")
 @pytest.mark.parametrize("family", sorted(FAMILIES))
-def test_every_option_is_real(family: Mpi, tmp_path: Path) -> None:
+def test_every_option_exists_and_takes_as_many_words(family: Mpi, tmp_path: Path) -> None:
     program, hosts = _mpirun(family), tmp_path / "hosts"
     hosts.write_text("localhost\n")
     options = [one for one in FAMILIES[family].options.values() if one.name not in ENDS]

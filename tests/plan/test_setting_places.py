@@ -26,7 +26,7 @@ WRONG = "NCCL_SOCKET_IFNAME: eno1"
         ({TEAM: f"defaults: {{env: {{{WRONG}}}}}\n"}, f"{TEAM}:{END[TEAM]}:38"),
         ({CLUSTER: f"defaults: {{env: {{{WRONG}}}}}\n"}, f"{CLUSTER}:{END[CLUSTER]}:38"),
         ({CLUSTER: f"env: {{{WRONG}}}\n"}, f"{CLUSTER}:{END[CLUSTER]}:27"),
-        # The nearest to the spec wins, and is to blame.
+        # The setting nearest to the spec wins, and is reported.
         (
             {CLUSTER: f"env: {{{WRONG}}}\n", TEAM: f"defaults: {{env: {{{WRONG}}}}}\n"},
             f"{TEAM}:{END[TEAM]}:38",
@@ -34,7 +34,9 @@ WRONG = "NCCL_SOCKET_IFNAME: eno1"
         ({CLUSTER: f"env: {{{WRONG}}}\n", SPEC: "env: {NCCL_SOCKET_IFNAME: eth0}\n"}, ""),
     ],
 )
-def test_the_file_that_sets_it(lines: dict[str, str], place: str, tmp_path: Path) -> None:
+def test_a_wrong_variable_is_reported_in_the_file_that_sets_it(
+    lines: dict[str, str], place: str, tmp_path: Path
+) -> None:
     files = {name: STOCK[name] + text for name, text in lines.items()}
     root = workspaces.write(workspaces.stock(tmp_path), files)
     found = [
@@ -67,7 +69,9 @@ patches:
         ("NCCL_DEBUG", "INFO", ""),
     ],
 )
-def test_a_patch_that_sets_it(name: str, value: str, rule: str, tmp_path: Path) -> None:
+def test_a_wrong_variable_is_reported_in_the_patch_that_sets_it(
+    name: str, value: str, rule: str, tmp_path: Path
+) -> None:
     files = {OVERLAY: PATCH.format(name=name, value=value)}
     root = workspaces.write(workspaces.stock(tmp_path), files)
     found = [(one.rule, one.place) for one in gangplan("validate", "-C", root).findings]

@@ -1,4 +1,4 @@
-"""Variables and options against what the plan provides, wherever they stand: 4 workers of 2 GPUs."""
+"""Variables and options, compared with what the plan provides, wherever they are set: 4 workers of 2 GPUs."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ CASES = [tuple(map(str.strip, line.split("|"))) for line in TABLE.splitlines() i
 
 
 def judged(root: Path, image: str, written: str) -> tuple[Problem, ...]:
-    """What is said of a line of the table."""
+    """Return the problems of a line of the table."""
     words = shlex.split(written)
     if len(words) == 2 and words[0] == "env":
         name, _, value = words[1].partition("=")
@@ -146,7 +146,7 @@ def judged(root: Path, image: str, written: str) -> tuple[Problem, ...]:
 
 
 @pytest.mark.parametrize(("image", "written", "rule"), CASES, ids=[" ".join(case[:2]) for case in CASES])
-def test_case(image: str, written: str, rule: str, root: Path) -> None:
+def test_each_setting_breaks_the_rule_listed_or_none(image: str, written: str, rule: str, root: Path) -> None:
     found = [one for one in judged(root, image, written) if one.rule in OURS]
     assert {str(one.rule) for one in found} == {rule} - {""}
     place = {"env": "env", "flags": "mpi"}.get(written.split()[0], "command")
@@ -156,15 +156,14 @@ def test_case(image: str, written: str, rule: str, root: Path) -> None:
 
 
 @pytest.mark.parametrize(("image", "written", "rule"), CASES, ids=[" ".join(case[:2]) for case in CASES])
-def test_what_is_proposed_is_right(image: str, written: str, rule: str, root: Path) -> None:
-    """A command to paste has none of the problems, and nothing else is wrong with it."""
+def test_a_proposed_command_has_no_problems(image: str, written: str, rule: str, root: Path) -> None:
     for one in judged(root, image, written):
         if found := re.search(r"Write command: (\[.*\])\.$", one.help):
             command = plain.load(found[1])
             assert problems(root, image, command) == ()
 
 
-def test_all_is_taken_away_at_once(root: Path) -> None:
+def test_the_proposed_command_removes_every_wrong_variable(root: Path) -> None:
     script = "export RANK=0; MASTER_ADDR=localhost WORLD_SIZE=1 SEED=1 python t.py"
     found = problems(root, "deepspeed", ["bash", "-c", script])
     assert {one.help for one in found} == {"Remove it. Write command: [bash, -c, 'SEED=1 python t.py']."}
@@ -194,13 +193,13 @@ def test_interfaces_are_those_of_the_fabric(fabric: Fabric, value: str, is_wrong
 
 
 @pytest.mark.parametrize(("name", "is_told"), [("internet", False), ("s3", True)])
-def test_what_is_reached_is_not_told(name: str, is_told: bool, root: Path) -> None:
+def test_downloads_that_the_egress_allows_are_not_reported(name: str, is_told: bool, root: Path) -> None:
     words = ["bash", "-c", "pip install wandb && python t.py"]
     found = problems(root, "openmpi", words, egress=(Egress(name, "0.0.0.0/0", (), (443,)),))
     assert bool([one for one in found if one.rule == "command-downloads"]) is is_told
 
 
-def test_one_rank_has_the_number_0(root: Path) -> None:
+def test_rank_0_is_right_for_a_single_rank(root: Path) -> None:
     found = problems(root, "deepspeed", ["python", "t.py"], workers=1, slots=1, env=(EnvVar("RANK", "0"),))
     assert [one for one in found if one.rule == "rank-constant"] == []
 
@@ -213,10 +212,10 @@ WORDS = st.sampled_from(
 
 @given(image=st.sampled_from(["pytorch", "deepspeed"]), words=st.lists(WORDS, min_size=1, max_size=6))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_is_written_is_judged_and_proposals_are_better(
+def test_no_command_fails_the_check_and_proposals_remove_the_settings(
     image: str, words: list[str], root: Path
 ) -> None:
-    """No command ends it, and a command to paste has none of the settings that it is to take away."""
+    """A command to paste has none of the settings that it is to remove."""
     for one in problems(root, image, words):
         found = re.search(r"Write command: (\[.*\])\.$", one.help)
         if one.rule in ("rank-constant", "gpus-hidden") and found:
@@ -236,7 +235,7 @@ def test_a_role_without_gpus_hides_none(
     assert bool([one for one in found if one.rule == "gpus-hidden"]) is is_told
 
 
-# What a variable stands in, with 2 GPUs where it is a loader | the variable | rule, or nothing
+# Where a variable is set, with 2 GPUs for a loader | the variable | rule, or nothing
 BESIDE = """
 setup: [{command: [python, a.py], env: {%s}}]    | NVIDIA_VISIBLE_DEVICES: all     | gpus-unasked
 setup: [{command: [python, a.py], env: {%s}}]    | NVIDIA_VISIBLE_DEVICES: void    |
@@ -266,7 +265,7 @@ BESIDE_CASES = [tuple(map(str.strip, line.split("|"))) for line in BESIDE.splitl
 
 
 @pytest.mark.parametrize(("where", "variable", "rule"), BESIDE_CASES, ids=[" ".join(c) for c in BESIDE_CASES])
-def test_what_stands_beside_the_program_is_judged_too(
+def test_settings_of_setup_sidecars_steps_and_roles_are_checked(
     where: str, variable: str, rule: str, root: Path
 ) -> None:
     lines = where.replace(", roles", "\nroles") % variable + "\n"
@@ -275,7 +274,7 @@ def test_what_stands_beside_the_program_is_judged_too(
     outcome = workspaces.gangplan("validate", "-C", root)
     found = [one for one in outcome.findings if one.rule in OURS]
     assert {one.rule for one in found} == {rule} - {""}, outcome.err
-    words = (*variable.split(": "), "pip", "git")  # the name or the value, or what is downloaded by
+    words = (*variable.split(": "), "pip", "git")  # the name or the value, or the program that downloads
     for one in found:
         line, column = map(int, one.place.split(":")[1:])
         assert text.splitlines()[line - 1][column - 1 :].startswith(words)

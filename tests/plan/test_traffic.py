@@ -1,4 +1,4 @@
-"""Interface variables of a pool's fabric: in which family, for which names, and how they reach the ranks."""
+"""Interface variables of a pool's fabric: which families and names, and how they reach the ranks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def rendered(
     gpus: int = 8,
     command: str = "[python, train.py]",
 ) -> tuple[dict[str, str], list[str]]:
-    """Variables of the fabric where ranks are started, and the command there."""
+    """Return the variables of the fabric where ranks are started, and the command there."""
     spec = workspaces.SPEC.replace("image: openmpi", f"image: {image}").replace("gpus: 2", f"gpus: {gpus}")
     spec = (
         spec.replace("[python, train.py]", command)
@@ -51,7 +51,7 @@ def rendered(
 
 
 def carried(words: list[str]) -> set[str]:
-    """What mpirun is told to take to the ranks."""
+    """Return the variables that mpirun carries to the ranks."""
     return {words[at + 1] for at, word in enumerate(words) if word == "-x"} & (NAMES | {"NCCL_IB_DISABLE"})
 
 
@@ -82,21 +82,21 @@ def test_cards_and_interfaces_reach_the_ranks(image: str, env: dict[str, str], r
         ("{resource: rdma/ib, count: 8, hcas: [mlx5_0]}", {"NCCL_IB_HCA": "=mlx5_0", "UCX_NET_DEVICES": "mlx5_0:1"}),
     ],
 )  # fmt: skip
-def test_only_what_the_pool_says(rdma: str, env: dict[str, str], root: Path) -> None:
-    """An interface never gets into UCX_NET_DEVICES: alone there it would mean TCP."""
+def test_only_facts_of_the_pool_become_variables(rdma: str, env: dict[str, str], root: Path) -> None:
+    """An interface must never be in UCX_NET_DEVICES: alone there it would mean TCP."""
     assert rendered(root, "openmpi", rdma)[0] == env
 
 
-def test_nothing_without_rdma(root: Path) -> None:
+def test_without_rdma_there_are_no_variables(root: Path) -> None:
     assert rendered(root, "openmpi", network='{rdma: "off"}')[0] == {}
 
 
-def test_no_nccl_without_gpus(root: Path) -> None:
+def test_without_gpus_there_are_no_nccl_variables(root: Path) -> None:
     assert rendered(root, "openmpi", gpus=0)[0] == UCX | BTL | FIVE
 
 
 @pytest.mark.parametrize("image", ["openmpi", "intel", "pytorch"])
-def test_the_users_own_variables_win(image: str, root: Path) -> None:
+def test_the_users_own_variables_override(image: str, root: Path) -> None:
     found, words = rendered(root, image, extra="env: {NCCL_IB_HCA: mlx5_7, NCCL_SOCKET_IFNAME: eth}\n")
     assert (found["NCCL_IB_HCA"], found["NCCL_SOCKET_IFNAME"]) == ("mlx5_7", "eth")
     assert words.count("NCCL_IB_HCA") == (image == "openmpi")
@@ -114,24 +114,24 @@ def test_a_variable_among_the_options_of_mpirun_is_carried_once(root: Path) -> N
         ("env: {PRTE_MCA_prte_if_exclude: net1}\n", FIVE),
     ],
 )
-def test_interfaces_are_not_named_beside_those_left_out(
+def test_interfaces_are_not_named_where_the_user_excludes_some(
     extra: str, left_out: dict[str, str], root: Path
 ) -> None:
-    """Open MPI ends a run that is told both which interfaces to use and which not."""
+    """Open MPI ends a run if both lists, interfaces to use and interfaces to exclude, are set."""
     found, _ = rendered(root, "openmpi", extra=extra)
     assert not left_out.items() & found.items()
     assert (BTL | FIVE).items() - left_out.items() <= found.items()
 
 
-def test_a_kept_mpirun_carries_them_too(root: Path) -> None:
+def test_a_kept_mpirun_carries_the_variables_too(root: Path) -> None:
     spec = "[mpirun, -np, '32', python, train.py]"
     found, words = rendered(root, "openmpi", command=spec)
     assert found == NCCL | UCX | BTL | FIVE
     assert carried(words) == {*NCCL, *UCX}
 
 
-def test_tcp_for_nccl_is_carried_as_well(root: Path) -> None:
-    """NCCL_IB_DISABLE stood on the launcher alone, where no rank of Open MPI saw it."""
+def test_nccl_ib_disable_is_carried_to_the_ranks(root: Path) -> None:
+    """A quantity is read exactly, rounded away from zero to billionths; its text is read as itself."""
     found, words = rendered(root, "openmpi", network="{transport: tcp}")
     assert found == {"NCCL_IB_DISABLE": "1"}
     assert carried(words) == {"NCCL_IB_DISABLE"}

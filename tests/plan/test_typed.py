@@ -1,4 +1,4 @@
-"""What experts type, decided: wrapped, kept or refused by the right rule, and every proposed command right itself."""
+"""Commands as experts type them: wrapped, kept or refused by the right rule; every proposal is right."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("image", "decision", "command"), CASES, ids=lambda part: part[:80])
-def test_typed(image: str, decision: str, command: str, root: Path) -> None:
+def test_each_typed_command_is_decided_as_listed(image: str, decision: str, command: str, root: Path) -> None:
     final = decided(root, image, shlex.split(command))
     marks = {Severity.ERROR: "", Severity.WARNING: "~"}
     rules = ",".join(sorted({marks[one.severity] + one.rule for one in final.problems}))
@@ -30,13 +30,13 @@ def test_typed(image: str, decision: str, command: str, root: Path) -> None:
 
 
 def proposed(help: str) -> list[str] | None:
-    """The command in a help line."""
+    """Return the command in a help line, or None."""
     found = re.search(r"command: (\[.*\])\.", help, re.DOTALL)
     return None if found is None else [str(word) for word in load_list(found[1])]
 
 
 def load_list(text: str) -> list[str]:
-    """A list as a spec would have it."""
+    """Read a list as a spec would contain it."""
     document, _ = load(f"command: {text}\n".encode(), "spec.yaml")
     assert document is not None, text
     return list(document.value["command"])
@@ -51,6 +51,6 @@ def test_a_proposed_command_is_right(image: str, decision: str, command: str, ro
             assert wrong == [], problem.help
 
 
-def test_there_are_many() -> None:
+def test_there_are_many_distinct_cases() -> None:
     assert len(CASES) >= 250
     assert len(set(CASES)) == len(CASES)

@@ -1,4 +1,4 @@
-"""Words that cannot mean what they say, and words that look so and are right."""
+"""Words that cannot mean what they say, and words that look like them but are right."""
 
 from __future__ import annotations
 
@@ -38,35 +38,35 @@ RULES = {
 @pytest.mark.parametrize(
     ("rule", "words"), [(rule, words) for rule, (wrong, _) in RULES.items() for words in wrong], ids=str
 )
-def test_wrong(rule: str, words: list[str], root: Path) -> None:
+def test_wrong_words_break_the_rule(rule: str, words: list[str], root: Path) -> None:
     assert rule in {one.rule for one in problems(root, "openmpi", words)}
 
 
 @pytest.mark.parametrize(
     ("rule", "words"), [(rule, words) for rule, (_, right) in RULES.items() for words in right], ids=str
 )
-def test_right(rule: str, words: list[str], root: Path) -> None:
+def test_right_words_do_not_break_the_rule(rule: str, words: list[str], root: Path) -> None:
     assert rule not in {one.rule for one in problems(root, "openmpi", words)}
 
 
 @pytest.mark.parametrize(
     ("size", "rules"), [(LONGEST_WORD, set[str]()), (LONGEST_WORD + 1, {"command-too-long"})]
 )
-def test_one_word_as_long_as_linux_takes(size: int, rules: set[str], root: Path) -> None:
+def test_a_word_longer_than_linux_takes_is_refused(size: int, rules: set[str], root: Path) -> None:
     """MAX_ARG_STRLEN counts bytes and the ending zero."""
     assert {
         one.rule for one in problems(root, "openmpi", ["./a", "é" * (size // 2) + "x" * (size % 2)])
     } == rules
 
 
-def test_all_words_together(root: Path) -> None:
+def test_a_command_longer_than_linux_takes_is_refused(root: Path) -> None:
     words = ["./a", *["x" * 100_000] * (LONGEST_COMMAND // 100_000 + 1)]
     assert [one.rule for one in problems(root, "openmpi", words)] == ["command-too-long"]
     assert problems(root, "openmpi", words[:-2]) == ()
 
 
-def test_linux_says_the_same() -> None:
-    """The limit of one word, asked of this machine's kernel."""
+def test_the_limit_of_one_word_is_that_of_the_kernel() -> None:
+    """Tries the limit on the kernel of this machine."""
     import subprocess
 
     subprocess.run(["/bin/true", "x" * LONGEST_WORD], check=True)
@@ -74,5 +74,5 @@ def test_linux_says_the_same() -> None:
         subprocess.run(["/bin/true", "x" * (LONGEST_WORD + 1)], check=True)
 
 
-def test_a_job_is_what_the_spec_says(root: Path) -> None:
+def test_the_test_job_has_four_workers_and_two_slots(root: Path) -> None:
     assert (job_of(root, "openmpi").workers, job_of(root, "openmpi").slots) == (4, 2)

@@ -1,6 +1,6 @@
-"""A small workspace, one run and the patches of a site on it: what is found, as `validate` finds it.
+"""A small workspace, one run and the patches of a site on it, with the findings of `validate`.
 
-`verdict` is for others as well (tests that start what is green under a real MPI): it takes operations and
+`verdict` is also for tests that start runs without errors under a real MPI: it takes operations and
 returns the findings and the built objects.
 """
 
@@ -35,25 +35,25 @@ Operation = dict[str, Any]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said of a patched run, and its built objects."""
+    """The findings about a patched run, and its built objects."""
 
     findings: tuple[Finding, ...]
     objects: tuple[dict[str, Any], ...]
 
     @property
     def is_green(self) -> bool:
-        """Whether nothing is an error."""
+        """Whether there are no errors."""
         return not any(finding.is_error for finding in self.findings)
 
 
 def spec_of(fields: dict[str, Any]) -> str:
-    """The text of a spec."""
+    """Return the text of a spec."""
     whole = {"apiVersion": "gangplan.dev/v1", "kind": "TrainingJob", "command": ["python", "train.py"]}
     return yaml.safe_dump({**whole, **fields}, sort_keys=False)
 
 
 def workspace(root: Path, fields: dict[str, Any], changes: Mapping[str, str] | None = None) -> Path:
-    """The stock workspace with one spec of these fields; `changes` are made in its cluster.yaml."""
+    """Write the stock workspace with one spec of these fields, and with `changes` in its cluster.yaml."""
     workspaces.stock(root)
     cluster = workspaces.CLUSTER
     for old, new in (changes or {}).items():
@@ -74,12 +74,12 @@ def workspace(root: Path, fields: dict[str, Any], changes: Mapping[str, str] | N
 
 
 def component(kind: str, operations: list[Operation]) -> str:
-    """The overlay with one patch; each operation is one line, the first of them line 6."""
+    """Return the overlay with one patch; each operation is one line, the first of them line 6."""
     return HEAD + entry(f"{{kind: {kind}}}", operations)
 
 
 def entry(target: str, operations: list[Operation]) -> str:
-    """One patch of an overlay; each operation is one line."""
+    """Return one patch of an overlay; each operation is one line."""
     lines = []
     for operation in operations:
         path = str(operation["path"])
@@ -93,7 +93,7 @@ def entry(target: str, operations: list[Operation]) -> str:
 
 
 def verdict(root: Path, kind: str, operations: list[Operation]) -> Verdict:
-    """What `validate` says of the workspace with one patch, which stays in its overlay."""
+    """Run `validate` on the workspace with one patch, which stays in its overlay."""
     if any("LAST" in operation["path"] for operation in operations):
         workspaces.write(root, {OVERLAY: HEAD.replace("patches:\n", "")})
         plain = [body for body in _built(root).objects if body["kind"] == kind]
@@ -106,7 +106,7 @@ def verdict(root: Path, kind: str, operations: list[Operation]) -> Verdict:
 
 
 def _last(body: dict[str, Any], path: str) -> str:
-    """The path with the index of the last entry for LAST."""
+    """Return the path with LAST replaced by the index of the last entry."""
     whole = path
     for name, place in PLACES.items():
         whole = whole.replace(name, place, 1) if whole.startswith(name) else whole

@@ -97,14 +97,14 @@ def _added() -> st.SearchStrategy[tuple[str, Operation]]:
 
 
 def patches(least: int = 1, most: int = 3) -> st.SearchStrategy[Patch]:
-    """Some operations on one kind of object of a run (`TrainJob` or `TrainingRuntime`), for `verdict`."""
+    """Draw operations on one kind of object of a run (`TrainJob` or `TrainingRuntime`), for `verdict`."""
     removed = st.sampled_from(REMOVED).map(lambda row: (row[0], {"op": "remove", "path": row[1]}))
     every = st.lists(st.one_of(_added(), _added(), removed), min_size=least, max_size=most)
     return every.map(lambda chosen: _of_one_kind(chosen))
 
 
 def _of_one_kind(chosen: list[tuple[str, Operation]]) -> Patch:
-    """The operations that are for the kind of the first one, each path once."""
+    """Return the operations for the kind of the first one, each path once."""
     kind, operations = chosen[0][0], dict[str, Operation]()
     for other, operation in chosen:
         if other == kind:

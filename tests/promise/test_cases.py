@@ -1,4 +1,4 @@
-"""Patches that a site may write, each with its verdict: refused at the operation, told, or allowed."""
+"""Patches that a site may write, each with its verdict: refused at the operation, reported, or allowed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BROKEN, WEAKENED = "plan-broken", "plan-weakened"
 
 @pytest.fixture(scope="module")
 def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A workspace for each run."""
+    """Write a workspace for each run."""
     return {
         name: workspace(tmp_path_factory.mktemp(name), fields, FILE["clusters"].get(name, {}))
         for name, fields in FILE["runs"].items()
@@ -27,7 +27,7 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_case(name: str, roots: dict[str, Path]) -> None:
+def test_each_patch_has_its_verdict(name: str, roots: dict[str, Path]) -> None:
     case = CASES[name]
     root = roots[case.get("of", "mpi")]
     found = verdict(root, case.get("kind", "TrainingRuntime"), case["patch"])
@@ -46,7 +46,7 @@ def test_case(name: str, roots: dict[str, Path]) -> None:
     rule = BROKEN if "refused" in case else WEAKENED
     told = [one for one in mine if one.rule == rule and wanted in one.message]
     assert told, [one.message for one in mine]
-    # At the path or inside the value of one of the operations, and with a way to do it rightly.
+    # The place is in one of the operations, and the help says how to do it right.
     for one in mine:
         line = (root / OVERLAY).read_text().splitlines()[one.where.line - 1]
         assert one.where.file == OVERLAY
@@ -54,6 +54,6 @@ def test_case(name: str, roots: dict[str, Path]) -> None:
         assert one.help.endswith(".")
 
 
-def test_every_verdict_is_one() -> None:
+def test_every_case_has_exactly_one_verdict() -> None:
     for name, case in CASES.items():
         assert sum(key in case for key in ("refused", "told", "allowed", "other")) == 1, name

@@ -1,4 +1,4 @@
-"""Patches of a run on a fabric: what takes a part away, or points it elsewhere, breaks the plan."""
+"""Patches of a run on a fabric: a patch that removes or redirects a part breaks the plan."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PLACES = {
 def told(
     root: Path, example: str, patch: dict[str, Any], target: str = "{kind: TrainingRuntime}"
 ) -> list[Shown]:
-    """What is said of an example with a patch, beside what is said of it without any, notes aside."""
+    """Return the findings about an example that a patch adds, without notes."""
     folder = root / "workspace"
     shutil.copytree(EXAMPLES / example / "input", folder, ignore=shutil.ignore_patterns(".gangplan"))
     plain_rules = {one.rule for one in gangplan("validate", "-C", folder).findings} - {"host-access"}
@@ -43,7 +43,7 @@ CASES: list[dict[str, Any]] = plain.load(Path(__file__).with_name("fabrics.yaml"
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['of']} {case['patch']['path']}")
-def test_case(case: dict[str, Any], tmp_path: Path, builder: str) -> None:
+def test_each_patch_of_a_fabric_has_its_verdict(case: dict[str, Any], tmp_path: Path, builder: str) -> None:
     found = told(tmp_path, case["of"], case["patch"])
     if words := case.get("refused"):
         broken = [one for one in found if one.rule == "plan-broken" and words in one.message]

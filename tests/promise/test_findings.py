@@ -1,4 +1,4 @@
-"""Where and how often a broken promise is told, and that a mistake of the generator is one too."""
+"""Where and how often a broken plan is reported; a mistake of a generator is reported, too."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NODES = [{"op": "replace", "path": "/spec/trainer/numNodes", "value": 6}]
 LABEL = "    - {op: add, path: /metadata/labels/example.com~1tier, value: gold}\n"
 
 
-def test_one_patch_is_told_once_with_the_number_of_runs(tmp_path: Path) -> None:
+def test_one_patch_is_reported_once_with_the_number_of_runs(tmp_path: Path) -> None:
     root = workspace(tmp_path, SPEC)
     for name in ("second", "third"):
         workspaces.write(root, {f"specs/nlp/{name}.yaml": workspaces.SPEC})
@@ -44,7 +44,9 @@ def test_one_patch_is_told_once_with_the_number_of_runs(tmp_path: Path) -> None:
         ("{kind: TrainJob, name: other}", "matches no object of cluster lab", "4:3"),
     ],
 )
-def test_a_run_under_the_name_that_people_see(target: str, says: str, place: str, tmp_path: Path) -> None:
+def test_targets_that_name_a_run_or_nothing_are_reported_with_a_help(
+    target: str, says: str, place: str, tmp_path: Path
+) -> None:
     root = workspace(tmp_path, SPEC)
     workspaces.write(root, {OVERLAY: f"{HEAD}- target: {target}\n  patch: |-\n{LABEL}"})
     (found,) = preview(Request(root, engine="serial")).findings
@@ -54,7 +56,7 @@ def test_a_run_under_the_name_that_people_see(target: str, says: str, place: str
         assert "labelSelector: gangplan.dev/job=filings" in found.help
 
 
-def test_a_target_as_the_help_says(tmp_path: Path) -> None:
+def test_targets_from_the_help_match_the_run(tmp_path: Path) -> None:
     root = workspace(tmp_path, SPEC)
     for target in ("labelSelector: gangplan.dev/job=filings", 'name: "filings-[0-9a-f]{8}"'):
         text = f"{HEAD}- target: {{kind: TrainJob, {target}}}\n  patch: |-\n{LABEL}"
@@ -68,7 +70,7 @@ def test_a_target_as_the_help_says(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, BuiltRun]:
-    """A run and its world as the proofs see them."""
+    """Return a run and its world as the proofs see them."""
     root = workspace(tmp_path_factory.mktemp("run"), SPEC)
     seen: list[tuple[World, BuiltRun]] = []
 
@@ -104,7 +106,7 @@ JOBS = ("spec", "template", "spec", "replicatedJobs")
         ("TrainingRuntime", (*JOBS, 0, "template", "spec", "backoffLimit"), 2),
     ],
 )
-def test_a_generators_mistake_is_one(
+def test_a_mistake_of_a_generator_breaks_the_plan(
     kind: str, path: tuple[str | int, ...], value: Any, judged: tuple[World, BuiltRun]
 ) -> None:
     world, run = judged

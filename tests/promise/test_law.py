@@ -1,4 +1,4 @@
-"""Random patches: what is green starts what was planned, by a reading of its own that knows no exceptions."""
+"""Random patches: a run without errors starts what was planned, by a separate reading without exceptions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Body = dict[str, Any]
 
 @cache
 def place() -> tuple[Path, tuple[Any, ...]]:
-    """The workspace, and what its run starts without a patch."""
+    """Return the workspace, and what its run starts without a patch."""
     root = workspace(Path(tempfile.mkdtemp(prefix="gangplan-promise-")), SPEC)
     write(root, {OVERLAY: HEAD.replace("patches:\n", "")})
     plain = verdict(root, "TrainJob", [{"op": "add", "path": "/metadata/labels/a", "value": "b"}])
@@ -36,7 +36,7 @@ def place() -> tuple[Path, tuple[Any, ...]]:
 
 
 def started(found: Verdict) -> tuple[Any, ...]:
-    """Hosts, ranks and words of a run, as Trainer 2.3, JobSet 0.12 and the kubelet would have them."""
+    """Return hosts, ranks and words of a run, as Trainer 2.3, JobSet 0.12 and the kubelet would start it."""
     (run,) = (body["spec"] for body in found.objects if body["kind"] == "TrainJob")
     (runtime,) = (body["spec"] for body in found.objects if body["kind"] == "TrainingRuntime")
     trainer, mpi = run.get("trainer", {}), runtime["mlPolicy"]["mpi"]
@@ -77,7 +77,7 @@ def started(found: Verdict) -> tuple[Any, ...]:
 
 @given(patch=patches())
 @settings(max_examples=40, deadline=None)
-def test_what_is_green_starts_what_was_planned(patch: Patch) -> None:
+def test_a_run_without_errors_starts_what_was_planned(patch: Patch) -> None:
     root, planned = place()
     kind, operations = patch
     found = verdict(root, kind, operations)

@@ -1,4 +1,4 @@
-"""Variables that read labels of their pods: told where no pod has them, whoever puts them there."""
+"""Variables that read labels of their pods are reported where no pod has the label, whatever would add it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TOUCH = {"op": "add", "path": "/metadata/annotations/example.com~1seen", "value"
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_labels(name: str, tmp_path: Path) -> None:
+def test_variables_from_missing_labels_are_reported(name: str, tmp_path: Path) -> None:
     label, patch, roles = CASES[name]
     root = workspace(tmp_path, {**FIELDS, "env": {"PLACE": {"field": f"metadata.labels['{label}']"}}})
     found = verdict(root, "TrainingRuntime", patch or [TOUCH])

@@ -1,4 +1,4 @@
-"""Runs in their worlds as the proofs see them, whole ones and ones with a random mistake in them."""
+"""Runs in their worlds as the proofs see them: valid ones, and ones with a random mistake."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gangplan.validate.world import BuiltRun, World
 
 Judged = tuple[World, BuiltRun]
 Path_ = tuple[str | int, ...]
-# Values that mean something somewhere.
+# Values that have a meaning somewhere.
 ODD: tuple[Any, ...] = (
     *(
         None,
@@ -43,7 +43,7 @@ ODD: tuple[Any, ...] = (
 
 
 def judged(root: Path) -> list[Judged]:
-    """Every run of a workspace that the proofs are asked about."""
+    """Return every run of a workspace for which the proofs are called."""
     seen: list[Judged] = []
 
     def catch(world: World, run: BuiltRun) -> dict[str, list[Any]]:
@@ -56,7 +56,7 @@ def judged(root: Path) -> list[Judged]:
 
 
 def places(value: Any, at: Path_ = ()) -> Iterator[Path_]:
-    """The place of every field and item."""
+    """Yield the path of every field and item."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inside in pairs:
         yield (*at, key)
@@ -65,7 +65,7 @@ def places(value: Any, at: Path_ = ()) -> Iterator[Path_]:
 
 @st.composite
 def changed(draw: st.DrawFn, body: dict[str, Any]) -> dict[str, Any]:
-    """An object with one field changed or gone; never what it is and what it is called."""
+    """Draw an object with one field changed or removed, but never its kind or name."""
     every = [
         at for at in places(body) if at[0] not in ("kind", "apiVersion") and at[:2] != ("metadata", "name")
     ]
@@ -83,7 +83,7 @@ def changed(draw: st.DrawFn, body: dict[str, Any]) -> dict[str, Any]:
 
 @st.composite
 def mistaken(draw: st.DrawFn, run: BuiltRun) -> BuiltRun:
-    """A run with a mistake in one of its objects."""
+    """Draw a run with a mistake in one of its objects."""
     at = draw(st.sampled_from(range(len(run.bodies))))
     body = draw(changed(run.bodies[at]))
     return BuiltRun(run.unit, (*run.bodies[:at], body, *run.bodies[at + 1 :]), run.generated)
@@ -91,14 +91,14 @@ def mistaken(draw: st.DrawFn, run: BuiltRun) -> BuiltRun:
 
 @st.composite
 def shaken(draw: st.DrawFn, world: World) -> World:
-    """A world with a mistake in one of its objects."""
+    """Draw a world with a mistake in one of its objects."""
     at = draw(st.sampled_from(range(len(world.standing))))
     body = draw(changed(world.standing[at]))
     return replace(world, standing=(*world.standing[:at], body, *world.standing[at + 1 :]))
 
 
 def outcome(ask: Callable[[], Any]) -> Any:
-    """The answer, or what is raised: objects with a mistake may be ones that the gate lets nobody see."""
+    """Return the answer, or the type of the exception: the gate would stop some objects with a mistake."""
     try:
         return ask()
     except Exception as error:  # noqa: BLE001

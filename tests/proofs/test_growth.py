@@ -1,7 +1,7 @@
-"""What a run costs does not grow with what else there is: teams, clusters, runs before it.
+"""The cost of a run does not grow with teams, clusters, or the runs before it.
 
 Lines that are executed in the proofs are counted, not time. Each count is of a run after the first of its
-cluster, which reads the world, and that asks for other things, so that no answer is kept for it.
+cluster, which reads the world, and with different requests, so that no cached answer applies.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ patches:
       path: /metadata/labels/site.example.com~1monitoring
       value: "true"
 """
-# Beyond the quota of its team in every case: other queues own what it borrows, which is a finding.
+# Beyond its team's quota in every case: other queues own what it borrows, which is a finding.
 BORROWS = workspaces.SPEC.replace("workers: 4", "workers: 40").replace("gpus: 2", "gpus: 8")
 
 
 def written(root: Path, teams: int, clusters: int, specs: int = 2, patch: str = "") -> Path:
-    """A workspace whose first team has runs; the others only have their share of the cluster."""
+    """Write a workspace whose first team has runs; the others only have their share of the cluster."""
     names = [f"team-{number:02}" for number in range(teams)]
     places = [f"lab{number}" for number in range(clusters)]
     cluster = workspaces.CLUSTER.replace("{count: 4, cpu: 124", "{count: 64, cpu: 124").replace(
@@ -66,13 +66,13 @@ def written(root: Path, teams: int, clusters: int, specs: int = 2, patch: str = 
 
 @pytest.fixture(autouse=True, scope="module")
 def warm(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """What this process keeps whatever the workspace: answers of `solve`, parsed quantities."""
+    """Fill the caches that do not depend on the workspace: answers of `solve`, parsed quantities."""
     lines(tmp_path_factory.mktemp("warm"), 2, 1)
 
 
 @contextmanager
 def counted(places: tuple[str, ...] = PROOFS) -> Iterator[list[int]]:
-    """Lines that are executed in modules whose files begin so."""
+    """Count the lines that are executed in modules whose files begin with these paths."""
     lines = [0]
 
     def line(frame: FrameType, event: str, _: Any) -> Any:
@@ -91,7 +91,7 @@ def counted(places: tuple[str, ...] = PROOFS) -> Iterator[list[int]]:
 
 
 def lines(root: Path, teams: int, clusters: int, specs: int = 2, patch: str = "") -> tuple[int, list[str]]:
-    """Lines for the last run, and the rules that it breaks."""
+    """Return the lines executed for the last run, and the rules that it breaks."""
     workspace = load_workspace(written(root, teams, clusters, specs, patch))
     worker = worker_of(workspace, WorkerOptions())
     *others, last = workspace.spec_files
@@ -103,7 +103,7 @@ def lines(root: Path, teams: int, clusters: int, specs: int = 2, patch: str = ""
 
 
 @pytest.mark.parametrize("patch", ["", PATCH], ids=["as generated", "patched"])
-def test_teams_cost_a_run_nothing(tmp_path: Path, patch: str) -> None:
+def test_the_cost_of_a_run_does_not_grow_with_teams(tmp_path: Path, patch: str) -> None:
     few, rules = lines(tmp_path / "few", 5, 1, patch=patch)
     many, same = lines(tmp_path / "many", 50, 1, patch=patch)
 
@@ -112,14 +112,14 @@ def test_teams_cost_a_run_nothing(tmp_path: Path, patch: str) -> None:
     assert 1000 < many < few * 1.01
 
 
-def test_each_cluster_costs_the_same(tmp_path: Path) -> None:
+def test_the_cost_of_a_run_is_the_same_for_each_cluster(tmp_path: Path) -> None:
     one, _ = lines(tmp_path / "one", 5, 1)
     twelve, _ = lines(tmp_path / "twelve", 5, 12)
 
     assert twelve == 12 * one
 
 
-def test_runs_before_cost_nothing(tmp_path: Path) -> None:
+def test_the_cost_of_a_run_does_not_grow_with_earlier_runs(tmp_path: Path) -> None:
     few, _ = lines(tmp_path / "few", 5, 1, specs=2)
     many, _ = lines(tmp_path / "many", 5, 1, specs=8)
 
@@ -131,8 +131,10 @@ JUDGE = (f"{PACKAGE}/validate", f"{PACKAGE}/kueue", f"{PACKAGE}/pipeline", f"{PA
 
 
 @pytest.mark.parametrize(("teams", "places"), [(40, RESOLVE), (10, JUDGE)], ids=["checks", "objects"])
-def test_a_cluster_costs_as_much_as_it_has_teams(tmp_path: Path, teams: int, places: tuple[str, ...]) -> None:
-    """Its files are checked, or its objects made, judged and read for the proofs."""
+def test_the_cost_of_a_cluster_grows_linearly_with_teams(
+    tmp_path: Path, teams: int, places: tuple[str, ...]
+) -> None:
+    """Its files are checked, or its objects are rendered, checked and read for the proofs."""
     found = []
     for number in (teams, 4 * teams):
         workspace = load_workspace(written(tmp_path / str(number), number, 1))

@@ -1,4 +1,4 @@
-"""Answers that are kept are those that would be given again: for every run, whole or with a mistake in it."""
+"""Cached answers equal those that would be computed again, for every run, valid or with a mistake."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ LAW = settings(max_examples=150, deadline=None, suppress_health_check=list(Healt
 
 @pytest.fixture(scope="module")
 def pool(tmp_path_factory: pytest.TempPathFactory) -> list[Judged]:
-    """Runs of all frameworks on three kinds of clusters, of teams with equal and with unequal shares."""
+    """Return runs of all frameworks on three kinds of clusters; some teams have equal shares."""
     root = tmp_path_factory.mktemp("pool") / "workspace"
     write_workspace(root, 24, 1, 3, 4)
     return judged(root)
 
 
 def check(world: World, run: BuiltRun) -> None:
-    """Kept answers against those that are made of all that stands in the objects."""
+    """Compare cached answers with those that are computed from all of the objects."""
     whole = outcome(lambda: whole_request(world, run.bodies))
     resumes = outcome(lambda: can_resume(run.bodies))
     if isinstance(whole, type) or isinstance(resumes, type):
@@ -52,35 +52,37 @@ def check(world: World, run: BuiltRun) -> None:
 
 
 def same(ask: Callable[[], Any], ask_plainly: Callable[[], Any]) -> None:
-    """Both give one answer; there is none to objects that no gate would have let through."""
+    """Check that both give the same answer, or that the objects would never pass the gate."""
     plain = outcome(ask_plainly)
     if not isinstance(plain, type) or issubclass(plain, NeverError):
         assert outcome(ask) == plain
 
 
 def fit(found: Any) -> Any:
-    """The answer, and what each pod asks for."""
+    """Return the answer, and what each pod requests."""
     return found and (found.fit, [(one.name, one.count, one.requests, one.ports) for one in found.pods])
 
 
 def plain_fit(world: World, whole: Any) -> Any:
-    """The same, made without looking at earlier answers."""
+    """Return the same, computed without earlier answers."""
     return None if decide(world, whole).outcome == "never" else fit(admit(world, whole))
 
 
 def plain_connections(world: World, run: BuiltRun) -> Any:
-    """What the network's proof finds of the run itself."""
+    """Return what the proof of networks finds about the run itself."""
     scene = scene_of(world, run)
     return [] if scene is None else list(connections(scene))
 
 
-def test_every_run_of_the_pool(pool: list[Judged]) -> None:
+def test_cached_answers_are_right_for_every_run_of_the_pool(pool: list[Judged]) -> None:
     for world, run in pool:
         check(world, run)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
-def test_every_run_of_the_examples(example: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_cached_answers_are_right_for_every_run_of_the_examples(
+    example: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     if list((example / "input").glob("overlays/*/kustomization.yaml")):
         request.getfixturevalue("builder")
     shutil.copytree(example / "input", tmp_path / "workspace")
@@ -90,15 +92,15 @@ def test_every_run_of_the_examples(example: Path, tmp_path: Path, request: pytes
 
 @LAW
 @given(data=st.data())
-def test_runs_with_a_mistake(pool: list[Judged], data: st.DataObject) -> None:
+def test_cached_answers_are_right_for_runs_with_a_mistake(pool: list[Judged], data: st.DataObject) -> None:
     world, run = data.draw(st.sampled_from(pool))
     check(world, data.draw(mistaken(run)))
 
 
-@settings(LAW, max_examples=40)  # each answers for all runs of a cluster
+@settings(LAW, max_examples=40)  # each checks all runs of a cluster
 @given(data=st.data())
-def test_worlds_with_a_mistake(pool: list[Judged], data: st.DataObject) -> None:
-    """All runs of a cluster in one world: those of one team are answered after those of another."""
+def test_cached_answers_are_right_for_worlds_with_a_mistake(pool: list[Judged], data: st.DataObject) -> None:
+    """All runs of a cluster are checked in one world: those of one team after those of another."""
     world, _ = data.draw(st.sampled_from(pool))
     other = data.draw(shaken(world))
     for home, run in pool:
@@ -106,8 +108,8 @@ def test_worlds_with_a_mistake(pool: list[Judged], data: st.DataObject) -> None:
             check(other, run)
 
 
-def test_runs_of_teams_with_equal_shares_are_judged_once(pool: list[Judged]) -> None:
-    """Else the laws above would compare nothing."""
+def test_runs_of_teams_with_equal_shares_share_answers(pool: list[Judged]) -> None:
+    """Otherwise the laws above would compare nothing."""
     found = {id(world): world for world, _ in pool}
     for world in found.values():
         requests = {request_of(world, run.bodies).key for home, run in pool if home is world}
@@ -115,7 +117,7 @@ def test_runs_of_teams_with_equal_shares_are_judged_once(pool: list[Judged]) -> 
         assert len(pods) < len(requests)
 
 
-def test_runs_with_the_same_connections_are_looked_at_once(pool: list[Judged]) -> None:
+def test_runs_with_the_same_connections_share_answers(pool: list[Judged]) -> None:
     found = {id(world): world for world, _ in pool}
     for world in found.values():
         clean = world.once(Clean)
@@ -123,7 +125,7 @@ def test_runs_with_the_same_connections_are_looked_at_once(pool: list[Judged]) -
         assert len({*runs}) < len(runs)
 
 
-def test_keys_tell_types_and_order_apart() -> None:
+def test_keys_differ_by_type_and_order() -> None:
     different = [{"a": 1}, {"a": True}, {"a": 1.0}, {"a": "1"}, {"a": None}, {}, [], {"a": 1, "b": 2}]
     different += [{"b": 2, "a": 1}, [["a"], "b"], [["a", "b"]]]
     assert len({key_of(one) for one in different}) == len(different)

@@ -1,4 +1,4 @@
-"""Who is thrown out by whom, against all pairs of runs; and looked for among few of them."""
+"""Which runs preempt which others, compared with looking at all pairs; only few pairs are looked at."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST = {key: Fraction(8) for key in KEYS}
 
 
 def by_pairs(demands: Mapping[str, RunDemand]) -> Iterator[Preempted]:
-    """By what the words say: every pair of one queue is looked at."""
+    """Yield the preempted runs by the definition: look at every pair of runs in one queue."""
     for name, one in demands.items():
         if one.resumes or one.borrows or not one.gives_way:
             continue
@@ -51,14 +51,14 @@ def runs(draw: st.DrawFn) -> dict[str, RunDemand]:
 
 
 @given(demands=runs())
-def test_as_by_all_pairs(demands: dict[str, RunDemand]) -> None:
+def test_preempted_runs_equal_those_found_by_all_pairs(demands: dict[str, RunDemand]) -> None:
     assert list(preempted(demands)) == list(by_pairs(demands))
     if not could_clash({rank_of(one) for one in demands.values()}):
-        assert not list(preempted(demands))  # so that nobody needs to know what the runs ask for
+        assert not list(preempted(demands))  # so nothing needs to know what the runs request
 
 
-def test_runs_are_not_held_against_each_other_one_by_one() -> None:
-    """Four times the runs, four times the questions."""
+def test_the_search_for_rivals_grows_linearly_with_runs() -> None:
+    """Four times the runs cause four times the lookups."""
     asked = []
     plain = collisions._Rivals.in_the_way_of
 

@@ -1,6 +1,6 @@
-"""Who is to blame is found by asking one proof again, in worlds with one object changed back.
+"""The cause of a finding is found by repeating one proof in worlds with one object changed back.
 
-Each rule is told by one proof, so no other need be asked; and what a proof does not read need not be changed.
+Each rule is reported by one proof, so no other is repeated; what a proof does not read is not changed back.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gangplan.validate.proofs import PROOFS, may_read
 from tests.proofs.pool import Judged, changed, judged, outcome
 
 VALIDATE = Path(gangplan.__file__).parent / "validate"
-# Proof -> where it makes its problems.
+# Proof -> the modules that make its problems.
 PLACES = {
     "admission": ("kueue/proof.py", "kueue/elsewhere.py"),
     "contention": ("kueue/contention.py",),
@@ -34,7 +34,7 @@ PLACES = {
 
 
 def rules_of(place: Path) -> set[str]:
-    """The rules that a module, or the modules of a folder, import."""
+    """Return the rules that a module, or the modules of a folder, import."""
     files = place.rglob("*.py") if place.is_dir() else [place]
     return {
         name.name
@@ -46,7 +46,7 @@ def rules_of(place: Path) -> set[str]:
     }
 
 
-def test_no_two_proofs_tell_one_rule() -> None:
+def test_no_two_proofs_report_the_same_rule() -> None:
     assert PLACES.keys() == PROOFS.keys()
     found = {
         name: {rule for place in places for rule in rules_of(VALIDATE / place)}
@@ -65,7 +65,9 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> list[Judged]:
 
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_what_a_proof_does_not_read_changes_nothing(pool: list[Judged], data: st.DataObject) -> None:
+def test_a_change_of_an_object_that_a_proof_does_not_read_has_no_effect(
+    pool: list[Judged], data: st.DataObject
+) -> None:
     world, run = data.draw(st.sampled_from(pool))
     name = data.draw(st.sampled_from(sorted(PROOFS)))
     home = run.unit.job.namespace
@@ -74,11 +76,11 @@ def test_what_a_proof_does_not_read_changes_nothing(pool: list[Judged], data: st
     body = data.draw(changed(world.standing[at]))
     other = replace(world, standing=(*world.standing[:at], body, *world.standing[at + 1 :]))
     found = outcome(lambda: list(PROOFS[name](other, run)))
-    assert isinstance(found, type) or found == list(PROOFS[name](world, run))  # or it is no object at all
+    assert isinstance(found, type) or found == list(PROOFS[name](world, run))  # or it is not a valid object
 
 
-def test_a_proof_reads_no_objects_of_other_teams_but_queues(pool: list[Judged]) -> None:
-    """Else a finding where something of every team is patched would cost a proof for each team."""
+def test_proofs_read_only_queues_of_other_teams(pool: list[Judged]) -> None:
+    """Otherwise the cause of a finding in a patch of every team would cost a proof for each team."""
     for world, run in pool:
         home = run.unit.job.namespace
         for name in {*PROOFS} - {"network"}:

@@ -1,4 +1,4 @@
-"""Go's regular expressions: what is found, and that no pattern takes for ever."""
+"""Go's regular expressions: matches are those of Go, and no pattern takes forever."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gangplan.re2.linear import Machine
 from gangplan.re2.syntax import read
 from gangplan.re2.tree import Work, work, written
 
-# Each of them takes a matcher that backtracks longer than anyone waits.
+# On each of these, a backtracking matcher takes longer than anyone would wait.
 EXPLOSIVE = [
     ("^(a+)+$", "a" * 40 + "b", None),
     ("(a*)*b", "a" * 3000, None),
@@ -28,7 +28,7 @@ EXPLOSIVE = [
     ("(a{0,30}){0,30}b", "a" * 1000, None),
 ]
 
-# What Go 1.24 finds; Python's `re` finds something else in the loops whose body can be empty.
+# What Go 1.24 finds; Python's `re` finds something else in loops whose body can be empty.
 FOUND_BY_GO = [
     (r"(?:(?:(\B|[ab]))?)*", "a\nba", 2, (2, 4)),
     (r"(?:(?:(([^a]|\B)|.)){1,}){2}", "Aacbc", 0, (0, 5)),
@@ -42,13 +42,13 @@ FOUND_BY_GO = [
 
 
 @pytest.mark.parametrize(("pattern", "text", "expected"), EXPLOSIVE)
-def test_no_pattern_takes_for_ever(pattern: str, text: str, expected: tuple[int, int] | None) -> None:
+def test_no_pattern_takes_forever(pattern: str, text: str, expected: tuple[int, int] | None) -> None:
     found = compiled(pattern)(text)
     assert (found and found.span()) == expected
 
 
 @pytest.mark.parametrize(("pattern", "text", "start", "expected"), FOUND_BY_GO)
-def test_what_go_finds(pattern: str, text: str, start: int, expected: tuple[int, int]) -> None:
+def test_matches_are_those_of_go(pattern: str, text: str, start: int, expected: tuple[int, int]) -> None:
     found = compiled(pattern)(text, start)
     assert found is not None
     assert found.span() == expected
@@ -86,7 +86,7 @@ _SIMPLE = st.recursive(
 
 @given(_SIMPLE, st.text("aabcA \n", max_size=8), st.integers(0, 3))
 def test_both_matchers_find_the_same(pattern: str, text: str, start: int) -> None:
-    """But for repeated bodies that can be empty, which never go to Python."""
+    """Patterns with repeated bodies that can be empty are left out: they never go to Python."""
     node, _ = read(pattern)
     quick = re.compile(written(node)).search(text, start) if start <= len(text) else None
     found = Machine(node).search(text, start)
@@ -94,11 +94,11 @@ def test_both_matchers_find_the_same(pattern: str, text: str, start: int) -> Non
 
 
 @pytest.mark.parametrize(("pattern", "says"), [("a(?=b)", "invalid or unsupported Perl"), ("(a", "missing")])
-def test_what_go_refuses_is_refused(pattern: str, says: str) -> None:
+def test_patterns_that_go_refuses_are_refused(pattern: str, says: str) -> None:
     with pytest.raises(PatternError, match=says):
         compiled(pattern)
 
 
-def test_a_script_of_unicode_is_said_to_be_unknown() -> None:
+def test_a_unicode_script_is_reported_as_unknown() -> None:
     with pytest.raises(UnknownScriptError, match="Greek"):
         compiled(r"\p{Greek}+")

@@ -1,4 +1,4 @@
-"""docs/spec.md: in each format, what everybody writes comes before what few need."""
+"""docs/spec.md: in each format, the fields that everyone writes come before those that few need."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def test_a_format_without_levels_has_one_table() -> None:
     assert levels_of("waiver", ["kind", "rule"]) == []
 
 
-def test_a_ten_line_spec_needs_the_first_table_alone() -> None:
+def test_a_ten_line_spec_needs_only_the_first_table() -> None:
     first = LEVELS["spec"][0].fields
     assert {"image", "command", "workers", "gpus", "memory", "data"} <= {*first}
     assert len(first) <= 10
 
 
-def test_links_inside_the_page_lead_somewhere() -> None:
+def test_links_inside_the_page_have_targets() -> None:
     page = pages()["spec.md"]
     headings = {
         re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-")

@@ -1,4 +1,4 @@
-"""Workspaces in real Git repositories, with nobody's settings."""
+"""Workspaces in real Git repositories, without the settings of any user."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Repository:
         return self.top / self.workspace
 
     def git(self, *arguments: str | Path, fails: bool = False) -> str:
-        """What Git prints; it must succeed, or with `fails` it must not."""
+        """Run Git and return what it prints; it must succeed, or with `fails` it must fail."""
         done = subprocess.run(
             ["git", *map(str, arguments)],
             cwd=self.top,
@@ -51,7 +51,7 @@ class Repository:
         return done.stdout.decode("utf-8", "surrogateescape").strip()
 
     def commit(self, message: str = "change") -> str:
-        """Commit everything; the commit's id."""
+        """Commit everything and return the commit's id."""
         self.git("add", "-A")
         self.git("commit", "-q", "--allow-empty", "-m", message)
         return self.git("rev-parse", "HEAD")
@@ -61,27 +61,30 @@ class Repository:
         workspaces.write(self.root, {f"specs/nlp/{name}.yaml": text for name, text in files.items()})
 
     def render(self) -> None:
-        """Render the workspace, which must be right."""
+        """Render the workspace, which must have no errors."""
         workspaces.render(self.root)
 
     def plan(self, *flags: str | Path, base: str = "main") -> Outcome:
-        """What changed since a revision."""
+        """Run `gangplan plan` against a base revision."""
         return gangplan("plan", "-C", self.root, "--base", base, *flags)
 
     def review(self, *flags: str | Path, base: str = "main") -> dict[str, Any]:
-        """The same as data."""
+        """Return the plan as JSON, validated with its schema."""
         outcome = self.plan("--format", "json", *flags, base=base)
         document: dict[str, Any] = json.loads(outcome.out)
         jsonschema_rs.validator_for(schema_of("plan")).validate(document)
         return document
 
     def edits(self, *flags: str | Path, base: str = "main") -> list[tuple[str, str]]:
-        """What happens to which job."""
+        """Return each edit of a run, with its job."""
         return [(one["edit"], one["job"]) for one in self.review(*flags, base=base)["runs"]]
 
 
 def begin(top: Path, workspace: str = ".", is_rendered: bool = True) -> Repository:
-    """A repository with the small workspace, rendered and committed on main, and a branch checked out."""
+    """Write a repository with the small workspace, committed on main, and check out a branch.
+
+    With `is_rendered`, the workspace is rendered before the commit.
+    """
     top.mkdir(parents=True, exist_ok=True)
     found = Repository(top, workspace)
     workspaces.stock(found.root)

@@ -1,4 +1,4 @@
-"""The comments of five typical pull requests, as people read them; `--update` writes them again."""
+"""The comments on five typical pull requests, as people read them; `--update` rewrites them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CHANGES: dict[str, dict[str, str | None]] = {
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
-    """Two teams with a job each, on main."""
+    """Commit two teams with a job each on main."""
     found = begin(tmp_path / "jobs")
     workspaces.write(found.root, BASE)
     found.render()
@@ -53,7 +53,9 @@ def repository(tmp_path: Path) -> Repository:
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_the_comment_of_a_pull_request(name: str, repository: Repository, is_updating: bool) -> None:
+def test_the_comment_on_each_pull_request_is_as_committed(
+    name: str, repository: Repository, is_updating: bool
+) -> None:
     for file, text in CHANGES[name].items():
         if text is None:
             (repository.root / file).unlink()
@@ -61,7 +63,7 @@ def test_the_comment_of_a_pull_request(name: str, repository: Repository, is_upd
             workspaces.write(repository.root, {file: text})
     workspaces.gangplan("render", "-C", repository.root)
     said = repository.plan("--format", "markdown").out
-    text = re.sub(r"\b[0-9a-f]{12}\b", "0" * 12, said)  # the commit, whose name has the day in it
+    text = re.sub(r"\b[0-9a-f]{12}\b", "0" * 12, said)  # commit ids depend on the day
     golden = HERE / f"{name}.md"
     if is_updating:
         golden.write_text(text, encoding="utf-8")

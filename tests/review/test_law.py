@@ -1,4 +1,4 @@
-"""The law of a review: what a change adds is what there is after it, without what there was before."""
+"""The law of a review: what a change adds is the state after it minus the state before it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TREES = st.dictionaries(st.sampled_from(["a", "b", "c"]), SPECS, max_size=3)
 
 
 def tree(root: Path, specs: dict[str, str], digest: str) -> None:
-    """The workspace with these specs."""
+    """Write the workspace with these specs."""
     shutil.rmtree(root / "specs/nlp", ignore_errors=True)
     workspaces.stock(root, "specs/nlp/filings.yaml")
     files = {f"specs/nlp/{name}.yaml": text for name, text in specs.items()}
@@ -42,7 +42,7 @@ def tree(root: Path, specs: dict[str, str], digest: str) -> None:
 
 
 def totals(root: Path) -> dict[str, Any]:
-    """What the active runs of a workspace take, from its plan alone."""
+    """Return what the active runs of a workspace take, from its plan alone."""
     document = json.loads(gangplan("plan", "-C", root, "--format", "json").out)
     runs = [one for one in document["runs"] if not one["edit"].startswith(("stopped", "archived"))]
     gpus = [(int(one["totals"].get("nvidia.com/gpu", 0)), one["timeoutSeconds"]) for one in runs]

@@ -1,4 +1,4 @@
-"""Merges of real branches: conflicts are found and explained, and `gangplan render` settles rendered/."""
+"""Merges of real branches: conflicts are found and explained, and `gangplan render` resolves rendered/."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PLATFORM = "rendered/lab/platform/queues.yaml"
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repository:
-    """The small workspace, rendered and committed on main, with a branch checked out."""
+    """Render and commit the small workspace on main, and check out a branch."""
     return begin(tmp_path / "repo")
 
 
 def both(repo: Repository, ours: dict[str, str], theirs: dict[str, str]) -> None:
-    """Two branches with files of their own, rendered and committed: other, and topic, checked out."""
+    """Write, render and commit files on two branches: other and topic, which stays checked out."""
     for branch, files in (("other", theirs), ("topic", ours)):
         repo.git("checkout", "-q", "-B", branch, "main")
         workspaces.write(repo.root, files)
@@ -32,11 +32,11 @@ def both(repo: Repository, ours: dict[str, str], theirs: dict[str, str]) -> None
 
 
 def found(repo: Repository, rule: str) -> list[tuple[str, str]]:
-    """Places and words of a rule, as the plan says them."""
+    """Return the places and messages of a rule in the plan."""
     return [(one.place, one.message) for one in repo.plan().findings if one.rule == rule]
 
 
-def test_conflict_markers_in_a_spec(repo: Repository) -> None:
+def test_conflict_markers_in_a_spec_are_an_input_error(repo: Repository) -> None:
     both(
         repo,
         {"specs/nlp/filings.yaml": SMALL},
@@ -50,8 +50,8 @@ def test_conflict_markers_in_a_spec(repo: Repository) -> None:
     assert outcome.code == Exit.INPUT
 
 
-def test_conflict_markers_in_rendered_are_found_once_and_settled_by_render(repo: Repository) -> None:
-    """Both branches give the team another queue weight of quota: one text, two renders."""
+def test_conflicts_in_rendered_are_found_once_and_resolved_by_render(repo: Repository) -> None:
+    """Both branches give the team another queue: one field of the cluster, two renders."""
     ours = CLUSTER.replace("{queue: training}", "{queue: ours}")
     theirs = CLUSTER.replace("{queue: training}", "{queue: theirs}")
     both(repo, {"overlays/lab/cluster.yaml": ours}, {"overlays/lab/cluster.yaml": theirs})
@@ -81,8 +81,8 @@ def test_conflict_markers_in_rendered_are_found_once_and_settled_by_render(repo:
     assert gangplan("render", "-C", repo.root, "--check").code == Exit.CLEAN
 
 
-def test_a_conflict_in_the_first_line_is_settled_too(repo: Repository) -> None:
-    """The mark of gangplan is not in the first line any more."""
+def test_a_conflict_in_the_first_line_is_resolved_too(repo: Repository) -> None:
+    """The mark of gangplan is no longer in the first line."""
     (path,) = (repo.root / "rendered/lab/runs/nlp").glob("filings-*.yaml")
     text = path.read_text()
     path.write_text(
@@ -94,8 +94,8 @@ def test_a_conflict_in_the_first_line_is_settled_too(repo: Repository) -> None:
     assert path.read_text() == text
 
 
-def test_one_spec_with_two_new_names(repo: Repository) -> None:
-    """Git stops, and in the index the file has three names; once both are committed, one job is two."""
+def test_a_spec_renamed_on_both_branches_is_reported(repo: Repository) -> None:
+    """Git stops with three names of the file in the index; once both are committed, one job is two jobs."""
     for branch, name in (("other", "theirs"), ("topic", "ours")):
         repo.git("checkout", "-q", "-B", branch, "main")
         repo.git("mv", "specs/nlp/filings.yaml", f"specs/nlp/{name}.yaml")
@@ -114,7 +114,7 @@ def test_one_spec_with_two_new_names(repo: Repository) -> None:
     assert "specs/nlp/filings.yaml became specs/nlp/ours.yaml and specs/nlp/theirs.yaml" in words
 
 
-def test_a_deleted_spec_that_the_other_branch_changed(repo: Repository) -> None:
+def test_a_spec_deleted_here_and_changed_there_is_reported(repo: Repository) -> None:
     repo.git("checkout", "-q", "-B", "other", "main")
     repo.write(filings=SMALL)
     repo.render()
@@ -131,8 +131,8 @@ def test_a_deleted_spec_that_the_other_branch_changed(repo: Repository) -> None:
     assert "this branch deleted the file" in told["specs/nlp/filings.yaml:1:1"]
 
 
-def test_a_merge_that_git_took_for_clean(repo: Repository) -> None:
-    """Each branch changes another line of the same rendered file; together they are no render of anything."""
+def test_a_clean_merge_of_two_renders_is_reported_as_stale(repo: Repository) -> None:
+    """Each branch changes another line of a rendered file; together they are not the render of anything."""
     both(
         repo,
         {
@@ -159,8 +159,8 @@ def test_a_merge_that_git_took_for_clean(repo: Repository) -> None:
     assert found(repo, "rendered-stale") == []
 
 
-def test_a_merge_that_nobody_rendered(repo: Repository) -> None:
-    """A run of a spec that one branch changed is rendered with the catalog of before the other."""
+def test_a_merge_without_a_render_is_reported_as_stale(repo: Repository) -> None:
+    """One branch adds a spec and renders it with the catalog from before the other branch."""
     catalog = workspaces.CATALOG.replace("332211ffee", "332211ffef")
     both(repo, {"specs/nlp/second.yaml": SMALL}, {"images/catalog.yaml": catalog})
     repo.git("merge", "-q", "-m", "merge", "other")
@@ -192,8 +192,8 @@ def test_a_workspace_that_commits_no_tree_is_never_stale(tmp_path: Path) -> None
     assert "TrainJob" in changed
 
 
-def test_with_the_attributes_of_a_new_workspace_git_joins_no_lines(repo: Repository) -> None:
-    """Both branches change other lines of one rendered file: Git keeps ours and stops; render settles it."""
+def test_gitattributes_of_a_new_workspace_stop_git_from_joining_lines(repo: Repository) -> None:
+    """Both branches change other lines of one rendered file: Git keeps ours and stops; render resolves it."""
     gangplan("init", repo.top.parent / "new", "--team", "nlp", "--cluster", "lab")
     attributes = (repo.top.parent / "new/.gitattributes").read_text()
     assert "rendered/** -merge" in attributes

@@ -1,4 +1,4 @@
-"""`gangplan plan --base REF`: what happens to every run, what it takes, and what is found anew."""
+"""`gangplan plan --base REF`: what happens to every run, what it takes, and which findings are new."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ SMALL = SPEC.replace("workers: 4", "workers: 2")
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repository:
-    """The small workspace, rendered and committed on main, with a branch checked out."""
+    """Render and commit the small workspace on main, and check out a branch."""
     return begin(tmp_path / "repo")
 
 
-def test_nothing_changed(repo: Repository) -> None:
+def test_an_unchanged_workspace_has_an_empty_plan(repo: Repository) -> None:
     outcome = repo.plan()
     assert outcome.code == Exit.CLEAN, outcome.err
     assert "no run starts or ends; no new findings" in outcome.out
     assert repo.review()["objects"] == []
 
 
-def test_a_new_job(repo: Repository) -> None:
+def test_a_new_job_is_a_new_run(repo: Repository) -> None:
     repo.write(second=SMALL)
     repo.render()
     found = repo.review()
@@ -42,7 +42,7 @@ def test_a_new_job(repo: Repository) -> None:
 
 
 def test_a_plan_is_the_same_before_rendering_and_after(repo: Repository) -> None:
-    """Before, rendered/ is stale, and that is said."""
+    """Before rendering, rendered/ is stale, and that is reported."""
     repo.write(second=SMALL)
     first = repo.review()
     assert [one["rule"] for one in first["newFindings"]["findings"]] == ["rendered-stale"]
@@ -54,7 +54,7 @@ def test_a_plan_is_the_same_before_rendering_and_after(repo: Repository) -> None
     assert repo.review() == second
 
 
-def test_a_changed_spec_is_another_run_and_the_old_one_goes_on(repo: Repository) -> None:
+def test_a_changed_spec_is_another_run_while_the_old_one_goes_on(repo: Repository) -> None:
     repo.write(filings=SMALL)
     (run,) = repo.review()["runs"]
     assert run["edit"] == "changed"
@@ -80,7 +80,7 @@ def test_a_run_is_stopped_and_resumed(repo: Repository) -> None:
     assert repo.edits() == [("resumed", "filings")]
 
 
-def test_a_platform_change_retrains(repo: Repository) -> None:
+def test_a_changed_image_retrains_and_names_its_file(repo: Repository) -> None:
     catalog = workspaces.CATALOG.replace("332211ffee", "332211ffef")
     workspaces.write(repo.root, {"images/catalog.yaml": catalog})
     for _ in range(2):  # before it is rendered and after
@@ -111,7 +111,7 @@ CLUSTER = "overlays/lab/cluster.yaml"
         ("specs/nlp/team.yaml", "[huggingface, lidar-s3]", "[huggingface, radar-s3]", ["secrets[1] 12:24"]),
     ],
 )
-def test_a_shared_file_says_which_fields_changed(
+def test_the_plan_names_the_changed_fields_of_a_shared_file(
     file: str, old: str, new: str, fields: list[str], repo: Repository
 ) -> None:
     text = (repo.root / file).read_text()
@@ -121,20 +121,20 @@ def test_a_shared_file_says_which_fields_changed(
     assert [f"{one['field']} {one['line']}:{one['column']}" for one in reach["changed"]] == fields
 
 
-def test_a_run_that_leaves_git(repo: Repository) -> None:
+def test_a_removed_spec_is_a_run_that_goes_on(repo: Repository) -> None:
     (repo.root / "specs/nlp/filings.yaml").unlink()
     repo.render()
     (run,) = repo.review()["runs"]
     assert (run["edit"], run["after"], run["goesOn"]) == ("removed", None, run["before"]["name"])
 
 
-def test_an_archived_run(repo: Repository) -> None:
+def test_an_archived_run_is_an_edit(repo: Repository) -> None:
     repo.write(filings=f"{SPEC}state: archived\n")
     repo.render()
     assert repo.edits() == [("archived", "filings")]
 
 
-def test_a_spec_with_an_error_is_not_a_run_that_goes(repo: Repository) -> None:
+def test_a_spec_with_an_error_is_broken_and_not_removed(repo: Repository) -> None:
     repo.write(filings=SPEC.replace("32Gi", "32GB"))
     outcome = repo.plan()
     assert outcome.code == Exit.INPUT
@@ -144,15 +144,15 @@ def test_a_spec_with_an_error_is_not_a_run_that_goes(repo: Repository) -> None:
     assert "1 run with errors are left out" in found["notes"][0]
 
 
-def test_a_renamed_spec(repo: Repository) -> None:
-    """Its job has another name, so that it is another run; the file is known to be the same."""
+def test_a_renamed_spec_is_a_new_run(repo: Repository) -> None:
+    """Its job has another name, so it is another run; the file is known to be the same."""
     repo.git("mv", "specs/nlp/filings.yaml", "specs/nlp/reports.yaml")
     found = repo.review()
     assert found["specs"]["renamed"] == [{"from": "specs/nlp/filings.yaml", "to": "specs/nlp/reports.yaml"}]
     assert repo.edits() == [("new", "reports"), ("removed", "filings")]
 
 
-def test_a_renamed_spec_that_says_its_name_stays_the_same_run(repo: Repository) -> None:
+def test_a_renamed_spec_with_an_explicit_name_stays_the_same_run(repo: Repository) -> None:
     repo.write(filings=f"{SPEC}name: filings\n")
     repo.render()
     repo.commit()
@@ -163,7 +163,7 @@ def test_a_renamed_spec_that_says_its_name_stays_the_same_run(repo: Repository) 
     assert repo.edits() == []
 
 
-def test_a_deleted_team(repo: Repository) -> None:
+def test_a_deleted_team_removes_its_runs(repo: Repository) -> None:
     workspaces.write(
         repo.root,
         {
@@ -186,7 +186,7 @@ def test_a_deleted_team(repo: Repository) -> None:
     assert gangplan("plan", "-C", repo.root, "--base", "main", "--team", "nobody").code == Exit.INPUT
 
 
-def test_a_part_of_a_change(repo: Repository) -> None:
+def test_a_plan_can_be_limited_to_a_spec(repo: Repository) -> None:
     repo.write(second=SMALL, third=SMALL)
     repo.render()
     assert repo.edits("specs/nlp/second.yaml") == [("new", "second")]
@@ -195,7 +195,7 @@ def test_a_part_of_a_change(repo: Repository) -> None:
     assert found["totals"]["all"]["after"]["gpus"] == 4
 
 
-def test_findings_that_were_there_are_counted_and_not_told_again(repo: Repository) -> None:
+def test_earlier_findings_are_counted_and_not_reported_again(repo: Repository) -> None:
     warned = SPEC.replace("gpus: 2", "gpus: 2\nlabels: {}") + "checkpoint: {to: notes}\n"
     repo.write(first=warned)
     gangplan("render", "-C", repo.root)
@@ -210,7 +210,7 @@ def test_findings_that_were_there_are_counted_and_not_told_again(repo: Repositor
     assert f"{len(old)} as before" in outcome.out
 
 
-def test_a_waiver_comes_and_expires(repo: Repository) -> None:
+def test_added_expired_and_removed_waivers_are_reported(repo: Repository) -> None:
     waiver = (
         "apiVersion: gangplan.dev/v1\nkind: Waiver\nrule: image-catalog\nscope: {team: nlp}\n"
         "reason: The vendor ships no other image\napprover: platform@example.com\nexpires: 2026-12-31\n"
@@ -229,7 +229,7 @@ def test_a_waiver_comes_and_expires(repo: Repository) -> None:
     assert told("2026-12-01") == [("removed", "vendor")]
 
 
-def test_quota_headroom(repo: Repository) -> None:
+def test_the_plan_shows_quota_headroom(repo: Repository) -> None:
     repo.write(second=SPEC.replace("workers: 4", "workers: 8").replace("gpus: 2", "gpus: 4"))
     repo.render()
     rows = {one["pool"]: one for one in repo.review()["quotas"]}
@@ -242,7 +242,7 @@ def test_quota_headroom(repo: Repository) -> None:
 def test_the_work_tree_and_the_index_stay_as_they_are(repo: Repository) -> None:
     repo.write(second=SMALL)
     repo.render()
-    repo.plan()  # what is kept in .gangplan/ for the next time
+    repo.plan()  # fills the cache in .gangplan/
     (repo.root / "specs/nlp/filings.yaml").touch()  # the index no longer knows its time
     before = {path: path.stat().st_mtime_ns for path in repo.top.rglob("*") if ".gangplan" not in path.parts}
     contents = workspaces.tree(repo.top / ".git")
@@ -252,8 +252,8 @@ def test_the_work_tree_and_the_index_stay_as_they_are(repo: Repository) -> None:
 
 
 @pytest.mark.parametrize("change", ["spec", "platform"])
-def test_what_is_kept_changes_nothing(repo: Repository, change: str) -> None:
-    """The same with and without a cache, cold and warm."""
+def test_the_cache_does_not_change_the_plan(repo: Repository, change: str) -> None:
+    """The plan is the same with and without a cache, cold and warm."""
     repo.write(second=SMALL)
     if change == "platform":
         catalog = workspaces.CATALOG.replace("332211ffee", "332211ffef")
@@ -267,7 +267,7 @@ def test_what_is_kept_changes_nothing(repo: Repository, change: str) -> None:
     assert again[0]["runs"] == found[0]["runs"]
 
 
-def test_flags_that_do_not_go_together(repo: Repository) -> None:
+def test_incompatible_flags_are_refused(repo: Repository) -> None:
     for flags in (["--network"], ["--format", "sarif"], ["--limit", "5000"], ["--cluster", "lab"]):
         assert repo.plan(*flags).code == Exit.INPUT, flags
     assert gangplan("plan", "-C", repo.root, "--limit", "5000").code == Exit.INPUT

@@ -19,7 +19,7 @@ SMALL = SPEC.replace("workers: 4", "workers: 1").replace("gpus: 2", "gpus: 1")
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Repository:
-    """A change of 150 new runs, with texts that mean something to Markdown and to terminals."""
+    """Write a change of 150 new runs, with texts that Markdown and terminals would interpret."""
     repo = begin(tmp_path_factory.mktemp("large"))
     evil = "description: '](x) | `@everybody` <script> #1'\n"
     repo.write(**{f"job-{number:03}": SMALL + evil for number in range(150)})
@@ -52,7 +52,7 @@ def test_the_limit_of_github_is_the_default(large: Repository) -> None:
     )
 
 
-def test_texts_of_users_mean_nothing_in_markdown(large: Repository) -> None:
+def test_texts_of_users_are_escaped_in_markdown(large: Repository) -> None:
     text = large.plan("--format", "markdown", "--limit", str(GITLAB)).out
     for words in ("<script>", "@everybody", "](x)"):
         assert words not in text
@@ -64,13 +64,13 @@ def test_text_shows_the_first_rows(large: Repository) -> None:
     assert len(large.review()["runs"]) == 150
 
 
-def test_the_same_bytes_each_time(large: Repository) -> None:
+def test_reports_are_the_same_bytes_each_time(large: Repository) -> None:
     for format in ("text", "markdown", "json"):
         first = large.plan("--format", format)
         assert large.plan("--format", format, "--engine", "process", "-j", "2") == first
 
 
-def test_no_path_and_no_time_of_this_machine(large: Repository) -> None:
+def test_reports_have_no_paths_of_this_machine(large: Repository) -> None:
     for format in ("text", "markdown", "json"):
         for name in ("plan", "diff"):
             out = gangplan(name, "-C", large.root, "--base", "main", "--format", format).out
@@ -78,7 +78,7 @@ def test_no_path_and_no_time_of_this_machine(large: Repository) -> None:
             assert "/tmp" not in out
 
 
-def test_the_shape_of_the_document(large: Repository) -> None:
+def test_the_document_has_its_fields_in_order(large: Repository) -> None:
     document = large.review()
     assert document["version"] == 1
     assert list(document) == [
@@ -122,7 +122,7 @@ def test_diff_groups_by_meaning(tmp_path: Path) -> None:
     assert [one["change"] for one in of_run] == ["changed"], "a run is compared with the one that it replaces"
 
 
-def test_raw_lines(tmp_path: Path) -> None:
+def test_diff_raw_shows_the_lines_of_files(tmp_path: Path) -> None:
     repo = begin(tmp_path / "repo")
     repo.write(filings=f"{SPEC}description: Other words\n")
     repo.render()

@@ -18,11 +18,11 @@ SMALL = SPEC.replace("workers: 4", "workers: 2")
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repository:
-    """The small workspace, rendered and committed on main, with a branch checked out."""
+    """Render and commit the small workspace on main, and check out a branch."""
     return begin(tmp_path / "repo")
 
 
-def test_the_merge_base_counts_and_not_where_the_branch_has_gone(repo: Repository) -> None:
+def test_the_merge_base_is_compared_and_not_the_tip_of_the_base(repo: Repository) -> None:
     repo.write(mine=SMALL)
     repo.render()
     repo.commit()
@@ -39,7 +39,7 @@ def test_the_merge_base_counts_and_not_where_the_branch_has_gone(repo: Repositor
 
 
 @pytest.mark.parametrize("name", ["tag", "HEAD", "HEAD~1", "main@{0}", "a commit"])
-def test_any_revision(repo: Repository, name: str) -> None:
+def test_any_revision_can_be_the_base(repo: Repository, name: str) -> None:
     repo.git("tag", "tag")
     commit = repo.git("rev-parse", "HEAD")
     repo.write(mine=SMALL)
@@ -59,28 +59,28 @@ def test_any_revision(repo: Repository, name: str) -> None:
         ("main:specs", "Git knows no revision 'main:specs'"),
     ],
 )
-def test_a_revision_that_is_not_there(repo: Repository, base: str, says: str) -> None:
+def test_an_unknown_revision_is_refused(repo: Repository, base: str, says: str) -> None:
     outcome = gangplan("plan", "-C", repo.root, f"--base={base}")
     assert outcome.code == Exit.INPUT
     assert says in outcome.err
     assert "help" in outcome.err
 
 
-def test_no_repository(tmp_path: Path) -> None:
+def test_a_workspace_without_a_repository_is_an_environment_error(tmp_path: Path) -> None:
     workspaces.stock(tmp_path / "alone")
     outcome = gangplan("plan", "-C", tmp_path / "alone", "--base", "main")
     assert outcome.code == Exit.ENVIRONMENT
     assert "not a git repository" in outcome.err
 
 
-def test_no_commit_yet(tmp_path: Path) -> None:
+def test_a_repository_without_commits_is_refused(tmp_path: Path) -> None:
     repo = Repository(tmp_path / "new")
     workspaces.stock(repo.root)
     repo.git("init", "-q", "-b", "main")
     assert repo.plan(base="HEAD").code == Exit.INPUT
 
 
-def test_a_shallow_clone(repo: Repository, tmp_path: Path) -> None:
+def test_a_shallow_clone_is_refused_with_the_command_that_helps(repo: Repository, tmp_path: Path) -> None:
     for number in range(3):
         repo.write(mine=SMALL.replace("workers: 2", f"workers: {number + 2}"))
         repo.commit()
@@ -101,7 +101,7 @@ def test_a_shallow_clone(repo: Repository, tmp_path: Path) -> None:
     assert clone.edits(base="main..") == [("new", "mine"), ("removed", "theirs")]
 
 
-def test_histories_with_nothing_in_common(repo: Repository) -> None:
+def test_histories_with_nothing_in_common_are_refused(repo: Repository) -> None:
     repo.git("checkout", "-q", "--orphan", "other")
     repo.commit()
     outcome = repo.plan()
@@ -110,7 +110,7 @@ def test_histories_with_nothing_in_common(repo: Repository) -> None:
     assert repo.edits(base="main..") == []
 
 
-def test_a_detached_head_and_a_merge_commit(repo: Repository) -> None:
+def test_a_detached_head_and_a_merge_commit_can_be_compared(repo: Repository) -> None:
     repo.write(mine=SMALL)
     repo.render()
     repo.commit()
@@ -120,11 +120,11 @@ def test_a_detached_head_and_a_merge_commit(repo: Repository) -> None:
     repo.commit()
     repo.git("checkout", "-q", "--detach", "main")
     repo.git("merge", "-q", "-m", "merge", "topic")
-    assert repo.edits() == [("new", "mine")]  # as a forge checks a pull request out
+    assert repo.edits() == [("new", "mine")]  # the way a forge checks out a pull request
     assert repo.edits(base="HEAD^2") == [("new", "theirs")]
 
 
-def test_a_workspace_in_a_folder(tmp_path: Path) -> None:
+def test_a_workspace_in_a_folder_can_be_compared(tmp_path: Path) -> None:
     repo = begin(tmp_path / "repo", "ml/training jobs")
     workspaces.write(repo.top, {"specs/nlp/not-ours.yaml": SPEC})
     repo.write(mine=SMALL)
@@ -132,7 +132,7 @@ def test_a_workspace_in_a_folder(tmp_path: Path) -> None:
     assert repo.edits(repo.root / "specs/nlp/mine.yaml") == [("new", "mine")]
 
 
-def test_a_workspace_in_a_submodule(tmp_path: Path) -> None:
+def test_a_workspace_in_a_submodule_can_be_compared(tmp_path: Path) -> None:
     inner = begin(tmp_path / "inner")
     outer = Repository(tmp_path / "outer", "jobs")
     outer.top.mkdir()
@@ -145,7 +145,7 @@ def test_a_workspace_in_a_submodule(tmp_path: Path) -> None:
     assert inside.edits(base="origin/main") == [("new", "mine")]
 
 
-def test_a_submodule_and_a_link_at_the_base_are_told(repo: Repository, tmp_path: Path) -> None:
+def test_a_submodule_and_a_link_at_the_base_are_noted(repo: Repository, tmp_path: Path) -> None:
     commit = repo.git("rev-parse", "HEAD")
     repo.git("update-index", "--add", "--cacheinfo", f"160000,{commit},specs/cv")
     os.symlink("/etc/hostname", repo.root / "specs/nlp/link.yaml")
@@ -156,7 +156,7 @@ def test_a_submodule_and_a_link_at_the_base_are_told(repo: Repository, tmp_path:
     assert notes == ["links and submodules of the revision are not compared: specs/cv, specs/nlp/link.yaml"]
 
 
-def test_a_base_without_a_workspace(tmp_path: Path) -> None:
+def test_everything_is_new_if_the_base_has_no_workspace(tmp_path: Path) -> None:
     repo = Repository(tmp_path / "repo")
     repo.top.mkdir()
     repo.git("init", "-q", "-b", "main")
@@ -168,8 +168,8 @@ def test_a_base_without_a_workspace(tmp_path: Path) -> None:
     assert "everything is new" in found["notes"][0]
 
 
-def test_hostile_names(repo: Repository) -> None:
-    """Whatever a tree holds is data: nothing is written outside or run, nothing is taken for a flag."""
+def test_hostile_file_names_at_the_base_are_harmless(repo: Repository) -> None:
+    """Names are only data: nothing is written outside or run, and no name is taken for a flag."""
     names = ["$(touch x).yaml", "-rf.yaml", "a\nb.yaml", "\x1b[31m.yaml", ":(top).yaml", "ünïcode 😀.yaml"]
     for name in names:
         (repo.root / "specs/nlp" / name).write_text(SPEC)
@@ -185,8 +185,8 @@ def test_hostile_names(repo: Repository) -> None:
     assert not (repo.root / "x").exists()
 
 
-def test_a_tree_that_leads_out(repo: Repository, tmp_path: Path) -> None:
-    """No Git makes such a tree, but a server may hold one."""
+def test_a_tree_with_parent_folders_writes_nothing_outside(repo: Repository, tmp_path: Path) -> None:
+    """Git never makes such a tree, but a server may hold one."""
     blob = repo.git("hash-object", "-w", "specs/nlp/filings.yaml")
 
     def tree(*entries: tuple[str, str, str]) -> str:
@@ -210,7 +210,7 @@ def test_a_tree_that_leads_out(repo: Repository, tmp_path: Path) -> None:
     assert not list(tmp_path.parent.glob("escaped.yaml"))
 
 
-def test_a_blob_that_the_clone_lacks(repo: Repository, tmp_path: Path) -> None:
+def test_a_missing_blob_of_a_partial_clone_is_an_environment_error(repo: Repository, tmp_path: Path) -> None:
     repo.write(filings=SMALL)
     repo.commit()
     repo.git("config", "uploadpack.allowFilter", "true")
@@ -226,7 +226,7 @@ def test_a_blob_that_the_clone_lacks(repo: Repository, tmp_path: Path) -> None:
     assert "help" in outcome.err
 
 
-def test_a_program_that_git_would_run_is_not_run(repo: Repository) -> None:
+def test_the_fsmonitor_program_of_a_repository_is_not_run(repo: Repository) -> None:
     marker = repo.top / "was-run"
     repo.git("config", "core.fsmonitor", f"touch {marker}")
     repo.write(mine=SMALL)
@@ -234,7 +234,7 @@ def test_a_program_that_git_would_run_is_not_run(repo: Repository) -> None:
     assert not marker.exists()
 
 
-def test_a_repository_with_sha256(tmp_path: Path) -> None:
+def test_a_repository_with_sha256_can_be_compared(tmp_path: Path) -> None:
     repo = Repository(tmp_path / "repo")
     workspaces.stock(repo.root)
     repo.render()

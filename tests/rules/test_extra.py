@@ -1,4 +1,4 @@
-"""Rules whose example would be too long for a page, and pages that point to the tests of others."""
+"""Rules whose example would be too long for a page, and rules that name another test."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ UNTESTED = [rule for rule in built_in().values() if rule.untested]
 
 
 @pytest.mark.parametrize("rule", UNTESTED, ids=str)
-def test_another_test_has_it(rule: Rule) -> None:
-    """The file that the page names tests this rule."""
+def test_a_rule_without_an_example_names_a_file_that_tests_it(rule: Rule) -> None:
     named = re.search(r"tests/[a-z_/]+\.(py|yaml)", rule.untested)
     assert named, "name the file that tests it"
     text = (REPOSITORY / named[0]).read_text(encoding="utf-8")
@@ -42,7 +41,7 @@ def test_few_pages_have_no_example() -> None:
     )
 
 
-def test_no_cluster(root: Path) -> None:
+def test_a_workspace_without_clusters_is_empty(root: Path) -> None:
     shutil.rmtree(root / "overlays/lab")
     outcome = gangplan("validate", "-C", root)
     assert ("overlays", "workspace-empty") in outcome.errors()
@@ -50,8 +49,10 @@ def test_no_cluster(root: Path) -> None:
 
 
 @pytest.mark.parametrize(("kinds", "refused"), [(6, False), (7, True)])
-def test_pools_too_many(kinds: int, refused: bool, tmp_path: Path) -> None:
-    """64 pools with cpu, memory and some kinds of GPU slices: at most 512 pairs of flavor and resource."""
+def test_more_than_512_pairs_of_flavor_and_resource_are_refused(
+    kinds: int, refused: bool, tmp_path: Path
+) -> None:
+    """64 pools with cpu, memory and some kinds of GPU slices."""
     root = workspace(tmp_path)
     pools = "".join(
         f"  p{number}: {{count: 1, cpu: 60, memory: 240Gi, labels: {{pool: p{number}}},"
@@ -62,5 +63,5 @@ def test_pools_too_many(kinds: int, refused: bool, tmp_path: Path) -> None:
     text = before + pools + rest[rest.index("topology:\n  -") :]
     write(root, {"overlays/lab/cluster.yaml": text})
     rules_found = {shown.rule for shown in gangplan("validate", "-C", root, "--engine", "serial").findings}
-    assert rules_found >= {"pool-unknown"}  # quotas of pools that are gone
+    assert rules_found >= {"pool-unknown"}  # quotas of pools that were replaced
     assert ("pools-too-many" in rules_found) == refused

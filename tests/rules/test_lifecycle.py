@@ -1,4 +1,4 @@
-"""What servers accept and a run regrets: every trap of lifecycle.py with the near miss beside it."""
+"""What servers accept but runs fail on: every trap of lifecycle.yaml, with near misses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WARNINGS = {"quantity-drift", "env-overwritten"}
 
 
 def told(case: dict[str, Any], at: Any) -> list[Problem]:
-    """What is said of the changed objects at some versions."""
+    """Return the problems of the changed objects at some versions."""
     bodies, _, _ = changed(case)
     for kind, (first, *rest), value in case.get("also", ()):
         assert value is None
@@ -39,7 +39,7 @@ def test_a_good_run_has_no_trap(at: Any) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"].replace(" ", "-"))
-def test_trap(case: dict[str, Any]) -> None:
+def test_each_trap_is_reported_and_each_near_miss_is_not(case: dict[str, Any]) -> None:
     assert clusters(case)
     for at in clusters(case):
         found = told(case, at)

@@ -1,4 +1,4 @@
-"""Every rule has a page, every page a rule; every example breaks its rule and, made right, does not."""
+"""Every rule has a page, and every page a rule; every example breaks its rule and, once fixed, does not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXAMPLES = {rule: example for rule in RULES.values() if (example := example_of(r
 
 
 def raised() -> frozenset[str]:
-    """The names of rules that the code imports: where one is missing, mypy does not let it pass."""
+    """Return the names of rules that the code imports; mypy refuses an import that does not exist."""
     return frozenset(
         alias.name
         for folder in ("gangplan", "validate", "generators")
@@ -50,18 +50,18 @@ def test_the_name_of_a_rule_is_its_id() -> None:
         assert all(getattr(module, rule.upper().replace("-", "_")) is rule for rule in found.values())
 
 
-def test_a_rule_crosses_to_other_processes() -> None:
+def test_a_rule_can_be_pickled() -> None:
     for rule in RULES.values():
         copy = pickle.loads(pickle.dumps(rule))
         assert (copy, vars(copy)) == (rule, vars(rule))
 
 
-def test_no_rule_is_named_by_a_text_in_the_code() -> None:
-    """It is imported, so that one that is not there cannot be raised."""
-    plain = {"schema", "kubeconform", "pod-security"}  # words of other meanings as well
+def test_no_rule_is_named_by_a_literal_in_the_code() -> None:
+    """Rules are imported, so that a rule that does not exist cannot be raised."""
+    plain = {"schema", "kubeconform", "pod-security"}  # words with other meanings as well
     for folder in ("gangplan", "validate", "generators"):
         for path in (REPOSITORY / folder).rglob("*.py"):
-            # Causes of diagnose name rules as pages do (tests/diagnose/test_causes.py holds that they exist).
+            # Causes of diagnose name rules as pages do; tests/diagnose/test_causes.py checks that they exist.
             if "rules" not in path.parts and not path.name.startswith("known_"):
                 for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                     if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -69,26 +69,25 @@ def test_no_rule_is_named_by_a_text_in_the_code() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=str)
-def test_a_page_says_enough(rule: Rule) -> None:
+def test_each_page_has_a_summary_a_reason_and_a_fix(rule: Rule) -> None:
     assert 15 <= len(rule.summary) <= 110
     assert rule.summary.endswith(".")
     assert len(rule.why) >= 60, "two sentences that make sense of the rule"
     assert len(rule.fix) >= 15
     assert not re.search(r"\bfacts [A-Z]?[0-9]", rule.why + rule.fix), "a user has no such document"
-    # A page without an example says why no workspace can show the rule, and the test that does.
+    # A page without an example says why no workspace can show the rule, and names the test that does.
     assert (example_of(rule) is None) == bool(rule.untested)
 
 
 def found(outcome: Outcome) -> dict[str, set[str]]:
-    """Rule -> severities."""
+    """Return the severities of findings, by rule."""
     result: dict[str, set[str]] = {}
     for one in outcome.findings:
         result.setdefault(one.rule, set()).add(one.severity)
     return result
 
 
-def test_every_example_is_of_a_rule() -> None:
-    """In the file of its topic, in the order of the rules."""
+def test_examples_are_in_the_file_of_their_topic_in_the_order_of_rules() -> None:
     written = {file.stem: list(examples(file.stem)) for file in rulebook.EXAMPLES.iterdir()}
     of_topics = topics().items()
     assert written == {
@@ -96,7 +95,7 @@ def test_every_example_is_of_a_rule() -> None:
     }
 
 
-def test_no_command_that_judges_reads_examples(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_render_and_validate_do_not_read_examples(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     examples.cache_clear()
     monkeypatch.setattr(rulebook, "EXAMPLES", Path("nowhere"))
     assert gangplan("render", "-C", root).code == Exit.CLEAN
@@ -106,10 +105,10 @@ def test_no_command_that_judges_reads_examples(root: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("rule", EXAMPLES, ids=str)
-def test_before_breaks_this_rule_alone(rule: Rule, tmp_path: Path, builder: str) -> None:
+def test_the_example_before_breaks_only_its_rule(rule: Rule, tmp_path: Path, builder: str) -> None:
     example = EXAMPLES[rule]
     outcome = build(tmp_path / "workspace", example, "before")
-    # What comes after rendering makes rendered/ stale.
+    # A change after rendering makes rendered/ stale.
     stale = {RENDERED_STALE} if example.run.startswith(("since", "again")) else set()
     assert set(found(outcome)) - stale == {rule, *example.rest} - stale, outcome.err
     assert rule.severity.word in found(outcome)[rule]
@@ -120,7 +119,7 @@ def test_before_breaks_this_rule_alone(rule: Rule, tmp_path: Path, builder: str)
 
 
 @pytest.mark.parametrize("rule", EXAMPLES, ids=str)
-def test_after_does_not(rule: Rule, tmp_path: Path, builder: str) -> None:
+def test_the_example_after_does_not_break_its_rule(rule: Rule, tmp_path: Path, builder: str) -> None:
     outcome = build(tmp_path / "workspace", EXAMPLES[rule], "after")
     assert rule not in found(outcome), outcome.err
     assert outcome.code == Exit.CLEAN, outcome.err
@@ -149,20 +148,20 @@ def test_explain_helps_with_a_typo() -> None:
     ("name", "says"),
     [("workers", "Pods that run ranks"), ("TrainingJob.gpus", "GPUs"), ("nodePools", "pools")],
 )
-def test_explain_a_field(name: str, says: str) -> None:
+def test_explain_shows_a_field(name: str, says: str) -> None:
     outcome = gangplan("explain", name)
     assert outcome.code == Exit.CLEAN
     assert says in outcome.out
 
 
-def test_the_page_has_every_rule() -> None:
+def test_the_pages_have_every_rule() -> None:
     shown = pages()
     for rule in RULES:
         page = shown["rules.md" if rule in built_in() else "policies.md"]
         assert f"### {rule}\n" in page
 
 
-def test_a_rule_keeps_the_ids_that_it_had(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_rule_is_found_by_its_former_ids(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(formerly()).isdisjoint(shipped())
     for name, rule in formerly().items():
         assert Rulebook().find(name) is rule

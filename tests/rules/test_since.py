@@ -1,4 +1,4 @@
-"""`--base REVISION`: what a sync from a commit to today's tree would refuse or leave behind."""
+"""`--base REVISION`: what a sync from a commit to the current tree would refuse or leave behind."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ CASES: dict[str, dict[str, Any]] = plain.load(
 
 
 def versions(case: dict[str, Any]) -> SchemaVersions:
-    """Those of the case; the newest where it says nothing."""
+    """Return the versions of the case; the newest by default."""
     return SchemaVersions("1.34", case.get("trainer", "2.3"), case.get("kueue", "0.19"), "0.12")
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_transition(name: str) -> None:
+def test_each_transition_has_the_listed_findings(name: str) -> None:
     case = CASES[name]
     found = transition(case["before"], case["after"], versions(case))
     told = [(one.problem.rule, ".".join(map(str, one.problem.path))) for one in found]
@@ -37,7 +37,7 @@ def test_transition(name: str) -> None:
     assert all(one.problem.message and one.problem.help for one in found)
 
 
-def test_nothing_changed_is_nothing_found() -> None:
+def test_an_unchanged_tree_has_no_findings() -> None:
     for case in CASES.values():
         for side in ("before", "after"):
             assert transition(case[side], case[side], NEW) == []
@@ -48,24 +48,24 @@ def test_nothing_changed_is_nothing_found() -> None:
 
 @pytest.fixture
 def committed(root: Path) -> Path:
-    """The small workspace, rendered and committed."""
+    """Render and commit the small workspace."""
     workspaces.render(root)
     commit(root)
     return root
 
 
 def since(root: Path, *flags: str) -> Any:
-    """What a validation against the commit says."""
+    """Run a validation against the commit."""
     return gangplan("validate", "-C", root, "--base", "HEAD", *flags)
 
 
-def test_a_clean_tree(committed: Path) -> None:
+def test_a_clean_tree_has_no_findings(committed: Path) -> None:
     outcome = since(committed)
     assert (outcome.findings, outcome.code) == ([], Exit.CLEAN)
 
 
-def test_a_runtime_edited_by_hand(committed: Path) -> None:
-    """The commit has another text under the name that is rendered today."""
+def test_a_runtime_edited_by_hand_is_reported(committed: Path) -> None:
+    """The commit has another text under the name that is rendered now."""
     (path,) = (committed / "rendered/lab/runs/nlp").glob("*.yaml")
     path.write_text(
         re.sub(r"terminationGracePeriodSeconds: \d+", "terminationGracePeriodSeconds: 7", path.read_text())
@@ -85,8 +85,8 @@ def test_a_runtime_edited_by_hand(committed: Path) -> None:
     assert checked.code == Exit.FINDINGS
 
 
-def test_a_renamed_queue_is_told_at_its_name(committed: Path) -> None:
-    """Two runs that move with their team's queue: one finding, where the queue's name stands."""
+def test_a_renamed_queue_is_reported_at_its_name(committed: Path) -> None:
+    """Two runs that move with their team's queue are one finding, at the queue's name."""
     spec = committed / "specs/nlp/filings.yaml"
     spec.with_name("second.yaml").write_bytes(spec.read_bytes())
     workspaces.render(committed)
@@ -111,8 +111,7 @@ def _place(text: str, word: str) -> tuple[int, int]:
     return before.count("\n") + 1, len(before) - before.rfind("\n")
 
 
-def test_every_place_has_a_line(committed: Path) -> None:
-    """Also that of a file that is gone."""
+def test_the_finding_about_a_removed_file_has_a_line(committed: Path) -> None:
     (committed / "specs/nlp/filings.yaml").unlink()
     outcome = since(committed)
     places = [shown.place for shown in outcome.findings if shown.rule == "run-removed"]
@@ -121,7 +120,7 @@ def test_every_place_has_a_line(committed: Path) -> None:
     assert places[0].endswith(".yaml:1:1")
 
 
-def test_a_committed_conflict(committed: Path) -> None:
+def test_a_conflict_in_the_base_is_reported(committed: Path) -> None:
     (path,) = (committed / "rendered/lab/runs/nlp").glob("*.yaml")
     text = path.read_text()
     path.write_text("<<<<<<< ours\n" + text)
@@ -134,8 +133,7 @@ def test_a_committed_conflict(committed: Path) -> None:
     assert [shown.rule for shown in outcome.findings] == ["base-unreadable"]
 
 
-def test_a_workspace_inside_a_repository(tmp_path: Path) -> None:
-    """The workspace is a folder of a larger repository."""
+def test_a_workspace_in_a_folder_of_a_repository_is_compared(tmp_path: Path) -> None:
     root = workspaces.stock(tmp_path / "training")
     workspaces.render(root)
     commit(tmp_path)
@@ -144,7 +142,7 @@ def test_a_workspace_inside_a_repository(tmp_path: Path) -> None:
     assert [shown.rule for shown in outcome.findings] == ["rendered-stale", "run-removed", "run-started"]
 
 
-def test_render_check(committed: Path) -> None:
+def test_render_check_with_a_base_reports_replaced_runs(committed: Path) -> None:
     spec = committed / "specs/nlp/filings.yaml"
     spec.write_text(spec.read_text().replace("workers: 4", "workers: 8"))
     outcome = gangplan("render", "-C", committed, "--check", "--base", "HEAD")
@@ -156,25 +154,25 @@ def test_render_check(committed: Path) -> None:
     assert again.code == Exit.CLEAN
 
 
-def test_a_revision_before_anything_was_rendered(root: Path) -> None:
+def test_a_base_without_rendered_has_no_findings(root: Path) -> None:
     commit(root)
     assert since(root).code == Exit.CLEAN
 
 
 @pytest.mark.parametrize("revision", ["no-such-branch", "HEAD~7", "-x", "--help", "a b", "HEAD:specs"])
-def test_an_unknown_revision(revision: str, committed: Path) -> None:
+def test_an_unknown_revision_is_refused(revision: str, committed: Path) -> None:
     outcome = gangplan("validate", "-C", committed, f"--base={revision}")
     assert outcome.code == Exit.INPUT
     assert f"Git knows no revision '{revision}'" in outcome.err
 
 
-def test_outside_of_git(root: Path) -> None:
+def test_a_workspace_outside_git_is_an_environment_error(root: Path) -> None:
     outcome = gangplan("validate", "-C", root, "--base", "HEAD")
     assert outcome.code == Exit.ENVIRONMENT
     assert "clone of the repository" in outcome.err
 
 
-def test_without_git(committed: Path, tmp_path: Path) -> None:
+def test_a_missing_git_program_is_an_environment_error(committed: Path, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     env = {"PATH": str(tmp_path / "bin"), "HOME": os.environ["HOME"]}
     outcome = gangplan_process("validate", "-C", committed, "--base", "HEAD", env=env)
@@ -183,11 +181,11 @@ def test_without_git(committed: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flags", [["--team", "nlp"], ["specs/nlp/filings.yaml"]])
-def test_only_whole_clusters(flags: list[str], committed: Path) -> None:
+def test_a_base_with_a_selection_is_refused(flags: list[str], committed: Path) -> None:
     outcome = since(committed, *flags)
     assert outcome.code == Exit.INPUT
     assert "whole clusters" in outcome.err
 
 
-def test_base_of_a_render_goes_with_check(committed: Path) -> None:
+def test_render_with_a_base_needs_check(committed: Path) -> None:
     assert gangplan("render", "-C", committed, "--base", "HEAD").code == Exit.INPUT

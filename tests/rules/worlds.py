@@ -1,4 +1,4 @@
-"""The workspaces that examples of rules start from, and one side of an example put into them."""
+"""The workspaces that examples of rules start from, and how one side of an example is added."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tests.standing import base as shared
 from tests.workspaces import Outcome, gangplan
 
 OVERLAY = "overlays/lab/kustomization.yaml"
-# How a file begins that an example only adds to.
+# The beginning of a file to which an example only adds.
 HEADERS = {
     "patch": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n",
 }
 
 
 def build(root: Path, example: Example, side: str | None) -> Outcome:
-    """Write the workspace with `before` or `after` (None: as it is without either), and run the command."""
+    """Write the workspace with `before` or `after` (None: with neither), and run the command."""
     put(root, example, side)
     return command(root, example.run)
 
@@ -40,7 +40,7 @@ def put(root: Path, example: Example, side: str | None) -> None:
 
 
 def _both(root: Path, example: Example) -> None:
-    """What both sides have."""
+    """Write what both sides have."""
     workspaces.write(root, example.files)
     for file, old, new in example.changes:
         text = (root / file).read_text() if (root / file).exists() else ""
@@ -49,7 +49,7 @@ def _both(root: Path, example: Example) -> None:
 
 
 def _one(root: Path, example: Example, side: str) -> None:
-    """What one side has."""
+    """Write what one side has."""
     path = root / (OVERLAY if example.place == "patch" else example.place)
     path.parent.mkdir(parents=True, exist_ok=True)
     text = path.read_text() if path.exists() else HEADERS.get(example.place, "")
@@ -68,7 +68,7 @@ def _one(root: Path, example: Example, side: str) -> None:
 
 
 def command(root: Path, run: str) -> Outcome:
-    """What the example runs: `validate`, `validate --flag`, `since` and `again` are validations, too."""
+    """Run the example's command: `validate`, `validate --flag`, `since` and `again` are validations, too."""
     name, *flags = run.split()
     if name == "images":
         return gangplan(name, *flags, "-C", root)
@@ -97,7 +97,7 @@ def command(root: Path, run: str) -> Outcome:
 
 
 def commit(root: Path) -> None:
-    """All of the workspace as the first commit of a repository."""
+    """Commit the whole workspace as the first commit of a repository."""
     git = ["git", "-C", str(root), "-c", "user.name=t", "-c", "user.email=t@example.com"]
     for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "first"]):
         subprocess.run([*git, *arguments], check=True, capture_output=True)

@@ -1,4 +1,4 @@
-"""Alerts about starts of schedules, by the real promtool."""
+"""Alerts about starts of schedules, evaluated by the real promtool."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IS_FAILED, IS_MISSED = (one.replace("}", f",{SHOWN}}}") for one in (FAILED, MISS
 
 
 def job(at: int, failed: bool, owner: str = "CronJob") -> Series:
-    """A Job of the schedule that was created at a second, as kube-state-metrics sees it."""
+    """Return a Job of the schedule, created at this second, as kube-state-metrics reports it."""
     name = f'namespace="{NS}",job_name="weekly-{at}"'
     found = series("kube_job_owner", f'{name},owner_kind="{owner}",owner_name="weekly"', "1x60")
     found |= series("kube_job_created", name, f"{at}x60")
@@ -47,7 +47,7 @@ STORIES = {
 
 @pytest.mark.e2e
 @pytest.mark.real_tool("promtool")
-def test_rules_parse_and_lint(tmp_path: Path) -> None:
+def test_alert_rules_parse_and_lint(tmp_path: Path) -> None:
     promtool()
     check(WITH, tmp_path)
 
@@ -55,11 +55,11 @@ def test_rules_parse_and_lint(tmp_path: Path) -> None:
 @pytest.mark.e2e
 @pytest.mark.real_tool("promtool")
 @pytest.mark.parametrize("name", STORIES)
-def test_stories(name: str, tmp_path: Path) -> None:
+def test_each_story_fires_the_expected_alerts(name: str, tmp_path: Path) -> None:
     promtool()
     tell(WITH, [STORIES[name]], tmp_path)
 
 
-def test_other_clusters_have_no_such_alerts() -> None:
+def test_clusters_without_cronjobs_have_no_schedule_alerts() -> None:
     names = [group["name"] for body in alerts(NEW) for group in body["spec"]["groups"]]
     assert "gangplan.schedule-alerts" not in names

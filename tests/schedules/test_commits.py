@@ -1,4 +1,4 @@
-"""Where commits start runs: which jobs are due, and what becomes of their specs."""
+"""Where commits start runs: which jobs are due, and how their specs change."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def jobs(root: Path) -> Path:
     return root
 
 
-def test_runs_are_rendered_as_ever(jobs: Path) -> None:
+def test_runs_are_rendered_without_cronjobs(jobs: Path) -> None:
     (file,) = (jobs / "rendered/lab/runs/nlp").iterdir()
     text = file.read_text()
     assert "kind: TrainJob" in text
@@ -45,7 +45,7 @@ def test_runs_are_rendered_as_ever(jobs: Path) -> None:
     assert "gangplan-scheduler" not in (jobs / "rendered/lab/tenants/nlp/tenant.yaml").read_text()
 
 
-# When it is asked, whether a run is due, why.
+# The time of the command, whether a run is due, why.
 CASES = {
     "before the start": ("2026-01-11T03:59Z", False, "no start is due"),
     "at the start": ("2026-01-11T04:00Z", True, "its start is due"),
@@ -56,7 +56,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_due(name: str, jobs: Path) -> None:
+def test_only_a_due_start_changes_the_spec(name: str, jobs: Path) -> None:
     at, is_due, why = CASES[name]
     before = (jobs / "specs/nlp/filings.yaml").read_text()
     outcome = gangplan("repeat", "-C", jobs, "--at", at, "--write")
@@ -71,7 +71,7 @@ def test_a_start_is_made_once(jobs: Path) -> None:
     assert len(list((jobs / "rendered/lab/runs/nlp").iterdir())) == 1
     again = gangplan("repeat", "-C", jobs, "--at", "2026-01-11T04:20Z", "--write")
     assert "its start was made" in again.out
-    # Until its timeout is over, nobody knows whether it still trains; then the next night is due.
+    # Until its timeout is over, it may still train; then the next night is due.
     write(jobs, {"specs/nlp/filings.yaml": SPEC.replace("6h", "24h") + "run: 2\n"})
     assert "start skipped" in gangplan("repeat", "-C", jobs, "--at", "2026-01-12T04:05Z").out
     write(jobs, {"specs/nlp/filings.yaml": SPEC + "run: 2\n"})
@@ -82,7 +82,7 @@ def test_a_start_is_made_once(jobs: Path) -> None:
 
 
 @pytest.mark.parametrize(("end", "is_due"), [("", False), ("Complete", True), ("Failed", True)])
-def test_forbid_by_what_the_cluster_says(end: str, is_due: bool, jobs: Path, tmp_path: Path) -> None:
+def test_forbid_follows_the_status_on_the_cluster(end: str, is_due: bool, jobs: Path, tmp_path: Path) -> None:
     (file,) = (jobs / "rendered/lab/runs/nlp").iterdir()
     labels = {"gangplan.dev/run": file.stem, "gangplan.dev/job": "filings", "gangplan.dev/team": "nlp"}
     conditions = [{"type": end, "status": "True"}] if end else [{"type": "Suspended", "status": "True"}]
@@ -98,7 +98,7 @@ def test_forbid_by_what_the_cluster_says(end: str, is_due: bool, jobs: Path, tmp
     assert ("still waits or trains" in outcome.out) != is_due
 
 
-def test_dated_runs_beyond_those_that_are_kept(root: Path, tmp_path: Path) -> None:
+def test_retire_lists_dated_runs_beyond_the_kept_ones(root: Path, tmp_path: Path) -> None:
     worlds.stock(root, worlds.SPEC.replace("Berlin}", "Berlin, keep: 2}"))
     commit(root, "2026-01-10T12:00:00Z")
     labels = {
@@ -125,6 +125,6 @@ def test_dated_runs_beyond_those_that_are_kept(root: Path, tmp_path: Path) -> No
     ]
 
 
-def test_wrong_flags(jobs: Path) -> None:
+def test_wrong_flags_are_refused(jobs: Path) -> None:
     assert gangplan("repeat", "-C", jobs, "--at", "tomorrow").code == 2
     assert gangplan("repeat", "-C", jobs, "--format", "xml").code == 2

@@ -1,4 +1,4 @@
-"""What holds for every schedule: no overlap goes unseen, and what is found is there."""
+"""Laws of schedules: no overlap is missed, and every reported gap exists."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_no_two_starts_are_nearer_than_the_shortest_gap(expression: str, zone: s
     assume(len(found) > 1)
     gap = shortest_gap(expression, zone)
     assert gap is not None
-    # Only a clock that was set back brings a start again sooner, and that is told by itself.
+    # Only a clock that is set back brings a start sooner, and that has a finding of its own.
     is_told = any(one.is_twice for one in clock_changes(expression, zone))
     near = [pair for pair in pairwise(found) if pair[1] - pair[0] < gap[0]]
     assert is_told or not near
@@ -41,7 +41,7 @@ def test_no_two_starts_are_nearer_than_the_shortest_gap(expression: str, zone: s
 
 @settings(max_examples=80, deadline=None)
 @given(EXPRESSIONS, st.sampled_from(ZONES))
-def test_the_shortest_gap_is_one_that_there_is(expression: str, zone: str) -> None:
+def test_the_shortest_gap_exists(expression: str, zone: str) -> None:
     gap = shortest_gap(expression, zone)
     assume(gap is not None)
     assert gap is not None
@@ -69,7 +69,7 @@ OVERLAPS = {
 
 
 @pytest.mark.parametrize("name", OVERLAPS)
-def test_overlap_with_the_timeout(name: str, root: Path) -> None:
+def test_an_overlap_with_the_timeout_is_reported(name: str, root: Path) -> None:
     cron, zone, timeout, overlaps = OVERLAPS[name]
     lines = f'schedule: {{cron: "{cron}", timeZone: {zone}}}\ntimeout: {timeout}\n'
     worlds.stock(root, worlds.workspaces.SPEC + lines)
@@ -77,8 +77,8 @@ def test_overlap_with_the_timeout(name: str, root: Path) -> None:
     assert ("schedule-overlap" in rules) == overlaps
 
 
-def test_coinciding_schedules_against_the_queue(root: Path) -> None:
-    """Each asks for 32 GPUs, which is all that the queue gets in the pool."""
+def test_coinciding_schedules_that_exceed_the_queue_are_reported(root: Path) -> None:
+    """Each requests 32 GPUs, which is all that the queue gets in the pool."""
     lines = 'placement: {nodePool: a100}\nschedule: {cron: "%s"}\ntimeout: %s\n'
     big = worlds.workspaces.SPEC.replace("gpus: 2", "gpus: 8")
     worlds.stock(root, big + lines % ("0 22 * * *", "4h"))
@@ -103,8 +103,8 @@ def test_kept_runs_count_against_the_quota(root: Path) -> None:
     assert gangplan("validate", "-C", root).findings == []
 
 
-def test_what_earlier_commands_found_is_found_again(root: Path) -> None:
-    """With what is kept on disk: schedules, their hours and their runs are those of a first look."""
+def test_cached_schedules_give_the_same_findings(root: Path) -> None:
+    """From the cache on disk, schedules, their hours and their runs are those of the first command."""
     lines = 'placement: {nodePool: a100}\nschedule: {cron: "%s"}\ntimeout: 4h\nretired: [%s-0a1b2c3d]\n'
     big = worlds.workspaces.SPEC.replace("gpus: 2", "gpus: 8")
     worlds.stock(root, big + lines % ("0 22 * * *", "filings"))
@@ -118,8 +118,8 @@ def test_what_earlier_commands_found_is_found_again(root: Path) -> None:
 
 
 @pytest.mark.parametrize("others", [0, 1])
-def test_kept_runs_count_when_the_team_is_known_as_a_whole(others: int, root: Path) -> None:
-    """A second look takes the team as one, and must not forget its schedules or count them twice."""
+def test_kept_runs_count_when_the_team_comes_from_the_cache(others: int, root: Path) -> None:
+    """A cached team is read as a whole, and must neither lose its schedules nor count them twice."""
     worlds.stock(root, worlds.SPEC.replace("Europe/Berlin}", "Europe/Berlin, keep: 9}"))
     for number in range(others):
         write(root, {f"specs/nlp/other{number}.yaml": worlds.SPEC.replace("cron: ", "keep: 9, cron: ")})
@@ -132,7 +132,7 @@ def test_kept_runs_count_when_the_team_is_known_as_a_whole(others: int, root: Pa
         assert gangplan("validate", "-C", root).findings == first
 
 
-# What the spec says, and what is counted: TrainJobs that quota holds beside one for each file, and runtimes.
+# What the spec says, and what is counted: TrainJobs (quota, plus one per file), and runtimes.
 OVER = {
     "active": ("", 10, 1),
     "stopped": ("state: stopped\n", 10, 1),
@@ -142,7 +142,7 @@ OVER = {
 
 
 @pytest.mark.parametrize("name", OVER)
-def test_runs_of_a_schedule_count_whatever_became_of_it(name: str, root: Path) -> None:
+def test_runs_of_a_schedule_count_in_every_state(name: str, root: Path) -> None:
     lines, runs, runtimes = OVER[name]
     spec = worlds.SPEC.replace("Europe/Berlin}", "Europe/Berlin, keep: 9}")
     worlds.stock(root, spec)

@@ -33,7 +33,7 @@ def test_a_schedule_renders_and_validates(root: Path) -> None:
     assert container["image"] == f"registry.example.com/kubectl@sha256:{'ab' * 32}"
 
 
-def test_dated_runs_carry_what_runs_carry(root: Path) -> None:
+def test_dated_runs_have_the_spec_and_labels_of_runs(root: Path) -> None:
     worlds.stock(root)
     plain = workspaces.SPEC + "timeout: 20h\n"
     write(root, {"specs/nlp/plain.yaml": plain})
@@ -64,7 +64,7 @@ def test_an_engine_prunes_the_schedule_and_no_run(root: Path) -> None:
     )
 
 
-def test_network_policies_select_dated_runs_and_not_what_creates_them(root: Path) -> None:
+def test_network_policies_select_dated_runs_but_not_their_creator(root: Path) -> None:
     worlds.stock(root)
     bodies = worlds.rendered(root)
     wanted = worlds.one(bodies, "NetworkPolicy")["spec"]["podSelector"]["matchLabels"]
@@ -82,7 +82,7 @@ def test_network_policies_select_dated_runs_and_not_what_creates_them(root: Path
     ]
 
 
-def test_the_account_may_create_runs_and_see_them(root: Path) -> None:
+def test_the_account_may_only_create_and_see_runs(root: Path) -> None:
     worlds.stock(root)
     standing = worlds.rendered(root, "tenants")
     binding = worlds.one(standing, "RoleBinding", "gangplan-scheduler")
@@ -101,7 +101,7 @@ def test_the_account_may_create_runs_and_see_them(root: Path) -> None:
 
 
 @pytest.mark.parametrize("state", ["stopped", "archived"])
-def test_state_of_a_schedule(state: str, root: Path) -> None:
+def test_a_stopped_schedule_is_suspended_and_an_archived_one_removed(state: str, root: Path) -> None:
     worlds.stock(root, worlds.SPEC + f"state: {state}\n")
     bodies = worlds.rendered(root)
     jobs = [body for body in bodies if body["kind"] == "CronJob"]
@@ -142,7 +142,7 @@ def test_a_retired_template_becomes_a_record_without_runs(root: Path) -> None:
     assert {body["kind"] for body in record} == {"NetworkPolicy", "TrainingRuntime", "ConfigMap"}
     assert all(body["metadata"]["annotations"]["gangplan.dev/state"] == "stopped" for body in record)
     before = (root / f"rendered/lab/runs/nlp/{old}.yaml").read_bytes()
-    worlds.rendered(root)  # the template vouches for the runtime, by its name
+    worlds.rendered(root)  # the template vouches for the runtime by its name
     assert (root / f"rendered/lab/runs/nlp/{old}.yaml").read_bytes() == before
 
 
@@ -156,8 +156,8 @@ def test_a_plain_run_that_got_a_schedule_can_be_retired(root: Path) -> None:
     assert {body["kind"] for body in record} == {"NetworkPolicy", "TrainingRuntime", "TrainJob"}
 
 
-def test_the_longest_name(root: Path) -> None:
-    """Of a job with MPI: JobSet's pods may have 63 characters, and a date takes 13 of them."""
+def test_a_name_too_long_for_dated_pods_is_refused(root: Path) -> None:
+    """For an MPI job: JobSet's pods may have 63 characters, and the date takes 13 of them."""
     for length, code in ((30, 0), (31, 2)):
         worlds.stock(root, worlds.SPEC + f"name: {'n' * length}\n")
         outcome = gangplan("validate", "-C", root)
@@ -181,7 +181,7 @@ ONLY_FOR_SCHEDULES = (
 )
 
 
-def test_workspaces_without_schedules_do_not_pay(root: Path) -> None:
+def test_workspaces_without_schedules_import_no_schedule_code(root: Path) -> None:
     workspaces.stock(root)
     asked = [sys.executable, "-c", PROGRAM, str(root)]
     done = subprocess.run(asked, capture_output=True, text=True, check=False)
@@ -189,7 +189,7 @@ def test_workspaces_without_schedules_do_not_pay(root: Path) -> None:
     assert [name for name in ONLY_FOR_SCHEDULES if f"'{name}'" in done.stdout] == []
 
 
-# What of a dated run is not what it is of an ordinary one; all else must be the same.
+# What may differ between a dated run and an ordinary one; all else must be the same.
 DIFFERENT = {
     *(
         ("NetworkPolicy", f"spec.{path}.{label}")
@@ -203,13 +203,13 @@ DIFFERENT = {
     ("TrainJob", "metadata.labels.gangplan.dev/schedule"),
     ("TrainJob", "metadata.name"),
 }
-# And of its containers' variables, where the cluster has a proxy: the names of its pods follow from its own.
+# Variables of its containers that may differ if the cluster has a proxy: they contain the names of its pods.
 VARIABLES = {"NO_PROXY", "no_proxy", "GANGPLAN_RUN"}
 PROXY = 'proxy: {http: "http://10.1.2.3:3128", https: "http://10.1.2.3:3128", noProxy: [.example.org]}\n'
 
 
 def leaves(body: dict[str, Any]) -> dict[tuple[str, str], Any]:
-    """Every value by kind and path; of containers those of variables by their names."""
+    """Return every value by kind and path; a variable of a container has its name in the path."""
     found = {}
     for path, value in walk(body):
         steps = [str(step) for step in path]
@@ -224,14 +224,14 @@ def leaves(body: dict[str, Any]) -> dict[tuple[str, str], Any]:
 
 
 def named(bodies: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The objects of a run by their kinds, with its hash left out."""
+    """Return the objects of a run by kind, without its hash."""
     text = re.sub(r"filings-[0-9a-f]{8}", "filings-0a1b2c3d", json.dumps(bodies))
     return {body["kind"]: body for body in json.loads(text)}
 
 
 @pytest.mark.parametrize("proxy", ["", PROXY], ids=["plain", "proxy"])
-def test_a_dated_run_is_an_ordinary_one_but_for_its_name(proxy: str, root: Path) -> None:
-    """Environment, resources, volumes, security, network, queue: nothing else may differ."""
+def test_a_dated_run_differs_from_an_ordinary_one_only_in_its_names(proxy: str, root: Path) -> None:
+    """Environment, resources, volumes, security, network and queue must not differ."""
     more = "timeout: 20h\nnetwork: {egress: [internet]}\nenv: {MODE: fast}\n" if proxy else "timeout: 20h\n"
     cluster = {"overlays/lab/cluster.yaml": worlds.CLUSTER + proxy}
     worlds.stock(root, workspaces.SPEC + more, **cluster)

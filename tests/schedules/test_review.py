@@ -1,4 +1,4 @@
-"""What a pull request does to schedules: nothing starts with a sync, and the next start uses what is new."""
+"""What a pull request does to schedules: a sync starts nothing, and the next start uses what is new."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LARGER = worlds.SPEC.replace("32Gi", "48Gi")
 
 
 def review(root: Path) -> tuple[list[dict[str, Any]], str]:
-    """The edits of runs since the last commit, and the same as text."""
+    """Return the edits of runs since the last commit, and the plan as text."""
     assert gangplan("render", "-C", root).code in (0, 1)
     outcome = gangplan("plan", "-C", root, "--base", "HEAD", "--format", "json")
     assert outcome.code in (0, 1), outcome.err
@@ -26,7 +26,7 @@ def review(root: Path) -> tuple[list[dict[str, Any]], str]:
     return runs, gangplan("plan", "-C", root, "--base", "HEAD").out
 
 
-# Before, after, the edit, what the text says.
+# Before, after, the edit, words of the text.
 EDITS = {
     "a new schedule": (None, worlds.SPEC, "scheduled", "0 4 * * * Europe/Berlin"),
     "another template": (
@@ -44,7 +44,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_edits(name: str, root: Path) -> None:
+def test_each_change_of_a_schedule_is_its_edit(name: str, root: Path) -> None:
     before, after, edit, said = EDITS[name]
     worlds.stock(root, before or worlds.SPEC)
     if before is None:
@@ -56,7 +56,7 @@ def test_edits(name: str, root: Path) -> None:
     assert said in text
 
 
-def test_nothing_is_said_where_nothing_changed(root: Path) -> None:
+def test_a_changed_description_is_not_an_edit(root: Path) -> None:
     worlds.stock(root)
     commit(root, "2026-01-10T12:00:00Z")
     write(root, {"specs/nlp/filings.yaml": worlds.SPEC + "description: Of the filings\n"})

@@ -1,4 +1,4 @@
-"""The script of a CronJob's pod in the shells that images have; kubectl answers as it is told."""
+"""The script of a CronJob's pod in the shells that images have; a fake kubectl gives canned answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ esac
 
 
 class Start:
-    """What one start needs: the pod of the rendered CronJob, and a folder with kubectl and what it says."""
+    """The parts of one start: the pod of the rendered CronJob, and a folder with kubectl and its answers."""
 
     def __init__(self, root: Path) -> None:
         worlds.stock(root)
@@ -41,19 +41,19 @@ class Start:
         self.says()
 
     def says(self, runs: str = "", code: int = 0) -> None:
-        """What kubectl prints of the runs of the schedule."""
+        """Set what kubectl prints about the runs of the schedule."""
         (self.folder / "runs").write_text(runs)
         (self.folder / "code").write_text(str(code))
 
     def run(self, shell: str, job: str) -> subprocess.CompletedProcess[str]:
-        """The script as the kubelet starts it, with nothing but kubectl on its path."""
+        """Run the script as the kubelet starts it, with nothing but kubectl on its path."""
         for name in ("created", "calls"):
             (self.folder / name).unlink(missing_ok=True)
         return worlds.started(self.container, self.folder, shell, job)
 
     @property
     def created(self) -> dict[str, Any] | None:
-        """What was created; None for nothing."""
+        """The object that was created, or None."""
         return worlds.created(self.folder)
 
 
@@ -80,7 +80,7 @@ def test_the_run_is_named_after_its_start(shell: str, start: Start) -> None:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_all_but_the_name_is_as_rendered(shell: str, start: Start) -> None:
+def test_everything_but_the_name_is_as_rendered(shell: str, start: Start) -> None:
     start.run(shell, "filings-29467980")
     (template,) = load_objects((start.folder / "run.yaml").read_text())
     assert start.created is not None
@@ -88,7 +88,7 @@ def test_all_but_the_name_is_as_rendered(shell: str, start: Start) -> None:
     assert start.created == template
 
 
-# What is there, the exit code, whether a run is created, what is said.
+# Existing runs, the exit code, whether a run is created, what is printed.
 RUNS = {
     "nothing": ("\n", 0, True, "created"),
     "one that is complete": ("filings-20260114-0400 Complete\n", 0, True, "created"),
@@ -122,7 +122,7 @@ def test_without_an_answer_nothing_is_created(shell: str, start: Start) -> None:
         assert "not named after a start" in done.stderr
 
 
-def test_it_needs_nothing_but_a_shell_and_kubectl(start: Start) -> None:
+def test_the_script_needs_only_a_shell_and_kubectl(start: Start) -> None:
     start.run("dash", "filings-29467980")
     calls = (start.folder / "calls").read_text().splitlines()
     assert calls == ["get", "create"]

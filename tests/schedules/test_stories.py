@@ -1,4 +1,4 @@
-"""The founding stories with a schedule: weekly and nightly training, with their numbers and words."""
+"""The user stories with a schedule: weekly and nightly training, with their numbers and words."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_weekly_training_with_its_hours_and_cost(root: Path) -> None:
     assert sum("filings-2026" in one for one in lines) == 10
 
 
-def test_nightly_training(root: Path) -> None:
+def test_nightly_training_has_a_dated_run_each_night(root: Path) -> None:
     """US-06 and US-12: a run each night, named after its day."""
     worlds.stock(root, NIGHTLY)
     lines = plan(root, "2026-12-31")
@@ -51,7 +51,7 @@ def test_nightly_training(root: Path) -> None:
 
 
 def test_nightly_training_at_two_never_overlaps(root: Path) -> None:
-    """US-11: forbid, by the CronJob and across runs; a start that is skipped is not made up for."""
+    """US-11: forbid, by the CronJob and across runs; a skipped start is not made up for."""
     schedule = 'schedule: {cron: "0 2 * * *", timeZone: Europe/Berlin, concurrency: forbid, keep: 7}\n'
     worlds.stock(root, HEAD + "workers: 4\ncpu: 8\nmemory: 32Gi\ntimeout: 8h\n" + schedule)
     bodies = worlds.rendered(root)
@@ -74,8 +74,8 @@ def test_a_week_of_64_gpus_never_fits_a_quota_of_32(root: Path) -> None:
     assert outcome.code == 2 or any(one.severity == "error" for one in outcome.findings)
 
 
-def test_what_creates_runs_is_judged_and_has_room(root: Path) -> None:
-    """The CronJob's pod under the packs of a production cluster, and beside a queue that is all in use."""
+def test_the_pod_that_creates_runs_is_checked_and_has_quota(root: Path) -> None:
+    """The CronJob's pod under the packs of a production cluster, with a team quota that includes its CPU."""
     worlds.stock(root, NIGHTLY)
     packs = "policies: {packs: [baseline, restricted, images, labels, lifecycle, priorities]}\n"
     write(root, {"overlays/lab/cluster.yaml": worlds.CLUSTER + packs})
@@ -87,7 +87,7 @@ def test_what_creates_runs_is_judged_and_has_room(root: Path) -> None:
     write(root, {"overlays/lab/cluster.yaml": workspaces.CLUSTER, "specs/nlp/filings.yaml": workspaces.SPEC})
     plain = worlds.one(worlds.rendered(root, "tenants"), "ResourceQuota", "training")["spec"]["hard"]
     assert int(quota["requests.cpu"]) == int(plain["requests.cpu"]) + 1
-    # A patch that spoils it is told at the patch.
+    # A patch that breaks it is reported at the patch.
     worlds.stock(root, NIGHTLY)
     write(root, {"overlays/lab/cluster.yaml": worlds.CLUSTER + packs, "specs/nlp/team.yaml": team})
     path = "/spec/jobTemplate/spec/template/spec/containers/0/securityContext/allowPrivilegeEscalation"
@@ -100,7 +100,7 @@ def test_what_creates_runs_is_judged_and_has_room(root: Path) -> None:
     ]
 
 
-# What somebody writes first, and the help that leads on.
+# What people write first, and the help that leads on.
 FIRST_TRIES = {
     "a schedule as a text": (
         HEAD + 'workers: 2\nschedule: "0 2 * * *"\n',
@@ -118,7 +118,7 @@ FIRST_TRIES = {
 
 
 @pytest.mark.parametrize("name", FIRST_TRIES)
-def test_first_tries_lead_on(name: str, root: Path) -> None:
+def test_the_help_for_a_common_first_mistake_can_be_pasted(name: str, root: Path) -> None:
     spec, help = FIRST_TRIES[name]
     team = "apiVersion: gangplan.dev/v1\nkind: Team\nclusters: [lab]\n"
     worlds.stock(root, spec, **{"specs/nlp/team.yaml": team})
@@ -126,7 +126,7 @@ def test_first_tries_lead_on(name: str, root: Path) -> None:
     assert found.help == help
 
 
-def test_a_registration_after_a_schedule_follows_it(root: Path) -> None:
+def test_a_job_after_a_scheduled_job_gets_the_same_starts(root: Path) -> None:
     """US-11: the model of each night is registered once that night's run is complete."""
     after = HEAD + 'workers: 1\ntimeout: 10m\nafter: [filings]\nmodel: {name: perception, version: "1"}\n'
     worlds.stock(root, NIGHTLY, **{"specs/nlp/register.yaml": after})

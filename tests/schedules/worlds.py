@@ -25,7 +25,7 @@ SPEC = workspaces.SPEC + NIGHTLY
 
 
 def stock(root: Path, spec: str = SPEC, **files: str) -> None:
-    """The workspace, with one scheduled job."""
+    """Write the workspace, with one scheduled job."""
     workspaces.stock(root)
     write(
         root,
@@ -39,7 +39,7 @@ def stock(root: Path, spec: str = SPEC, **files: str) -> None:
 
 
 def rendered(root: Path, part: str = "runs") -> list[dict[str, Any]]:
-    """All objects of a part of the rendered tree; it is rendered first."""
+    """Render, and return all objects of a part of the rendered tree."""
     outcome = gangplan("render", "-C", root)
     assert outcome.code in (0, 1), outcome.err
     files = sorted((root / "rendered/lab" / part).rglob("*.yaml"))
@@ -47,14 +47,14 @@ def rendered(root: Path, part: str = "runs") -> list[dict[str, Any]]:
 
 
 def one(bodies: list[dict[str, Any]], kind: str, name: str = "") -> dict[str, Any]:
-    """The only object of a kind, or that of a name."""
+    """Return the only object of a kind, or the one with a name."""
     found = [body for body in bodies if body["kind"] == kind and name in ("", body["metadata"]["name"])]
     assert len(found) == 1, [body["metadata"]["name"] for body in found]
     return found[0]
 
 
 def template(bodies: list[dict[str, Any]]) -> dict[str, Any]:
-    """The TrainJob that the schedule creates."""
+    """Return the TrainJob that the schedule creates."""
     maps = [body for body in bodies if body["kind"] == "ConfigMap" and "run.yaml" in body["data"]]
     (run,) = load_objects(maps[0]["data"]["run.yaml"])
     return run
@@ -63,7 +63,7 @@ def template(bodies: list[dict[str, Any]]) -> dict[str, Any]:
 def started(
     container: dict[str, Any], folder: Path, shell: str, run: str
 ) -> subprocess.CompletedProcess[str]:
-    """The script of a CronJob's pod as the kubelet starts it, with the kubectl and run.yaml of a folder."""
+    """Run the script of a CronJob's pod as the kubelet does, with the kubectl and run.yaml of a folder."""
     script = container["command"][2].replace("$$", "$")
     args = [one.replace("$(JOB)", run) for one in container["args"]]
     args[0] = str(folder / "run.yaml")
@@ -78,6 +78,6 @@ def started(
 
 
 def created(folder: Path) -> dict[str, Any] | None:
-    """What the script gave kubectl to create; None for nothing."""
+    """Return what the script gave kubectl to create, or None."""
     file = folder / "created"
     return load_objects(file.read_text())[0] if file.exists() else None

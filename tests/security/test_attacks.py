@@ -1,8 +1,8 @@
-"""The attack corpus: what a member of a team can commit to get out, each refused by `validate`.
+"""The attack corpus: what a member of a team can commit to break out; `validate` refuses each attack.
 
-docs/security.md tells what each check stops. Links are in test_links.py, forged runs in test_kept.py, files
+docs/security.md says what each check stops. Links are in test_links.py, forged runs in test_kept.py, files
 in rendered/ in test_foreign.py, labels and grants in tests of their own, patches in hostile.yaml. What would
-reach the API server all the same is in tests/e2e/test_attacks.py.
+reach the API server anyway is in tests/e2e/test_attacks.py.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ TEXTS: dict[str, bytes] = {
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two teams on one cluster, rendered, nothing to complain of."""
+    """Render two teams on one cluster, without findings."""
     root = workspaces.stock(tmp_path_factory.mktemp("attacked"))
     cluster = CLUSTER.replace("  nlp: {queue: training}\n", GIVEN)
     write(root, {"specs/vision/team.yaml": VISION, "overlays/lab/cluster.yaml": cluster})
@@ -57,7 +57,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def text_of(text: str) -> bytes:
-    """A text with the first word that stands for one written out."""
+    """Return a text with a leading placeholder written out."""
     for name, value in TEXTS.items():
         if text.startswith(name):
             return value + text.removeprefix(name).encode()
@@ -65,7 +65,7 @@ def text_of(text: str) -> bytes:
 
 
 def commit(root: Path, attack: dict[str, Any]) -> None:
-    """What the attacker does."""
+    """Do what the attacker does."""
     write(root, {name: text_of(text) for name, text in attack.get("write", {}).items()})
     if "change" in attack:
         name, old, new = attack["change"]
@@ -78,7 +78,7 @@ def commit(root: Path, attack: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_refused(name: str, sound: Path, tmp_path: Path) -> None:
+def test_each_attack_is_refused(name: str, sound: Path, tmp_path: Path) -> None:
     attack = ATTACKS[name]
     root = tmp_path / "workspace"
     shutil.copytree(sound, root)
@@ -89,17 +89,17 @@ def test_refused(name: str, sound: Path, tmp_path: Path) -> None:
     assert outcome.code in (Exit.FINDINGS, Exit.INPUT), outcome.out
     assert attack["finds"] in {rule for _, rule in outcome.errors()}, outcome.err
     assert "Traceback" not in outcome.err
-    # Nor does a render let it through: nothing is written.
+    # A render does not let it through either: nothing is written.
     if changed == before:
         assert gangplan("render", "-C", root).code in (Exit.FINDINGS, Exit.INPUT)
         assert workspaces.rendered(root) == before
 
 
-def test_there_are_many() -> None:
+def test_the_corpus_covers_many_attacks_and_rules() -> None:
     assert len(ATTACKS) >= 90
     assert len({attack["finds"] for attack in ATTACKS.values()}) >= 30
 
 
-def test_the_team_itself_is_not_in_the_way(sound: Path) -> None:
-    """TEAM declares what the attacks lean on."""
+def test_the_workspace_declares_what_the_attacks_use(sound: Path) -> None:
+    """The attacks depend on what TEAM declares."""
     assert TEAM in (sound / TEAM_FILE).read_text()

@@ -1,4 +1,4 @@
-"""rendered/ holds what gangplan writes and nothing else: `validate` and `render --check` say so."""
+"""rendered/ must hold only what gangplan writes: `validate` and `render --check` report anything else."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FILES = {
     "the mark, later": ("rendered/lab/more.yaml", f"kind: TrainJob\n{MARK}"),
     "another cluster": ("rendered/prod/platform/roles.yaml", BINDING),
 }
-# With our mark: the name or what is in it gives it away; validate looks, --check compares.
+# These have our mark; the name or the content gives them away. validate looks, --check compares.
 COPIES = {
     "another name": ("rendered/lab/platform/more.yaml", MARK + BINDING),
     "another cluster's": ("rendered/prod/platform/roles.yaml", MARK + BINDING),
@@ -74,7 +74,7 @@ def done(root: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_that_is_not_ours(done: Path, name: str) -> None:
+def test_an_unmanaged_file_is_reported(done: Path, name: str) -> None:
     path, text = FILES[name]
     write(done, {path: text})
     for command in (
@@ -90,7 +90,7 @@ def test_a_file_that_is_not_ours(done: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", COPIES)
-def test_a_copy_of_our_mark(done: Path, name: str) -> None:
+def test_a_file_that_copies_our_mark_is_reported(done: Path, name: str) -> None:
     path, text = COPIES[name]
     write(done, {path: text})
     outcome = gangplan("validate", "-C", done)
@@ -101,7 +101,7 @@ def test_a_copy_of_our_mark(done: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MORE)
-def test_an_object_more(done: Path, name: str) -> None:
+def test_an_extra_object_in_a_rendered_file_is_reported(done: Path, name: str) -> None:
     path, change = MORE[name]
     text = (done / path).read_text()
     write(done, {path: change(text)})
@@ -111,7 +111,7 @@ def test_an_object_more(done: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "dangling", "pipe", "tree"])
-def test_links_and_pipes(done: Path, tmp_path: Path, kind: str) -> None:
+def test_links_and_pipes_in_rendered_are_reported(done: Path, tmp_path: Path, kind: str) -> None:
     outside = write(tmp_path / "outside", {"a.yaml": f"{MARK}{BINDING}"})
     place = done / "rendered/lab/link.yaml"
     if kind == "pipe":
@@ -126,8 +126,8 @@ def test_links_and_pipes(done: Path, tmp_path: Path, kind: str) -> None:
     assert outcome.errors() == [(f"{place.relative_to(done).as_posix()}:1:1", "rendered-foreign")]
 
 
-def test_earlier_runs_and_notes_for_people_are_no_harm(done: Path) -> None:
-    """Between an edit and the render, the run before stands there still."""
+def test_earlier_runs_and_readme_files_are_accepted(done: Path) -> None:
+    """Between an edit and the next render, the earlier run is still in rendered/."""
     write(done, {"rendered/README.md": "Do not edit.\n", "rendered/lab/.gitkeep": ""})
     write(done, {"specs/nlp/filings.yaml": workspaces.SPEC.replace("workers: 4", "workers: 3")})
     assert gangplan("validate", "-C", done).code == Exit.CLEAN
@@ -137,11 +137,11 @@ def test_earlier_runs_and_notes_for_people_are_no_harm(done: Path) -> None:
     assert gangplan("render", "--check", "-C", done).code == Exit.FINDINGS
 
 
-def test_where_nothing_was_rendered_nothing_is_said(root: Path) -> None:
+def test_without_rendered_nothing_is_reported(root: Path) -> None:
     assert gangplan("validate", "-C", root).code == Exit.CLEAN
 
 
-def test_they_are_told_beside_other_errors(done: Path) -> None:
+def test_unmanaged_files_are_reported_with_other_errors(done: Path) -> None:
     write(done, {"rendered/more.yaml": BINDING, "specs/nlp/second.yaml": "kind: TrainingJob\n"})
     rules = {rule for _, rule in gangplan("validate", "-C", done).errors()}
     assert {"rendered-foreign", "spec-missing-field"} <= rules

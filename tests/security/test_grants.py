@@ -1,4 +1,4 @@
-"""What the platform gives a team: its namespace, regimes, the weakest posture. Not the team's word."""
+"""What the platform, not the team, decides for a team: its namespace, its regimes, the weakest posture."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEAM_FILE, CLUSTER_FILE, SPEC_FILE = (
     "specs/nlp/filings.yaml",
 )
 GIVEN = "nlp: {queue: training}"
-# Tried by hand against the state before: fifteen of them were taken.
+# Tried by hand before this check existed: fifteen of these were accepted.
 PLATFORM = (
     *(
         "vault",
@@ -57,7 +57,7 @@ def giving(words: str) -> str:
 
 
 @pytest.mark.parametrize("namespace", PLATFORM)
-def test_a_team_takes_a_namespace_of_the_platform(root: Path, namespace: str) -> None:
+def test_a_team_cannot_take_a_namespace_of_the_platform(root: Path, namespace: str) -> None:
     write(root, {TEAM_FILE: asking(namespace)})
     outcome = gangplan("validate", "-C", root)
     assert outcome.errors() == [(f"{TEAM_FILE}:3:12", "namespace-reserved")]
@@ -65,7 +65,7 @@ def test_a_team_takes_a_namespace_of_the_platform(root: Path, namespace: str) ->
 
 
 @pytest.mark.parametrize("namespace", PLATFORM)
-def test_nor_can_the_platform_give_it_away(root: Path, namespace: str) -> None:
+def test_the_platform_cannot_give_away_a_reserved_namespace(root: Path, namespace: str) -> None:
     write(root, {CLUSTER_FILE: giving(f"namespace: {namespace}")})
     [(place, rule)] = gangplan("validate", "-C", root).errors()
     assert (place.split(":")[0], rule) == (CLUSTER_FILE, "namespace-reserved")
@@ -74,11 +74,11 @@ def test_nor_can_the_platform_give_it_away(root: Path, namespace: str) -> None:
 @pytest.mark.parametrize(
     "namespace", ["recommender-system", "ml-tools", "nlp-system", "nlp-prod", "team-vision"]
 )
-def test_a_namespace_that_nobody_gave(root: Path, namespace: str) -> None:
+def test_a_namespace_without_a_grant_is_refused(root: Path, namespace: str) -> None:
     write(root, {TEAM_FILE: asking(namespace)})
     outcome = gangplan("validate", "-C", root)
     assert outcome.errors() == [(f"{TEAM_FILE}:3:12", "namespace-not-given")]
-    # The help holds: what the platform is told to write makes it right.
+    # The help is right: what it asks the platform to write makes the workspace valid.
     [shown] = outcome.findings
     assert f"namespace: {namespace} at teams.nlp in {CLUSTER_FILE}" in shown.help
     write(root, {CLUSTER_FILE: giving(f"namespace: {namespace}")})
@@ -88,21 +88,21 @@ def test_a_namespace_that_nobody_gave(root: Path, namespace: str) -> None:
 
 
 @pytest.mark.parametrize("namespace", ["nlp", "team-nlp"])
-def test_names_of_its_own_need_no_grant(root: Path, namespace: str) -> None:
+def test_namespaces_named_after_the_team_need_no_grant(root: Path, namespace: str) -> None:
     write(root, {TEAM_FILE: asking(namespace)})
     render(root)
     assert f"  namespace: {namespace}\n".encode() in b"".join(workspaces.rendered(root).values())
 
 
-def test_another_than_the_one_given(root: Path) -> None:
+def test_a_namespace_other_than_the_granted_one_is_refused(root: Path) -> None:
     write(root, {TEAM_FILE: asking("team-nlp"), CLUSTER_FILE: giving("namespace: language")})
     [shown] = gangplan("validate", "-C", root).findings
     assert (shown.place, shown.rule) == (f"{TEAM_FILE}:3:12", "namespace-not-given")
     assert "its namespace is 'language'" in shown.message
 
 
-def test_the_error_stands_at_the_intruder(root: Path) -> None:
-    """Whatever the order of the names."""
+def test_the_error_is_at_the_team_that_takes_the_namespace(root: Path) -> None:
+    """It is there whatever the order of the names."""
     for victim, thief in (("vision", "nlp"), ("apes", "nlp")):
         write(root, {f"specs/{victim}/team.yaml": "apiVersion: gangplan.dev/v1\nkind: Team\n"})
         write(root, {TEAM_FILE: asking(victim)})
@@ -111,7 +111,7 @@ def test_the_error_stands_at_the_intruder(root: Path) -> None:
         ]
 
 
-def test_two_grants_of_one_namespace(root: Path) -> None:
+def test_two_grants_of_one_namespace_are_refused(root: Path) -> None:
     both = CLUSTER + "  vision: {queue: training, namespace: nlp}\n"
     write(root, {CLUSTER_FILE: both, "specs/vision/team.yaml": "apiVersion: gangplan.dev/v1\nkind: Team\n"})
     [(place, rule)] = gangplan("validate", "-C", root).errors()
@@ -128,8 +128,8 @@ def test_why_names_the_grant(root: Path) -> None:
     assert f"{CLUSTER_FILE}:16:37: the platform gives the namespace" in outcome.out
 
 
-def test_a_regime_cannot_be_taken_off(root: Path) -> None:
-    """Neither the team's file nor a spec names it: it holds all the same, and what breaks it is told."""
+def test_a_team_cannot_drop_a_regime(root: Path) -> None:
+    """The regime applies although neither the team's file nor a spec names it, and breaches are reported."""
     pinned = giving("compliance: [hipaa]")
     write(root, {CLUSTER_FILE: pinned})
     outcome = gangplan("validate", "-C", root)
@@ -139,7 +139,7 @@ def test_a_regime_cannot_be_taken_off(root: Path) -> None:
     packs = pinned.replace("teams:", "policies: {packs: [baseline, hipaa]}\nteams:")
     write(root, {CLUSTER_FILE: packs, SPEC_FILE: SPEC + "data: {filings: /data}\n"})
     rules = {rule: place for place, rule in gangplan("validate", "-C", root).errors()}
-    # Where the team would make it right: `encrypted: true` of its claim, the posture of its spec.
+    # Where the team would fix it: `encrypted: true` of its claim, the posture of its spec.
     assert rules["claims-encrypted"].startswith((SPEC_FILE, TEAM_FILE))
     assert rules["network-posture"].startswith(SPEC_FILE)
 
@@ -154,7 +154,7 @@ def test_a_posture_cannot_be_weakened(root: Path) -> None:
         render(root)
 
 
-def test_a_default_of_the_team_cannot_weaken_it(root: Path) -> None:
+def test_a_default_of_the_team_cannot_weaken_the_posture(root: Path) -> None:
     write(
         root,
         {CLUSTER_FILE: giving("posture: restricted"), TEAM_FILE: f"{TEAM}defaults: {{posture: default}}\n"},
@@ -162,7 +162,7 @@ def test_a_default_of_the_team_cannot_weaken_it(root: Path) -> None:
     assert gangplan("validate", "-C", root).errors() == [(f"{TEAM_FILE}:13:21", "posture-too-weak")]
 
 
-def test_without_a_word_the_posture_is_the_pinned_one(root: Path) -> None:
+def test_the_default_posture_is_the_pinned_one(root: Path) -> None:
     write(root, {CLUSTER_FILE: giving("posture: isolated")})
     outcome = gangplan("plan", "--format", "json", "-C", root)
     assert '"posture": "isolated"' in outcome.out, outcome.out

@@ -1,4 +1,4 @@
-"""Specs, team files and patches that mean harm: refused by a rule, or rendered as nothing but text."""
+"""Malicious specs, team files and patches: refused by a rule, or rendered as plain text."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def spoil(root: Path, case: dict[str, Any]) -> None:
 
 
 def shape(value: Any) -> Any:
-    """The structure of an object: kinds of values and keys, without texts."""
+    """Return the structure of an object: keys and types of values, without texts."""
     if isinstance(value, dict):
         return {key: shape(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -47,7 +47,7 @@ def shape(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_hostile(name: str, root: Path, builder: str) -> None:
+def test_each_hostile_case_is_refused_or_rendered_as_text(name: str, root: Path, builder: str) -> None:
     case = CASES[name]
     assert ("finds" in case) != ("harmless" in case)
     spoil(root, case)
@@ -64,7 +64,7 @@ def test_hostile(name: str, root: Path, builder: str) -> None:
 
 
 def assert_only_text(root: Path) -> None:
-    """Kinds and namespaces are those of a run without malice; whatever was written stands in one text."""
+    """Check that kinds, namespaces and labels are those of a harmless run."""
     files = workspaces.rendered(root)
     assert all(path.startswith("lab/") and ".." not in path for path in files)
     (run,) = (text for path, text in files.items() if "/runs/" in path)
@@ -99,5 +99,5 @@ def test_a_harmless_text_does_not_change_the_shape(tmp_path: Path) -> None:
     assert shapes[0] == shapes[1]
 
 
-def test_there_are_many() -> None:
+def test_there_are_many_cases() -> None:
     assert len(CASES) >= 60

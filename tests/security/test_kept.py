@@ -1,4 +1,4 @@
-"""Kept runs: taken back only as far as their name vouches for them, and judged like new ones."""
+"""Kept runs: taken back only as far as their name vouches for them, and checked like new ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ subjects:
 
 @pytest.fixture
 def moved(root: Path) -> Path:
-    """Rendered, then the platform moved on: without --keep-runs the run would be another one."""
+    """Render, then change the catalog: without --keep-runs the run would become another one."""
     render(root)
     write(root, {"images/catalog.yaml": OTHER_BUILD})
     return root
@@ -75,7 +75,7 @@ FORGED: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_a_forgery(moved: Path, name: str) -> None:
+def test_a_forged_run_is_reported_and_nothing_is_written(moved: Path, name: str) -> None:
     path = the_run(moved)
     path.write_text(FORGED[name](path.read_text()))
     before = rendered(moved)
@@ -87,8 +87,8 @@ def test_a_forgery(moved: Path, name: str) -> None:
     assert rendered(moved) == before
 
 
-def test_a_copy_under_another_name(moved: Path) -> None:
-    """Renamed with all that is in it: the hash is over the content, the name is not free."""
+def test_a_renamed_run_is_a_forgery(moved: Path) -> None:
+    """The run is renamed inside, too: the hash covers the content, so the name is not free."""
     path = the_run(moved)
     name = f"filings-{'0' * 8}"
     (path.parent / f"{name}.yaml").write_text(path.read_text().replace(path.stem, name))
@@ -99,7 +99,7 @@ def test_a_copy_under_another_name(moved: Path) -> None:
         assert "run-forged" in {shown.rule for shown in outcome.findings}
 
 
-# What the name does not vouch for is rendered as it is today: nothing of it is taken.
+# What the name does not vouch for is rendered as it would be today: none of it is kept.
 UNTAKEN: dict[str, Callable[[str], str]] = {
     "another namespace": replaced("namespace: nlp", "namespace: kube-system"),
     "another priority": replaced(
@@ -118,7 +118,7 @@ UNTAKEN: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("name", UNTAKEN)
-def test_what_is_not_taken(moved: Path, name: str) -> None:
+def test_changes_that_the_name_does_not_vouch_for_are_undone(moved: Path, name: str) -> None:
     path = the_run(moved)
     right = path.read_text()
     path.write_text(UNTAKEN[name](right))
@@ -130,7 +130,7 @@ def test_what_is_not_taken(moved: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["another namespace", "an object more"])
-def test_validate_sees_it_too(moved: Path, name: str) -> None:
+def test_validate_reports_changes_that_a_name_does_not_vouch_for(moved: Path, name: str) -> None:
     path = the_run(moved)
     path.write_text(UNTAKEN[name](path.read_text()))
     outcome = gangplan("validate", "-C", moved, "--keep-runs")
@@ -147,8 +147,8 @@ def test_a_link_is_not_followed(moved: Path, tmp_path: Path) -> None:
     assert "run-kept" not in {shown.rule for shown in outcome.findings}
 
 
-def test_kept_runs_are_judged_by_policies(moved: Path) -> None:
-    """The catalog names another build: the policy refuses a retry's pods, unless it vouches for both."""
+def test_policies_are_evaluated_for_kept_runs(moved: Path) -> None:
+    """The catalog names another build: the policy refuses a retry's pods unless the catalog lists both."""
     packs = CLUSTER.replace("teams:", "policies: {packs: [images], actions: {image-scan: Audit}}\nteams:")
     write(moved, {"overlays/lab/cluster.yaml": packs})
     outcome = gangplan("validate", "-C", moved, "--keep-runs")
@@ -164,7 +164,7 @@ def test_kept_runs_are_judged_by_policies(moved: Path) -> None:
     assert {name for name in after if before.get(name) != after[name]} == {"lab/platform/policies.yaml"}
 
 
-def test_an_earlier_build_is_not_taken_by_new_runs(root: Path) -> None:
+def test_new_runs_do_not_use_an_earlier_build(root: Path) -> None:
     line = "    framework: torch\n"
     text = CATALOG.replace(line, f"{line}    earlier: ['sha256:{'0' * 64}']\n")
     write(root, {"images/catalog.yaml": text})

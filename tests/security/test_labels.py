@@ -1,4 +1,4 @@
-"""Labels that are not the team's to set: controllers find pods by them, webhooks give identities by them."""
+"""Labels that teams may not set: controllers find pods by them, and webhooks grant identities by them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def labelled(root: Path, key: str) -> None:
     ("key", "rule"),
     [*((key, "label-reserved") for key in RESERVED), *((key, "label-injects") for key in INJECTING)],
 )
-def test_refused(root: Path, key: str, rule: str) -> None:
+def test_reserved_and_injecting_labels_are_refused(root: Path, key: str, rule: str) -> None:
     labelled(root, key)
     outcome = gangplan("validate", "-C", root)
     assert outcome.errors() == [(f"{FILE}:9:10", rule)]
@@ -62,6 +62,6 @@ def test_refused(root: Path, key: str, rule: str) -> None:
 
 
 @pytest.mark.parametrize("key", FREE)
-def test_free(root: Path, key: str) -> None:
+def test_other_labels_are_accepted(root: Path, key: str) -> None:
     labelled(root, key)
     render(root)

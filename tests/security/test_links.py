@@ -1,4 +1,4 @@
-"""Links, pipes and huge files among what people write: refused, and nothing behind them is ever shown."""
+"""Links, pipes and huge files in a workspace: refused, and the content of their targets is never shown."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COMMANDS = (
 
 @pytest.fixture
 def world(root: Path) -> Path:
-    """The small workspace with something in every folder that is read."""
+    """Write the small workspace with a file in every folder that is read."""
     patch = "- {op: add, path: /metadata/labels/site.example.com~1a, value: b}\n"
     component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n"
     return write(
@@ -49,7 +49,7 @@ def world(root: Path) -> Path:
 
 
 def linked(root: Path, place: str, outside: Path) -> None:
-    """Put a link to a file or folder with the canary in the place of what stands there."""
+    """Replace a file or folder by a link to one with the canary in it."""
     path = root / place
     is_folder = path.is_dir() or not path.suffix
     if is_folder and path.is_dir():
@@ -69,7 +69,7 @@ def linked(root: Path, place: str, outside: Path) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_link(world: Path, place: str, tmp_path: Path) -> None:
+def test_a_link_is_refused_and_its_target_never_shown(world: Path, place: str, tmp_path: Path) -> None:
     linked(world, place, tmp_path / "outside")
     for command in COMMANDS:
         outcome = gangplan(*command, "-C", world)
@@ -80,8 +80,8 @@ def test_a_link(world: Path, place: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", [one for one in PLACES if "." in one])
-def test_a_pipe(world: Path, place: str) -> None:
-    """It would never end."""
+def test_a_pipe_is_refused(world: Path, place: str) -> None:
+    """Reading it would never end."""
     path = world / place
     path.unlink(missing_ok=True)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ def test_a_pipe(world: Path, place: str) -> None:
         assert place in outcome.err
 
 
-def test_a_file_of_gigabytes(world: Path) -> None:
+def test_a_file_of_gigabytes_is_refused(world: Path) -> None:
     for place in ("schemas/a/b.json", "images/scans/a.json", "policies/own/pack.yaml"):
         path = world / place
         path.parent.mkdir(parents=True)
@@ -102,14 +102,14 @@ def test_a_file_of_gigabytes(world: Path) -> None:
         path.unlink()
 
 
-def test_all_links_are_told_at_once(world: Path, tmp_path: Path) -> None:
+def test_all_links_are_reported_at_once(world: Path, tmp_path: Path) -> None:
     for place in ("specs/nlp/team.yaml", "images/catalog.yaml"):
         linked(world, place, tmp_path / Path(place).name)
     wanted = [("images/catalog.yaml", "file-unreadable"), ("specs/nlp/team.yaml", "file-unreadable")]
     assert gangplan("validate", "-C", world).errors() == wanted
 
 
-def test_what_editors_leave_is_no_harm(world: Path) -> None:
+def test_files_that_editors_leave_are_ignored(world: Path) -> None:
     names = (
         ".filings.yaml.swp",
         "filings.yaml~",
@@ -125,7 +125,7 @@ def test_what_editors_leave_is_no_harm(world: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [".second.yaml", ".second.yml", "..second.yaml"])
-def test_a_hidden_spec_is_told(world: Path, name: str) -> None:
+def test_a_hidden_spec_is_reported(world: Path, name: str) -> None:
     write(world, {f"specs/nlp/{name}": workspaces.SPEC})
     outcome = gangplan("validate", "-C", world)
     assert outcome.errors() == [(f"specs/nlp/{name}", "spec-file-name")]
@@ -133,7 +133,7 @@ def test_a_hidden_spec_is_told(world: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "lock", "stage", "stage.aside"])
-def test_a_state_folder_that_leads_elsewhere(world: Path, tmp_path: Path, name: str) -> None:
+def test_a_link_in_the_state_folder_is_refused(world: Path, tmp_path: Path, name: str) -> None:
     outside = write(tmp_path / "outside", {"stage/precious": "1", "lock": "2"})
     before = workspaces.tree(outside)
     state = world / ".gangplan"
@@ -148,7 +148,7 @@ def test_a_state_folder_that_leads_elsewhere(world: Path, tmp_path: Path, name: 
     assert workspaces.tree(outside) == before
 
 
-def test_an_output_folder_whose_state_leads_elsewhere(world: Path, tmp_path: Path) -> None:
+def test_a_link_as_the_state_of_an_output_folder_is_refused(world: Path, tmp_path: Path) -> None:
     outside = write(tmp_path / "outside", {"stage/precious": "1"})
     (tmp_path / ".out.gangplan").symlink_to(outside)
     assert gangplan("render", "-C", world, "--output", tmp_path / "out").code == Exit.INPUT

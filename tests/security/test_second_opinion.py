@@ -1,4 +1,4 @@
-"""A kubeconform that hangs: told when it lay about, the end of the command when it was asked for by name."""
+"""A kubeconform that hangs: skipped with a note when found by chance, an error when the user named it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return fake("hang", "kubeconform", tmp_path / "bin")
 
 
-def test_it_is_told(root: Path, hanging: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_kubeconform_is_reported_and_skipped(
+    root: Path, hanging: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(hanging.parent), prepend=os.pathsep)
     outcome = gangplan("validate", "-C", root)
     assert f"no second opinion: {hanging} does not say its version" in outcome.out
@@ -34,14 +36,16 @@ def test_it_is_told(root: Path, hanging: Path, monkeypatch: pytest.MonkeyPatch) 
     assert outcome.code == Exit.CLEAN
 
 
-def test_asked_for_it_is_needed(root: Path, hanging: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_kubeconform_that_the_user_named_is_an_error(
+    root: Path, hanging: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GANGPLAN_KUBECONFORM", str(hanging))
     outcome = gangplan("validate", "-C", root)
     assert outcome.code == Exit.ENVIRONMENT
     assert "did not end within 0.3 s" in outcome.err
 
 
-def test_nobody_waits_long() -> None:
+def test_the_time_limit_for_a_version_is_short() -> None:
     assert versions._TIMEOUT_S < 10
 
 
@@ -56,10 +60,10 @@ def test_nobody_waits_long() -> None:
         (errno.EIO, "owner and free space"),
     ],
 )
-def test_a_file_system_that_refuses(
+def test_a_refusing_file_system_is_reported_with_advice(
     root: Path, monkeypatch: pytest.MonkeyPatch, code: int, says: str
 ) -> None:
-    """A busy mount is no matter of owner and space."""
+    """The advice depends on the error: a busy mount has nothing to do with owner and space."""
 
     def refuse(*_: object) -> None:
         raise OSError(code, os.strerror(code))
@@ -76,8 +80,10 @@ def test_a_file_system_that_refuses(
     assert errors.advice(OSError(code, "")) in outcome.err
 
 
-def test_time_is_short(root: Path, hanging: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hang costs its time once for the name and once for the verdict, not once per cluster or file."""
+def test_a_hanging_kubeconform_is_started_only_twice(
+    root: Path, hanging: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hang costs its time once for the version and once for the verdict, not once per cluster or file."""
     monkeypatch.setenv("PATH", str(hanging.parent), prepend=os.pathsep)
     gangplan("validate", "-C", root)
     assert (hanging.parent / "starts").read_text().splitlines() == ["start -v"] * 2

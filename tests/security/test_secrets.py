@@ -1,4 +1,4 @@
-"""Secrets in files: each form and name is found and never shown; what only looks alike passes."""
+"""Secrets in files: each form and name is found and never shown; what only looks similar passes."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ TOKEN = "hf_" + "abcdefghijABCDEFGHIJabcdefghijABCD"
 
 
 def text_of(case: dict[str, Any]) -> str:
-    """The text with its two parts joined; a line break before `|` belongs to YAML's own."""
+    """Return the text with its two parts joined; a line break before `|` belongs to YAML's own syntax."""
     head, bar, tail = case["text"].rpartition("|")
     return f"{head}{tail}" if bar else tail
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
-def test_case(case: dict[str, Any]) -> None:
+def test_each_secret_is_found_at_its_place(case: dict[str, Any]) -> None:
     text = text_of(case)
     found = secrets_in(text)
     if "is" not in case:
@@ -44,11 +44,11 @@ def test_case(case: dict[str, Any]) -> None:
     assert column == case.get("column", column)
     secret = text[found[0].offset :][: found[0].length]
     assert len(secret) >= 6
-    # Never more of it than four characters.
+    # Never more than four characters of it.
     assert secret[:4] not in found[0].what + found[0].name
 
 
-def test_there_are_near_misses() -> None:
+def test_there_are_many_secrets_and_near_misses() -> None:
     assert sum("is" not in case for case in CASES) >= 25
     assert sum("is" in case for case in CASES) >= 22
 
@@ -66,7 +66,7 @@ def test_no_file_of_the_repository_has_one() -> None:
 
 @given(st.text(alphabet="ghp_hf-sk:=@/ \"'nameKEYTOKENvalue{}\n", max_size=200))
 @settings(max_examples=300, deadline=None)
-def test_any_text_is_read(text: str) -> None:
+def test_any_text_can_be_searched(text: str) -> None:
     for one in secrets_in(text):
         assert 0 <= one.offset < len(text)
         assert one.length > 0
@@ -78,14 +78,14 @@ def test_random_tokens_are_found_by_name() -> None:
     for _ in range(500):
         value = "".join(source.choices(string.ascii_letters + string.digits, k=24))
         missed += not secrets_in(f"env: {{API_KEY: {value}}}")
-    # Now and then chance writes words.
+    # Now and then, chance writes words.
     assert missed <= 5
 
 
 @pytest.mark.parametrize(
     "text", ["token ", "key: x", "name: ", "PASSWORD=", "a:b@", "http://a:", "eyJ", "-----BEGIN "]
 )
-def test_time_grows_with_length_alone(text: str) -> None:
+def test_time_grows_linearly_with_length(text: str) -> None:
     def seconds(size: int) -> float:
         start = time.process_time()
         secrets_in(text * (size // len(text)))
@@ -95,13 +95,13 @@ def test_time_grows_with_length_alone(text: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["a" * 50_000, "Ab" * 50_000, "a-" * 50_000, "aB1" * 30_000, "AB" * 50_000])
-def test_a_long_value_is_judged_fast(value: str) -> None:
+def test_a_long_value_is_checked_fast(value: str) -> None:
     start = time.process_time()
     secrets_in(f"API_KEY: {value}!")
     assert time.process_time() - start < 2
 
 
-def test_entropy() -> None:
+def test_entropy_of_equal_and_distinct_characters() -> None:
     assert entropy("aaaa") == 0
     assert entropy("abcd") == 2
 
@@ -117,7 +117,7 @@ def test_entropy() -> None:
         ("overlays/lab/cluster.yaml", "17:17"),
     ],
 )
-def test_in_a_workspace(file: str, place: str, root: Path) -> None:
+def test_a_secret_in_a_workspace_is_reported_at_its_place(file: str, place: str, root: Path) -> None:
     line = f"env: {{HF_TOKEN: {TOKEN}}}\n"
     line = f"defaults: {{env: {{HF_TOKEN: {TOKEN}}}}}\n" if "team" in file else line
     (root / file).write_text((root / file).read_text() + line)
@@ -131,7 +131,7 @@ def test_in_a_workspace(file: str, place: str, root: Path) -> None:
     assert not (root / "rendered").exists()
 
 
-def test_no_other_finding_repeats_it(root: Path) -> None:
+def test_no_other_finding_repeats_a_secret(root: Path) -> None:
     spec = root / "specs/nlp/filings.yaml"
     spec.write_text(spec.read_text().replace("workers: 4", f"workers: {TOKEN}"))
     outcome = gangplan("validate", "-C", root)
@@ -141,8 +141,8 @@ def test_no_other_finding_repeats_it(root: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["hunter2", "correct-horse-battery"])
-def test_no_letter_and_no_length_is_told(value: str, root: Path) -> None:
-    """One letter and a length are a good part of a short password, and reports end up in comments."""
+def test_no_letter_and_no_length_of_a_secret_is_shown(value: str, root: Path) -> None:
+    """One letter and a length reveal much of a short password, and reports end up in comments."""
     spec = workspaces.SPEC.replace("workers: 4", f"workers: {value}")
     workspaces.write(root, {"specs/nlp/filings.yaml": spec + f"env: {{DB_PASSWORD: {value}}}\n"})
     for format in FORMATS:
@@ -155,7 +155,7 @@ def test_no_letter_and_no_length_is_told(value: str, root: Path) -> None:
 
 
 @pytest.mark.parametrize("is_turned", [False, True])
-def test_a_secret_that_is_part_of_another(is_turned: bool) -> None:
+def test_a_secret_that_is_part_of_another_is_hidden(is_turned: bool) -> None:
     short = "ghp_" + "a" * 36
     long = f"https://u:{short}tail-of-the-longer-one@h"
     secrets = [short, long][:: -1 if is_turned else 1]
@@ -165,13 +165,13 @@ def test_a_secret_that_is_part_of_another(is_turned: bool) -> None:
     assert (told.message, told.help) == (f"bad {HIDDEN}", f"Not {HIDDEN}.")
 
 
-def test_in_a_file_beside_a_patch(root: Path) -> None:
+def test_a_secret_in_any_file_of_an_overlay_is_reported(root: Path) -> None:
     workspaces.write(root, {"overlays/lab/tls.pem": "-----BEGIN " + "PRIVATE KEY-----\nMIIE\n"})
     outcome = gangplan("validate", "-C", root)
     assert outcome.errors() == [("overlays/lab/tls.pem:1:1", "secret-literal")]
 
 
-def test_a_secret_that_somebody_put_into_rendered(root: Path) -> None:
+def test_a_secret_in_an_unmanaged_rendered_file_is_reported(root: Path) -> None:
     workspaces.render(root)
     text = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {a: Yg==}\n"
     workspaces.write(root, {"rendered/lab/mine.yaml": text})
@@ -180,7 +180,7 @@ def test_a_secret_that_somebody_put_into_rendered(root: Path) -> None:
     assert outcome.errors() == [(place, "rendered-foreign"), (place, "secret-literal")]
 
 
-def test_only_the_specs_that_are_asked_for(root: Path) -> None:
+def test_only_the_selected_specs_are_searched(root: Path) -> None:
     workspaces.write(root, {"specs/nlp/other.yaml": workspaces.SPEC + f"env: {{HF_TOKEN: {TOKEN}}}\n"})
     assert gangplan("validate", "-C", root, "specs/nlp/filings.yaml").code == Exit.CLEAN
     assert gangplan("validate", "-C", root, "specs/nlp/other.yaml").code == Exit.FINDINGS

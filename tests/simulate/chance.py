@@ -1,4 +1,4 @@
-"""Stories by chance: small setups and steps drawn from a seed, with what the simulation says of them."""
+"""Random stories: small setups and steps drawn from a seed, with the events of their simulation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STEPS = 6
 
 
 def draw(seed: int, count: int, is_fair: bool) -> Iterator[Story]:
-    """So many stories; those whose end real queues leave to chance are left out."""
+    """Yield `count` stories; stories whose end real queues leave to chance are skipped."""
     number = found = 0
     while found < count:
         number += 1
@@ -62,9 +62,9 @@ def _story(chance: random.Random, title: str, is_fair: bool) -> Story | None:
 
 
 def _is_chance(news: list[str], together: list[set[str]]) -> bool:
-    """Whether of two runs admitted in one moment only one had to go: Kueue then goes by their random ids.
+    """Return whether one of two runs admitted at one moment was preempted: Kueue then goes by random ids.
 
-    Runs that are admitted and preempted in the same step come and go too fast to be seen.
+    Runs that are admitted and preempted in the same step also count: they come and go too fast to be seen.
     """
     admitted = [line.partition(" ")[2] for line in news if line.startswith("admitted")]
     preempted = [line.partition(" ")[2] for line in news if line.startswith("preempted")]

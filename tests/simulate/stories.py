@@ -1,4 +1,4 @@
-"""The stories of stories.yaml as setups and steps, and how the simulation tells them."""
+"""The stories of stories.yaml as setups and steps, and their simulation."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Story:
 
     @property
     def key(self) -> str:
-        """A short name, such as objects may have."""
+        """A short name that objects may have."""
         words = [word for word in self.title.replace(",", "").replace(";", "").split() if word.isalpha()]
         return "-".join(words)[:24].rstrip("-").lower()
 
 
 def all_stories() -> list[Story]:
-    """Every story of the file."""
+    """Return every story of the file."""
     return [
         Story(one["story"], one.get("fair", False), one.get("cohorts", {}), one["queues"], one["steps"])
         for one in plain.load(FILE.read_text())
@@ -44,12 +44,12 @@ def all_stories() -> list[Story]:
 
 
 def flavors_of(queue: dict[str, Any]) -> dict[str, int]:
-    """The quota of a queue by flavor."""
+    """Return the quota of a queue, by flavor."""
     return dict(queue.get("flavors") or {FLAVOR: queue["cpu"]})
 
 
 def setup_of(story: Story) -> Setup:
-    """The queues of a story."""
+    """Return the queues of a story."""
     cohorts = tuple(
         Member(
             name,
@@ -89,13 +89,13 @@ def _queue(name: str, one: dict[str, Any]) -> ClusterQueue:
 
 
 def run_of(name: str, one: dict[str, Any], arrival: float) -> Workload:
-    """A run of a story."""
+    """Return a run of a story."""
     podset = Podset("main", 1, {CPU: _units(one["cpu"])})
     return Workload(name, one["queue"], (podset,), one.get("priority", 0), FOREVER, arrival)
 
 
 def tell(story: Story) -> Iterator[list[str]]:
-    """What the simulation says after each step: `admitted a`, `preempted b`. Steps are ten seconds apart."""
+    """Yield the events after each step: `admitted a`, `preempted b`. Steps are ten seconds apart."""
     runs = [
         run_of(name, one, 10.0 * number)
         for number, step in enumerate(story.steps)

@@ -1,4 +1,4 @@
-"""`gangplan simulate` and `gangplan plan --usage`, as people call them."""
+"""`gangplan simulate` and `gangplan plan --usage` on the command line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GPU = "nvidia.com/gpu"
 
 
 def simulated(*arguments: str | Path) -> dict[str, Any]:
-    """The JSON of a simulation of the five teams."""
+    """Return the JSON of a simulation of the five teams."""
     outcome = gangplan("simulate", "-C", FIVE, "--cluster", "gpu-23", "--format", "json", *arguments)
     assert outcome.code == Exit.CLEAN, outcome.err
     document: dict[str, Any] = json.loads(outcome.out)
@@ -31,7 +31,7 @@ def test_borrowing_lifts_utilisation_from_62_to_92_percent() -> None:
     assert round(100 * found["without_borrowing"]["utilisation"]) == 62
     assert round(100 * found["utilisation"]["mean"]) == 92
     assert found["total"]["makespan"] == pytest.approx(8 * 3600, rel=0.02)
-    # In its own 16 GPUs cv runs detect-small, then two of segment-extra, then the third: 4 h + 2 x 3.95 h.
+    # Within its 16 GPUs, cv runs detect-small, two of segment-extra, then the third: 4 h + 2 x 3.95 h.
     assert found["without_borrowing"]["total"]["makespan"] == pytest.approx(11.9 * 3600)
     # GPU-hours by hand: 128 + 56 + 94.8 (cv), 96 + 96 (forecasting), 84 + 128 (nlp), 96 + 42
     # (recommender), 56 + 64 (research) = 940.8 of 128 GPUs x 8 h, or x 11.9 h.
@@ -55,7 +55,7 @@ def test_text_shows_teams_and_the_comparison() -> None:
     ]
 
 
-def test_half_of_the_timeout_where_nothing_is_said() -> None:
+def test_a_run_without_a_duration_takes_half_of_its_timeout() -> None:
     found = simulated()
     first = next(event for event in found["events"] if event["what"] == "finished")
     assert first["time"] == 12 * 3600  # the timeout is 24 h
@@ -78,7 +78,7 @@ def test_the_same_seed_gives_the_same_day(tmp_path: Path) -> None:
         ("- 1h\n", "is not a mapping"),
     ],
 )
-def test_mistakes_in_files_are_told(tmp_path: Path, text: str, said: str) -> None:
+def test_mistakes_in_files_are_reported(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "durations.yaml"
     file.write_text(text)
     outcome = gangplan("simulate", "-C", FIVE, "--cluster", "gpu-23", "--durations", file)
@@ -93,7 +93,7 @@ def test_several_clusters_are_refused() -> None:
 
 
 def snapshot(path: Path, **used: tuple[int, int]) -> Path:
-    """A snapshot: GPUs in use by queue, of each of the two flavors."""
+    """Write a snapshot of GPUs in use by queue, for each of the two flavors."""
     items = [
         {
             "kind": "ClusterQueue",
@@ -112,14 +112,14 @@ def snapshot(path: Path, **used: tuple[int, int]) -> Path:
 
 
 def now(usage: Path) -> tuple[dict[str, dict[str, Any]], str, str]:
-    """What `plan --usage` says: by job, as text, and its warnings."""
+    """Return what `plan --usage` says: by job, as text, and its warnings."""
     arguments = ("plan", "-C", FIVE, "--cluster", "gpu-23", "--usage", usage)
     found = json.loads(gangplan(*arguments, "--format", "json").out)["now"]
     outcome = gangplan(*arguments)
     return {one["job"]: one for one in found}, outcome.out, outcome.err
 
 
-def test_plan_says_what_is_admitted_now(tmp_path: Path) -> None:
+def test_plan_shows_what_is_admitted_now(tmp_path: Path) -> None:
     """US-01: 118 of 128 GPUs are in use; eight more for cv borrow, sixteen more for research wait."""
     usage = snapshot(
         tmp_path / "usage.json",
@@ -138,7 +138,7 @@ def test_plan_says_what_is_admitted_now(tmp_path: Path) -> None:
     assert "team cv is approaching its quota limit (30/32 GPUs used)" in warnings
 
 
-def test_lent_quota_is_taken_back(tmp_path: Path) -> None:
+def test_plan_shows_runs_that_give_way_to_a_lender(tmp_path: Path) -> None:
     usage = snapshot(
         tmp_path / "usage.json",
         cv=(16, 22),
@@ -153,7 +153,7 @@ def test_lent_quota_is_taken_back(tmp_path: Path) -> None:
     assert found["nlp/finetune"]["gives_way"] == []
 
 
-def test_a_snapshot_is_of_one_cluster(tmp_path: Path) -> None:
+def test_a_snapshot_of_several_clusters_is_refused(tmp_path: Path) -> None:
     outcome = gangplan("plan", "-C", FIVE, "--usage", snapshot(tmp_path / "usage.json", cv=(0, 0)))
     assert outcome.code == Exit.INPUT
     assert "a snapshot covers one cluster" in outcome.err

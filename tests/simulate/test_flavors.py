@@ -1,4 +1,4 @@
-"""What holds where a queue has several flavors: the search for one is resumed, cut short, never lost."""
+"""Laws of queues with several flavors: the search for a flavor is resumed and cut short, but never lost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ON = ("MayStopSearch", "TryNextFlavor")
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Setup, list[Workload]]:
-    """One to three queues of a cohort with two or three flavors, and a few runs."""
+    """Draw one to three queues of a cohort with two or three flavors, and a few runs."""
     flavors = ("fast", "slow", "slowest")[: draw(st.integers(2, 3))]
     queues = tuple(
         ClusterQueue(
@@ -62,8 +62,8 @@ def cases(draw: st.DrawFn) -> tuple[Setup, list[Workload]]:
 
 @settings(max_examples=400, deadline=None)
 @given(cases())
-def test_the_short_cut_tells_what_the_whole_search_tells(case: tuple[Setup, list[Workload]]) -> None:
-    """`_is_hopeless` only saves time: with it and without, the same happens."""
+def test_the_short_cut_gives_the_events_of_the_whole_search(case: tuple[Setup, list[Workload]]) -> None:
+    """`_is_hopeless` only saves time: the same happens with it and without it."""
     short = simulate(*case)
     with patch("gangplan.kueue.cycle._is_hopeless", lambda state, asking: False):
         whole = simulate(*case)
@@ -72,8 +72,8 @@ def test_the_short_cut_tells_what_the_whole_search_tells(case: tuple[Setup, list
 
 @settings(max_examples=400, deadline=None)
 @given(cases())
-def test_nobody_waits_for_ever_in_an_idle_cluster(case: tuple[Setup, list[Workload]]) -> None:
-    """When all is over, who still waits fits no flavor of the idle cluster, or is behind such a run."""
+def test_no_run_that_fits_waits_forever_in_an_idle_cluster(case: tuple[Setup, list[Workload]]) -> None:
+    """At the end, a waiting run fits no flavor of the idle cluster, or is queued after such a run."""
     setup, runs = case
     engine = simulate(setup, runs)
     if engine.endless:
@@ -91,8 +91,8 @@ def _is_admitted_alone(setup: Setup, run: Workload) -> bool:
 
 
 @pytest.mark.parametrize("kueue", VERSIONS)
-def test_a_preempted_run_comes_back_to_the_first_flavor(kueue: KueueLine) -> None:
-    """The run that borrowed lost a race, its search stood at the second flavor, and idle GPUs never woke it.
+def test_a_preempted_run_starts_again_on_the_first_flavor(kueue: KueueLine) -> None:
+    """A run that borrowed lost a race, its search was at the second flavor, and idle GPUs never woke it.
 
     An evaluation that finds nothing starts the next one at the first flavor (pkg/scheduler/scheduler.go
     recordAssignment, v0.19.2).

@@ -1,4 +1,4 @@
-"""What holds for every simulation, whatever the queues and runs."""
+"""Laws of every simulation, whatever the queues and runs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def cases(draw: st.DrawFn) -> tuple[Setup, list[Workload]]:
 
 
 def check_quota(engine: Simulation) -> None:
-    """Nobody holds more than there is, and the tree counts exactly what is held."""
+    """Check that no queue holds more than there is, and that the tree counts exactly what is held."""
     tree = engine.state.tree
     held = [Counter[int]() for _ in engine.state.setup.queues]
     for queue, rows in enumerate(engine.state.holdings):
@@ -82,7 +82,7 @@ def check_quota(engine: Simulation) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(cases())
-def test_quota_holds_at_every_moment(case: tuple[Setup, list[Workload]]) -> None:
+def test_usage_is_within_the_quota_at_every_moment(case: tuple[Setup, list[Workload]]) -> None:
     engine = Simulation(*case)
     while engine._future:
         engine.step()
@@ -91,14 +91,16 @@ def test_quota_holds_at_every_moment(case: tuple[Setup, list[Workload]]) -> None
 
 @settings(max_examples=150, deadline=None)
 @given(cases())
-def test_the_same_comes_of_the_same(case: tuple[Setup, list[Workload]]) -> None:
+def test_the_same_input_gives_the_same_events(case: tuple[Setup, list[Workload]]) -> None:
     assert simulate(*case).events == simulate(*case).events
 
 
 @settings(max_examples=300, deadline=None)
 @given(cases())
-def test_every_run_starts_waits_and_ends_as_runs_do(case: tuple[Setup, list[Workload]]) -> None:
-    """Admitted and stopped by turns, in order of time; in the end finished, or waiting and held by nobody."""
+def test_runs_alternate_between_admitted_and_preempted_until_they_finish(
+    case: tuple[Setup, list[Workload]],
+) -> None:
+    """Events are in order of time; in the end, a run is either finished or waiting."""
     setup, all_runs = case
     engine = simulate(setup, all_runs)
     assert [event.time for event in engine.events] == sorted(event.time for event in engine.events)
@@ -117,8 +119,8 @@ def test_every_run_starts_waits_and_ends_as_runs_do(case: tuple[Setup, list[Work
 
 @settings(max_examples=200, deadline=None)
 @given(cases())
-def test_nobody_waits_who_would_fit(case: tuple[Setup, list[Workload]]) -> None:
-    """After every moment no waiting run fits that is not behind another one in a strict queue."""
+def test_no_run_waits_that_would_fit(case: tuple[Setup, list[Workload]]) -> None:
+    """After every moment, a run that fits and waits is behind another one in a strict queue."""
     engine = Simulation(*case)
     while engine._future:
         now = engine.step()
@@ -126,7 +128,7 @@ def test_nobody_waits_who_would_fit(case: tuple[Setup, list[Workload]]) -> None:
             for asking in pending.all()[: 1 if pending.is_strict else None]:
                 usage = {0: asking.run.podsets[0].amounts["gpu"]}
                 free = engine.state.tree.fits(asking.queue, usage)
-                # A run that waits and cannot take its quota back keeps room free that others may not have.
+                # A waiting run that cannot reclaim its quota keeps room free that others may not use.
                 keeps = any(queue.preemption.reclaim != "Any" for queue in case[0].queues)
                 assert not free or keeps or asking.run.name in engine.endless, (now, asking.run)
 
@@ -135,8 +137,10 @@ def test_nobody_waits_who_would_fit(case: tuple[Setup, list[Workload]]) -> None:
 @given(
     st.lists(st.tuples(st.integers(1, 6), st.integers(1, 20)), min_size=1, max_size=12), st.integers(6, 12)
 )
-def test_one_run_at_a_time_is_never_slower_with_more(sizes: list[tuple[int, int]], capacity: int) -> None:
-    """A strict queue with more quota starts no run later (without preemption, all there from the start)."""
+def test_a_strict_queue_with_more_quota_starts_no_run_later(
+    sizes: list[tuple[int, int]], capacity: int
+) -> None:
+    """This holds without preemption, if all runs are submitted at the start."""
 
     def starts(quota: int) -> dict[str, float]:
         queue = ClusterQueue(
@@ -153,8 +157,8 @@ def test_one_run_at_a_time_is_never_slower_with_more(sizes: list[tuple[int, int]
     assert all(more[name] <= less[name] for name in less)
 
 
-def test_more_is_not_always_faster_where_small_runs_pass_big_ones() -> None:
-    """Graham's anomaly: where runs pass each other, one GPU more can make the whole take longer.
+def test_more_quota_can_be_slower_if_small_runs_pass_large_ones() -> None:
+    """Graham's anomaly: where runs pass each other, one more GPU can make the whole take longer.
 
     With 5, the last run slips in at 4 and the third starts at 9; with 6, the third fits at 4, and the last
     waits.

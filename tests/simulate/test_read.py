@@ -1,4 +1,4 @@
-"""Runs as the simulation takes them: those that are never admitted, and whom they keep waiting."""
+"""Runs as the simulation reads them: runs that are never admitted, and the runs that wait for them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REFUSED = {
 
 
 def taken(name: str, arrival: float, *edits: dict[str, Any]) -> tuple[World, Workload | None]:
-    """The base's run after some edits."""
+    """Return the world and the base's run after some edits."""
     scene = edited(TABLE["base"], edits)
     world = world_of(scene)
     return world, run_of(world, scene["run"], name, duration=10.0, arrival=arrival)
@@ -47,10 +47,10 @@ def test_a_strict_queue_waits_behind_what_is_never_admitted(mistake: dict[str, A
 
 
 @pytest.mark.parametrize("mistake", [HUGE, OVER_LIMIT], ids=["too large", "over its limit"])
-def test_another_queue_goes_on(mistake: dict[str, Any]) -> None:
+def test_a_run_that_is_never_admitted_is_left_out_of_other_queues(mistake: dict[str, Any]) -> None:
     assert taken("huge", 0, mistake)[1] is None
 
 
 @pytest.mark.parametrize("mistake", [STOPPED, NO_NAMESPACE, REFUSED], ids=["stopped", "namespace", "refused"])
-def test_what_kueue_never_tries_is_in_nobodys_way(mistake: dict[str, Any]) -> None:
+def test_runs_that_kueue_never_tries_block_no_others(mistake: dict[str, Any]) -> None:
     assert taken("run", 0, STRICT, mistake)[1] is None

@@ -1,4 +1,4 @@
-"""A small shared cluster that is right, for tables that make it wrong."""
+"""A small shared cluster that is right, for tables of mistakes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ TEAMS = ("cv", "nlp", "research")
 
 
 def workspace(root: Path) -> Path:
-    """The cluster, its three teams, and a spec of each."""
+    """Write the cluster, its three teams, and a spec of each."""
     files = {"overlays/lab/cluster.yaml": CLUSTER, "images/catalog.yaml": CATALOG}
     for team in TEAMS:
         files[f"specs/{team}/team.yaml"] = (

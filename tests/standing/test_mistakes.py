@@ -1,4 +1,4 @@
-"""Mistakes in a cluster file: told once, at their line, before anything is written; near misses pass."""
+"""Mistakes in a cluster file: reported once, at their line, before anything is written; near misses pass."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ CASES: dict[str, dict[str, Any]] = plain.load(
 FILE = "overlays/lab/cluster.yaml"
 
 
-def test_the_cluster_is_right(tmp_path: Path) -> None:
+def test_the_cluster_without_mistakes_has_no_findings(tmp_path: Path) -> None:
     outcome = gangplan("validate", "-C", workspace(tmp_path))
     assert outcome.code == Exit.CLEAN, outcome.err
     assert not outcome.findings
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_mistake(name: str, tmp_path: Path) -> None:
+def test_each_mistake_is_reported_at_its_line(name: str, tmp_path: Path) -> None:
     case, root = CASES[name], workspace(tmp_path)
     text = (root / FILE).read_text()
     changes = case.get("change", [])

@@ -1,4 +1,4 @@
-"""Objects that a patch spoiled: Kueue would refuse them, or accept them and never admit a run."""
+"""Objects broken by a patch: Kueue would refuse them, or accept them and never admit a run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ VERSIONS = SchemaVersions("1.34", "2.3", "0.19", "0.12")
 
 @pytest.fixture(scope="module")
 def standing(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Body], Any]:
-    """The objects of the small cluster, and what its nodes have."""
+    """Return the objects of the small cluster, and what its nodes have."""
     root = workspace(tmp_path_factory.mktemp("standing"))
     result = preview(Request(root))
     assert not result.has_errors
@@ -43,20 +43,20 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Body], Any]
     return [body for text in texts for body in load_objects(text)], offered
 
 
-def test_what_we_render_is_sound(standing: tuple[list[Body], Any]) -> None:
+def test_rendered_objects_of_the_cluster_have_no_problems(standing: tuple[list[Body], Any]) -> None:
     bodies, offered = standing
     assert judge_standing(bodies, offered) == [[] for _ in bodies]
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_patched(name: str, standing: tuple[list[Body], Any]) -> None:
+def test_each_broken_object_has_the_listed_problem(name: str, standing: tuple[list[Body], Any]) -> None:
     case = CASES[name]
     bodies, offered = copy.deepcopy(standing[0]), standing[1]
     place, *path = case["at"]
     target = _find(bodies, place)
     _set(target, path, case.get("to"))
 
-    # As in gangplan.pipeline.worker: what objects say together only matters once each is sound.
+    # As in gangplan.pipeline.worker: objects are compared with each other only if each is valid by itself.
     alone = judge(bodies, VERSIONS)
     judged = alone if any(alone) else judge_standing(bodies, offered)
 
@@ -98,8 +98,8 @@ def _set(body: Any, path: list[Any], value: Any) -> None:
         body[path[-1]] = value
 
 
-def test_the_patch_is_to_blame(tmp_path: Path, builder: None) -> None:
-    """The finding stands at the patch, not at the cluster file, and nothing is written."""
+def test_the_finding_is_at_the_patch(tmp_path: Path, builder: None) -> None:
+    """It is not at the cluster file, and nothing is written."""
     patch = """\
 apiVersion: kustomize.config.k8s.io/v1alpha1
 kind: Component
@@ -119,7 +119,7 @@ patches:
 
 
 def test_a_cohort_without_a_spec_is_a_root_without_quota(tmp_path: Path, builder: None) -> None:
-    """Kueue takes it (v0.19.2), and every command reads it so."""
+    """Kueue accepts it (v0.19.2), and so does every command."""
     patch = """\
 apiVersion: kustomize.config.k8s.io/v1alpha1
 kind: Component

@@ -1,4 +1,4 @@
-"""The most that a queue can ever get: what is planned, what is built and a brute force say the same."""
+"""The most that a queue can ever get: the plan, the built objects and a brute force agree."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIMITS = st.one_of(st.none(), st.integers(0, 6))
 
 @st.composite
 def trees(draw: st.DrawFn) -> list[tuple[str, str, str, int, int | None, int | None]]:
-    """Kind, name, parent, nominal, borrowing and lending limit of a tree without circles."""
+    """Draw kind, name, parent, nominal, borrowing and lending limit of the nodes of a tree without cycles."""
     cohorts = [f"c{number}" for number in range(draw(st.integers(1, 4)))]
     found: list[tuple[str, str, str, int, int | None, int | None]] = []
     for number, name in enumerate(cohorts):
@@ -37,7 +37,7 @@ def trees(draw: st.DrawFn) -> list[tuple[str, str, str, int, int | None, int | N
 
 
 def site(tree: list[Any]) -> Site:
-    """The tree as the generator sees it."""
+    """Return the tree as the generator sees it."""
 
     def quota(nominal: int, borrow: int | None, lend: int | None) -> tuple[FlavorQuota, ...]:
         limits = [None if limit is None else Quantity.of(limit) for limit in (borrow, lend)]
@@ -58,7 +58,7 @@ def site(tree: list[Any]) -> Site:
 
 
 def bodies(tree: list[Any]) -> list[dict[str, Any]]:
-    """The tree as the API server sees it."""
+    """Return the tree as the API server sees it."""
     found = []
     for kind, name, parent, nominal, borrow, lend in tree:
         item = {"name": "cpu", "nominalQuota": str(nominal)}
@@ -71,7 +71,7 @@ def bodies(tree: list[Any]) -> list[dict[str, Any]]:
 
 
 def brute_force(tree: list[Any], queue: str) -> int:
-    """The largest amount that flows to a queue when every edge carries what its limits allow.
+    """Return the largest amount that flows to a queue when every edge carries what its limits allow.
 
     Every node may pass up at most what it lends of its subtree, and take down at most what it may borrow
     beyond its subtree; all ways of splitting are tried.
@@ -96,7 +96,7 @@ def brute_force(tree: list[Any], queue: str) -> int:
             for kept, taken in product([whole - passed(name)], range(most(parent) + 1))
             if borrow is None or kept + taken <= whole + borrow
         }
-        # What a limit forbids to take leaves at least what is its own.
+        # If a limit forbids taking anything, at least its own part is left.
         return max(reachable, default=whole + (borrow or 0))
 
     return most(queue)
@@ -104,7 +104,7 @@ def brute_force(tree: list[Any], queue: str) -> int:
 
 @settings(max_examples=400, deadline=None)
 @given(trees())
-def test_the_most_of_a_queue(tree: list[Any]) -> None:
+def test_the_potential_of_a_queue_equals_brute_force(tree: list[Any]) -> None:
     planned = most_by_queue(site(tree))
     judge = QuotaTree(*apart(members(bodies(tree))))
     for kind, name, *_ in tree:
@@ -114,7 +114,7 @@ def test_the_most_of_a_queue(tree: list[Any]) -> None:
             assert judge.most(name, KEY) == expected * NANO
 
 
-def test_a_cohort_that_is_only_named_passes_everything_on() -> None:
+def test_a_cohort_without_an_object_has_no_limits() -> None:
     tree = [("ClusterQueue", "a", "x", 3, None, None), ("ClusterQueue", "b", "x", 4, None, 1)]
     judge = QuotaTree(*apart(members(bodies(tree))))
     assert judge.most("a", KEY) == 4 * NANO

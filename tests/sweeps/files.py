@@ -1,4 +1,4 @@
-"""Sweeps for tests, and the small workspace with one."""
+"""Sweeps for tests, and the small workspace with a sweep."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ US_CLUSTER = CLUSTER.replace("a100: {count: 4,", 'a100: {count: 8, price: {perGp
 
 
 def workspace(root: Path, sweep: str = SWEEP, **files: str) -> Path:
-    """The small workspace with a sweep; further files by their paths."""
+    """Write the small workspace with a sweep and further files, by path."""
     stock(root, "specs/nlp/filings.yaml")
     return write(root, {FILE: sweep, **files})
 
 
 def us_05(root: Path) -> Path:
-    """The story of 48 trials, on eight nodes with eight GPUs each."""
+    """Write the workspace of user story US-05: 48 trials on eight nodes with eight GPUs each."""
     return workspace(root, US_05, **{"overlays/lab/cluster.yaml": US_CLUSTER})
 
 
 def runs(root: Path) -> list[str]:
-    """The names of the runs in rendered/."""
+    """Return the names of the runs in rendered/."""
     return sorted(path.stem for path in (root / "rendered").glob("*/runs/*/*.yaml"))

@@ -1,4 +1,4 @@
-"""How trials come and go: values that are added or removed, trials that are over, results that say so."""
+"""The life of trials: values that are added or removed, trials that are over, results that end trials."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ CSV = "specs/nlp/rates.csv"
 
 
 def trials(root: Path) -> dict[str, str]:
-    """The trials by their values, `lr=1e-4 batch=64`."""
+    """Return the trials by their values, such as `lr=1e-4 batch=64`."""
     found = trial_jobs(sweeps_in(root, [(FILE, "nlp")])[FILE])
     return {" ".join(f"{name}={text}" for name, text in one.trial.values): one.trial.name for one in found}
 
 
 def records(root: Path) -> list[str]:
-    """The trials of which rendered/ has records, by their names."""
+    """Return the names of the trials that have records in rendered/."""
     return sorted(
         path.stem.split("-")[1]
         for path in (root / "rendered").glob("*/runs/*/*.yaml")
@@ -47,7 +47,7 @@ def test_a_new_value_adds_runs_and_touches_none(tmp_path: Path) -> None:
     assert not [one for one in outcome.findings if one.rule == "trial-removed"]
 
 
-def test_another_limit_repeats_no_trial(tmp_path: Path) -> None:
+def test_a_changed_limit_repeats_no_trial(tmp_path: Path) -> None:
     render(workspace(tmp_path))
     before = runs(tmp_path)
     write(tmp_path, {FILE: SWEEP.replace("maxConcurrent: 2", "maxConcurrent: 3")})
@@ -55,7 +55,7 @@ def test_another_limit_repeats_no_trial(tmp_path: Path) -> None:
     assert runs(tmp_path) == before
 
 
-def test_a_removed_value_is_said_with_the_run_that_goes_on_and_how_to_end_it(tmp_path: Path) -> None:
+def test_a_removed_value_reports_the_run_that_goes_on_and_how_to_stop_it(tmp_path: Path) -> None:
     render(workspace(tmp_path))
     gone = [one for values, one in trials(tmp_path).items() if values.startswith("lr=1e-3")]
     write(tmp_path, {FILE: SWEEP.replace(", 1e-3]", "]")})
@@ -68,19 +68,19 @@ def test_a_removed_value_is_said_with_the_run_that_goes_on_and_how_to_end_it(tmp
         run = next(name for name in runs(tmp_path) if trial in name)
         assert f"{run} on lab goes on unseen by Git" in told.message
         assert f"stopped: [{trial}]" in told.help
-    # As it says: the values back, the trials stopped.
+    # Follow the help: put the values back and stop the trials.
     write(tmp_path, {FILE: SWEEP + f"stopped: [{', '.join(gone)}]\n"})
     render(tmp_path)
     assert records(tmp_path) == sorted(gone)
     assert len(runs(tmp_path)) == 6
-    # Once that is synced, they go.
+    # Once that is synced, the records can be removed.
     write(tmp_path, {FILE: SWEEP + f"removed: [{', '.join(gone)}]\n"})
     outcome = render(tmp_path)
     assert len(runs(tmp_path)) == 4
     assert not [one for one in outcome.findings if one.rule == "trial-removed"]
 
 
-def test_a_sweep_that_is_stopped_has_records_of_all_trials(tmp_path: Path) -> None:
+def test_a_stopped_sweep_keeps_records_of_all_trials(tmp_path: Path) -> None:
     render(workspace(tmp_path))
     before = runs(tmp_path)
     write(tmp_path, {FILE: SWEEP + "state: stopped\n"})
@@ -89,7 +89,7 @@ def test_a_sweep_that_is_stopped_has_records_of_all_trials(tmp_path: Path) -> No
     assert len(records(tmp_path)) == 6
 
 
-def test_results_keep_the_best_and_end_the_others_that_have_one(tmp_path: Path) -> None:
+def test_results_keep_the_best_trials_and_end_the_others_with_a_result(tmp_path: Path) -> None:
     names = list(trials(workspace(tmp_path)).values())
     lines = [f"{name},{loss}" for name, loss in zip(names, ("0.4", "0.1", "0.3", "0.2", "0.9"), strict=False)]
     write(tmp_path, {FILE: SWEEP + RESULTS, CSV: "trial,loss\n" + "\n".join(lines) + "\n"})
@@ -100,8 +100,8 @@ def test_results_keep_the_best_and_end_the_others_that_have_one(tmp_path: Path) 
     assert records(tmp_path) == sorted([names[1], names[2], names[3]])
 
 
-def test_successive_halving_by_rungs(tmp_path: Path) -> None:
-    """docs/sweeps.md: who lost a rung stays out, whatever the others reach on the next."""
+def test_trials_that_lose_a_rung_stay_stopped(tmp_path: Path) -> None:
+    """docs/sweeps.md: a trial that loses a rung stays out, whatever the others reach on the next one."""
     names = list(trials(workspace(tmp_path)).values())
     first = "".join(f"{name},1,{loss}\n" for name, loss in zip(names, (6, 5, 4, 3, 2, 1), strict=True))
     write(tmp_path, {FILE: SWEEP + RESULTS.replace("2", "3"), CSV: "trial,rung,loss\n" + first})
@@ -124,7 +124,7 @@ def test_successive_halving_by_rungs(tmp_path: Path) -> None:
         (None, f"{FILE}:14:17", "there is no file specs/nlp/rates.csv"),
     ],
 )
-def test_results_that_cannot_be_read_are_said_at_their_line(
+def test_unreadable_results_are_reported_at_their_line(
     text: str | None, place: str, words: str, tmp_path: Path
 ) -> None:
     name = next(iter(trials(workspace(tmp_path)).values()))
@@ -136,7 +136,7 @@ def test_results_that_cannot_be_read_are_said_at_their_line(
     assert (found.place, found.message) == (place, words)
 
 
-def test_a_trial_that_is_no_more_cannot_be_listed(tmp_path: Path) -> None:
+def test_unknown_trials_cannot_be_listed(tmp_path: Path) -> None:
     workspace(tmp_path, SWEEP + "stopped: [aaaaaaaa]\nretired: [rates-bbbbbbbb-00000000]\n")
     outcome = gangplan("validate", "-C", tmp_path)
     found = [(one.place, one.message) for one in outcome.findings if one.rule == "trial-unknown"]
@@ -166,7 +166,7 @@ def test_retire_lists_finished_trials_then_removes_their_records(tmp_path: Path)
     assert plan(root) == []
 
 
-def test_retire_ends_the_runs_of_an_earlier_template(tmp_path: Path) -> None:
+def test_retire_ends_the_runs_of_an_earlier_template_then_removes_them(tmp_path: Path) -> None:
     root = workspace(tmp_path / "work")
     render(root)
     commit(root)
@@ -183,8 +183,8 @@ def test_retire_ends_the_runs_of_an_earlier_template(tmp_path: Path) -> None:
     assert len(runs(root)) == 6
 
 
-def test_results_alone_may_change(tmp_path: Path) -> None:
-    """What was kept of the sweep by earlier commands does not count then."""
+def test_new_results_alone_are_noticed(tmp_path: Path) -> None:
+    """A change of the results file invalidates what earlier commands cached about the sweep."""
     names = list(trials(workspace(tmp_path)).values())
     first = "trial,loss\n" + "".join(f"{name},{loss}\n" for loss, name in enumerate(names[:2]))
     write(tmp_path, {FILE: SWEEP + RESULTS, CSV: first})

@@ -1,4 +1,4 @@
-"""`gangplan new sweep`: from a job to a sweep of it, with its comments and the texts of its values."""
+"""`gangplan new sweep`: a job becomes a sweep and keeps its comments and the spelling of its values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GRID = ("-p", "lr=1e-5,3e-5,1e-4,3e-4", "-p", "batch=32,64,128", "-p", "dropout=
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The small workspace with a job."""
+    """Write the small workspace with a job."""
     stock(tmp_path, "specs/nlp/filings.yaml")
     return write(tmp_path, {"specs/nlp/tune.yaml": JOB, "overlays/lab/cluster.yaml": US_CLUSTER})
 
@@ -74,7 +74,7 @@ template:
     )
 
 
-def test_a_command_of_one_line_gets_its_parameters_at_the_end(root: Path) -> None:
+def test_a_one_line_command_gets_its_parameters_at_the_end(root: Path) -> None:
     line = "command: [python, train.py, --lr=3e-4, --batch, 64, --fp16]"
     write(root, {"specs/nlp/tune.yaml": JOB.replace(line, "command: python train.py")})
     outcome = gangplan(*NEW, "-p", "lr=1,2", "--dry-run", "-C", root)
@@ -92,14 +92,16 @@ def test_a_command_of_one_line_gets_its_parameters_at_the_end(root: Path) -> Non
         (("-p", "lr=1,1.0"), "1.0 is the same value as 1"),
     ],
 )
-def test_what_cannot_be_tried_is_not_written(flags: tuple[str, ...], words: str, root: Path) -> None:
+def test_invalid_parameters_are_refused_and_nothing_is_written(
+    flags: tuple[str, ...], words: str, root: Path
+) -> None:
     outcome = gangplan(*NEW, *flags, "-C", root)
     assert outcome.code == 2
     assert words in outcome.err
     assert not (root / "specs/nlp/rates.yaml").exists()
 
 
-def test_a_file_that_exists_stays(root: Path) -> None:
+def test_an_existing_file_is_not_overwritten(root: Path) -> None:
     write(root, {"specs/nlp/rates.yaml": JOB.replace("name: tune\n", "")})
     outcome = gangplan(*NEW, "-p", "lr=1", "-C", root)
     assert outcome.code == 2

@@ -1,4 +1,4 @@
-"""What commands show of a sweep: the founding figures, as text and as data."""
+"""What commands show of a sweep, as text and as data, with the figures of US-05 and US-06."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tests.sweeps.files import SWEEP, US_05, us_05, workspace
 from tests.workspaces import gangplan
 
 
-def test_48_trials_5_waves_20_hours_768_gpu_hours_1200_dollars_40_gpus(tmp_path: Path) -> None:
-    """US-05 and US-06, in their words."""
+def test_plan_shows_trials_waves_hours_and_cost(tmp_path: Path) -> None:
+    """The figures that US-05 and US-06 name."""
     outcome = gangplan("plan", "-C", us_05(tmp_path))
     lines = [line.strip() for line in outcome.out.splitlines()]
     for wanted in (
@@ -43,7 +43,7 @@ def test_48_trials_5_waves_20_hours_768_gpu_hours_1200_dollars_40_gpus(tmp_path:
     assert document["runs"][0]["trial"] == {"lr": "1e-5", "batch": "32", "dropout": "0.0"}
 
 
-def test_waves_follow_from_what_the_quota_holds(tmp_path: Path) -> None:
+def test_waves_follow_from_the_quota(tmp_path: Path) -> None:
     us_05(tmp_path)
     path = tmp_path / "overlays/lab/cluster.yaml"
     path.write_text(path.read_text().replace("count: 8, price", "count: 4, price"))
@@ -52,7 +52,7 @@ def test_waves_follow_from_what_the_quota_holds(tmp_path: Path) -> None:
     assert "time      at most 24h: 6 waves of 4h" in out
 
 
-def test_trials_that_are_over_cost_nothing_more(tmp_path: Path) -> None:
+def test_trials_that_are_over_add_no_cost(tmp_path: Path) -> None:
     us_05(tmp_path)
     trials = json.loads(gangplan("plan", "-C", tmp_path, "--format", "json").out)["runs"]
     over = [run["name"].split("-")[1] for run in trials[:24]]
@@ -67,7 +67,7 @@ def test_trials_that_are_over_cost_nothing_more(tmp_path: Path) -> None:
     assert out.count("(over)") == 24
 
 
-def test_what_a_trial_takes_is_the_teams(tmp_path: Path) -> None:
+def test_a_trial_uses_the_quota_of_its_team(tmp_path: Path) -> None:
     out = gangplan("plan", "-C", us_05(tmp_path)).out
     assert "4 GPUs of a100" in out
     assert "of the team's quota" in out
@@ -75,7 +75,7 @@ def test_what_a_trial_takes_is_the_teams(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [["list", "runs"], ["list", "specs"], ["cost"], ["cost", "--by", "team"]])
-def test_other_commands_know_trials(command: list[str], tmp_path: Path) -> None:
+def test_list_and_cost_show_trials(command: list[str], tmp_path: Path) -> None:
     root = workspace(tmp_path, SWEEP)
     gangplan("render", "-C", root)
     outcome = gangplan(*command, "-C", root)
@@ -83,13 +83,13 @@ def test_other_commands_know_trials(command: list[str], tmp_path: Path) -> None:
     assert "rates" in outcome.out or command[-1] == "team"
 
 
-def test_cost_adds_up_the_trials(tmp_path: Path) -> None:
+def test_cost_sums_the_trials(tmp_path: Path) -> None:
     outcome = gangplan("cost", "--by", "team", "-C", us_05(tmp_path))
     assert outcome.out.splitlines()[1].split() == ["nlp", "48", "768", "1200.00", "USD"]
 
 
 def test_simulated_48_trials_take_five_waves(tmp_path: Path) -> None:
-    """20 hours, ten at once, by the port of Kueue's scheduler; a line for the sweep is one for each trial."""
+    """20 hours, ten at once, by the port of Kueue's scheduler; one line of durations covers every trial."""
     root = us_05(tmp_path)
     lines = tmp_path / "durations.yaml"
     lines.write_text("nlp/rates: 4h\n")
@@ -106,7 +106,7 @@ def test_simulated_48_trials_take_five_waves(tmp_path: Path) -> None:
     assert most == 10
 
 
-def test_cost_takes_a_line_for_the_sweep(tmp_path: Path) -> None:
+def test_a_duration_line_for_the_sweep_covers_every_trial(tmp_path: Path) -> None:
     root = us_05(tmp_path)
     lines = tmp_path / "durations.yaml"
     lines.write_text("nlp/rates: 2h\n")

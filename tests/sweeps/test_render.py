@@ -1,4 +1,4 @@
-"""A sweep from its file to rendered/: runs, the queue that holds them back, what is said about them."""
+"""A sweep from its file to rendered/: its runs, the queue that limits them, and the findings about them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ PLATFORM = "rendered/lab/platform/queues.yaml"
 
 
 def objects(root: Path, kind: str) -> dict[str, dict[str, object]]:
-    """The objects of a kind that stand on the cluster, by name."""
+    """Return the rendered objects of a kind, by name."""
     texts = [path.read_text() for path in sorted((root / "rendered").rglob("*.yaml"))]
     found = [body for text in texts for body in yaml.safe_load_all(text) if body["kind"] == kind]
     return {body["metadata"]["name"]: body for body in found}
 
 
 def amounts(body: dict[str, object], field: str = "nominalQuota") -> dict[tuple[str, str], str]:
-    """The amounts of a queue by flavor and resource."""
+    """Return the amounts of a queue, by flavor and resource."""
     spec: dict[str, list[dict[str, list[dict[str, object]]]]] = body["spec"]  # type: ignore[assignment]
     return {
         (str(flavor["name"]), str(item["name"])): str(item[field])  # type: ignore[index, call-overload]
@@ -45,12 +45,12 @@ def test_each_trial_is_a_run_with_its_values(tmp_path: Path) -> None:
         assert labels["kueue.x-k8s.io/queue-name"] == "sweep-rates"
 
 
-def test_the_queue_holds_as_many_pods_as_may_run_at_once_and_no_quota_of_its_own(tmp_path: Path) -> None:
+def test_the_queue_allows_the_pods_of_maxconcurrent_trials_and_no_quota(tmp_path: Path) -> None:
     render(workspace(tmp_path))
     assert objects(tmp_path, "LocalQueue")["sweep-rates"]["spec"]["clusterQueue"] == "nlp.sweep-rates"  # type: ignore[index]
     queues, cohorts = objects(tmp_path, "ClusterQueue"), objects(tmp_path, "Cohort")
     mine = amounts(queues["nlp.sweep-rates"])
-    # Two trials of a launcher and two workers.
+    # Two trials, each with a launcher and two workers.
     assert {key: value for key, value in mine.items() if value != "0"} == {
         ("cpu", "pods"): "2",
         ("a100", "pods"): "4",
@@ -65,7 +65,7 @@ def test_the_queue_holds_as_many_pods_as_may_run_at_once_and_no_quota_of_its_own
     assert cohorts["nlp.team"]["spec"]["parentName"] == "training"  # type: ignore[index]
 
 
-def test_limits_of_the_team_are_those_of_its_cohort(tmp_path: Path) -> None:
+def test_limits_of_the_team_move_to_its_cohort(tmp_path: Path) -> None:
     limits = "borrow: {a100: {gpus: 8}}, lend: {a100: {gpus: 4}}"
     team = f"nlp: {{queue: training, quota: {{a100: {{gpus: 16}}, cpu: {{cpu: 60}}}}, {limits}}}"
     text = CLUSTER.replace("nlp: {queue: training}", team)
@@ -79,7 +79,7 @@ def test_limits_of_the_team_are_those_of_its_cohort(tmp_path: Path) -> None:
     assert not amounts(queue, "lendingLimit")
 
 
-def test_a_second_render_changes_nothing_and_a_sweep_less_changes_all_back(tmp_path: Path) -> None:
+def test_rendering_is_stable_and_removing_the_sweep_undoes_it(tmp_path: Path) -> None:
     plain = workspace(tmp_path / "plain")
     (plain / FILE).unlink()
     write(plain, {"specs/nlp/job.yaml": SPEC})
@@ -94,15 +94,15 @@ def test_a_second_render_changes_nothing_and_a_sweep_less_changes_all_back(tmp_p
     assert rendered(plain) == before != with_sweep
 
 
-def test_a_finding_about_every_trial_is_told_once(tmp_path: Path) -> None:
+def test_a_finding_about_every_trial_is_reported_once(tmp_path: Path) -> None:
     text = SWEEP.replace("  checkpoint: {to: filings}\n", "")
     outcome = gangplan("validate", "-C", workspace(tmp_path, text))
     (found,) = [one for one in outcome.findings if one.rule == "preemptible-without-checkpoint"]
     assert "TrainJob/nlp/rates:" in found.message
 
 
-def test_48_trials_ten_at_once(tmp_path: Path) -> None:
-    """US-05 and US-07: 40 GPUs at most, which are the pods of ten trials, whatever the team's quota holds."""
+def test_48_trials_run_ten_at_once(tmp_path: Path) -> None:
+    """US-05 and US-07: 40 GPUs at most, which are the pods of ten trials, whatever the team's quota is."""
     outcome = render(us_05(tmp_path))
     assert "48 runs of 1 spec" in outcome.out
     assert len(runs(tmp_path)) == 48
@@ -111,7 +111,7 @@ def test_48_trials_ten_at_once(tmp_path: Path) -> None:
     assert not [one for one in outcome.findings if one.rule.startswith("sweep")]
 
 
-def test_fewer_at_once_than_asked_for_is_said_with_the_number(tmp_path: Path) -> None:
+def test_a_quota_for_fewer_trials_than_requested_is_reported(tmp_path: Path) -> None:
     us_05(tmp_path)
     path = tmp_path / "overlays/lab/cluster.yaml"
     path.write_text(path.read_text().replace("count: 8, price", "count: 4, price"))
@@ -121,7 +121,7 @@ def test_fewer_at_once_than_asked_for_is_said_with_the_number(tmp_path: Path) ->
     assert found.message.startswith("TrainJob/nlp/rates: 8 trials run at once, not 10")
 
 
-def test_a_sweep_of_too_many_trials_renders_nothing_until_the_platform_raises_the_limit(
+def test_too_many_trials_are_refused_until_the_platform_raises_the_limit(
     tmp_path: Path,
 ) -> None:
     lists = ", ".join(f"{name}: [{', '.join(map(str, range(8)))}]" for name in ("lr", "batch", "seed"))
@@ -141,7 +141,7 @@ def test_a_sweep_of_too_many_trials_renders_nothing_until_the_platform_raises_th
     assert len(runs(tmp_path)) == 512
 
 
-def test_a_workspace_without_sweeps_imports_nothing_of_them(tmp_path: Path) -> None:
+def test_a_workspace_without_sweeps_imports_no_sweep_code(tmp_path: Path) -> None:
     from tests.test_start import imported
 
     assert not [
@@ -151,7 +151,7 @@ def test_a_workspace_without_sweeps_imports_nothing_of_them(tmp_path: Path) -> N
     ]
 
 
-def test_a_name_that_leaves_no_room_for_trials_is_told_with_one_that_does(tmp_path: Path) -> None:
+def test_a_name_too_long_for_trials_is_reported_with_one_that_fits(tmp_path: Path) -> None:
     text = SWEEP.replace("kind: Sweep\n", "kind: Sweep\nname: learning-rates-and-batch-sizes\n")
     outcome = gangplan("validate", "-C", workspace(tmp_path, text))
     (found,) = [one for one in outcome.findings if one.severity == "error"]
@@ -163,7 +163,7 @@ def test_a_name_that_leaves_no_room_for_trials_is_told_with_one_that_does(tmp_pa
     render(tmp_path)
 
 
-def test_a_queue_of_the_platform_with_the_name_of_a_sweeps_is_an_error(tmp_path: Path) -> None:
+def test_a_platform_queue_named_like_a_sweep_queue_is_an_error(tmp_path: Path) -> None:
     cluster = CLUSTER.replace("{queue: training}", "{queue: training, localQueues: {sweep-rates: {}}}")
     outcome = gangplan("validate", "-C", workspace(tmp_path, **{"overlays/lab/cluster.yaml": cluster}))
     assert [one for one in outcome.findings if one.severity == "error"], outcome.err

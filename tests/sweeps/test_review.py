@@ -1,4 +1,4 @@
-"""What a change of a sweep does: plan --base and validate --base."""
+"""What plan --base and validate --base report about a changed sweep."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.workspaces import SPEC, gangplan, render, write
 
 @pytest.fixture
 def committed(tmp_path: Path) -> Path:
-    """The small workspace with a sweep, rendered and committed."""
+    """Render and commit the small workspace with a sweep."""
     root = workspace(tmp_path / "work")
     write(root, {"specs/nlp/job.yaml": SPEC})
     render(root)
@@ -22,7 +22,7 @@ def committed(tmp_path: Path) -> Path:
 
 
 def change(root: Path, text: str) -> list[str]:
-    """The lines of plan --base after a change of the sweep."""
+    """Change the sweep and return the lines of plan --base."""
     write(root, {FILE: text})
     render(root)
     outcome = gangplan("plan", "--base", "HEAD", "-C", root)
@@ -31,7 +31,7 @@ def change(root: Path, text: str) -> list[str]:
 
 
 def row(lines: list[str], words: str) -> str:
-    """The one line with these words."""
+    """Return the only line with these words."""
     (found,) = [" ".join(line.split()) for line in lines if words in line]
     return found
 
@@ -42,18 +42,18 @@ def test_a_new_value_is_a_row_of_new_trials(committed: Path) -> None:
     assert not [line for line in lines if "filings" in line or "nlp/job" in line]
 
 
-def test_another_template_is_a_row_of_changed_trials_that_go_on(committed: Path) -> None:
+def test_a_changed_template_is_a_row_of_changed_trials(committed: Path) -> None:
     lines = change(committed, SWEEP.replace("train.py", "train2.py"))
     assert "changed nlp/rates: 6 trials" in row(lines, "nlp/rates: 6 trials")
 
 
-def test_stopped_trials_are_a_row(committed: Path) -> None:
+def test_stopped_trials_are_a_row_of_their_own(committed: Path) -> None:
     names = [path.stem.split("-")[1] for path in (committed / "rendered").glob("*/runs/*/rates-*.yaml")]
     lines = change(committed, SWEEP + f"stopped: [{', '.join(names[:2])}]\n")
     assert row(lines, "nlp/rates: 2 trials").startswith("stopped nlp/rates: 2 trials lab")
 
 
-def test_a_removed_value_is_a_row_of_runs_that_leave_git_without_being_stopped(committed: Path) -> None:
+def test_a_removed_value_is_a_row_and_reports_run_removed(committed: Path) -> None:
     write(committed, {FILE: SWEEP.replace(", 1e-3]", "]")})
     render(committed)
     outcome = gangplan("plan", "--base", "HEAD", "-C", committed)
@@ -63,7 +63,7 @@ def test_a_removed_value_is_a_row_of_runs_that_leave_git_without_being_stopped(c
     assert removed, outcome.err
 
 
-def test_the_first_sweep_of_a_team_touches_no_run_of_it(tmp_path: Path) -> None:
+def test_the_first_sweep_of_a_team_leaves_its_runs_alone(tmp_path: Path) -> None:
     root = workspace(tmp_path / "work")
     (root / FILE).unlink()
     write(root, {"specs/nlp/job.yaml": SPEC})
@@ -79,8 +79,8 @@ def test_the_first_sweep_of_a_team_touches_no_run_of_it(tmp_path: Path) -> None:
     assert not [one for one in outcome.findings if one.rule in ("immutable-changed", "queue-removed")]
 
 
-def test_a_sweep_of_48_trials_in_a_pull_request(tmp_path: Path) -> None:
-    """US-05: what it would take, before it is merged."""
+def test_the_row_of_48_trials_shows_gpu_hours_and_cost(tmp_path: Path) -> None:
+    """US-05: what the sweep would take, before it is merged."""
     root = us_05(tmp_path / "work")
     (root / FILE).unlink()
     write(root, {"specs/nlp/job.yaml": SPEC})

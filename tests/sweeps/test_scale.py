@@ -1,4 +1,4 @@
-"""A sweep is work for each trial and nothing beside: counted, because times differ between machines."""
+"""A sweep costs only work per trial; calls are counted, because times differ between machines."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from tests.sweeps.files import FILE, SWEEP, workspace
 from tests.test_retire import statuses
 from tests.workspaces import SPEC, TEAM, WIDE_CLUSTER, gangplan, write
 
-# Of a trial: what commands keep of its run until they end. Its text has 22 kB, its objects 40 kB.
+# Per trial: what commands keep of its run until they end. Its text has 22 kB, its objects 40 kB.
 MOST_BYTES = {"render": 7500, "plan": 6500, "cost": 6500, "simulate": 9000}
 
 
 def sweep_of(root: Path, trials: int) -> Path:
-    """A workspace with so many trials."""
+    """Write a workspace with a sweep of this many trials."""
     text = SWEEP.replace("lr: [1e-4, 3e-4, 1e-3]", "lr: [1e-4]")
     text = text.replace("[64, 128]", str(list(range(trials))))
     limits = "limits: {trials: 20000, objects: {runs: 20000, pods: 100000}}\nteams:\n"
@@ -43,18 +43,18 @@ def sweep_of(root: Path, trials: int) -> Path:
 
 
 def rendered(root: Path) -> None:
-    """Render in this process."""
+    """Render the workspace in this process."""
     result = render(Request(root, engine="serial"))
     assert not result.has_errors, result.findings
 
 
 def calls(root: Path) -> int:
-    """The calls of Python functions that a render makes."""
+    """Return the number of Python calls that a render makes."""
     return calls_of(lambda: rendered(root))
 
 
 def calls_of(work: Callable[[], object]) -> int:
-    """The calls of Python functions that some work makes."""
+    """Return the number of Python calls that the work makes."""
     count = 0
 
     def note(frame: FrameType, event: str, argument: Any) -> None:
@@ -70,8 +70,8 @@ def calls_of(work: Callable[[], object]) -> int:
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["first", "again"])
-def test_calls_grow_as_trials_do(again: bool, tmp_path: Path) -> None:
-    """Twice the trials are twice the work, also where rendered/ has them already."""
+def test_calls_of_a_render_grow_linearly_with_trials(again: bool, tmp_path: Path) -> None:
+    """Twice the trials are twice the work, also when rendered/ has them already."""
     rendered(sweep_of(tmp_path / "warm", 8))
     found = []
     for trials in (32, 64, 96):
@@ -84,7 +84,7 @@ def test_calls_grow_as_trials_do(again: bool, tmp_path: Path) -> None:
 
 
 def shown(command: Callable[[Request], object], root: Path) -> None:
-    """What a command prints goes nowhere; it must not fail."""
+    """Run a command that must succeed, and discard what it prints."""
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         assert command(Request(root, engine="serial")) in (None, Exit.CLEAN)
 
@@ -99,13 +99,13 @@ COMMANDS: dict[str, Callable[[Request], object]] = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_memory_does_not_grow_with_objects(name: str, tmp_path: Path) -> None:
-    """Of a trial only what it has for itself is kept: its text has 22 kB, its objects 40 kB."""
+    """A command keeps only what differs between trials: the text of a trial has 22 kB, its objects 40 kB."""
     peaks = []
     shown(COMMANDS[name], sweep_of(tmp_path / "warm", 8))
     for trials in (48, 96):
         root = sweep_of(tmp_path / str(trials), trials)
         gc.collect()
-        gc.freeze()  # when garbage is collected must not hang on what other tests have left behind
+        gc.freeze()  # the moment of collection must not depend on what other tests left
         tracemalloc.start()
         try:
             shown(COMMANDS[name], root)
@@ -117,15 +117,15 @@ def test_memory_does_not_grow_with_objects(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "render"])
-def test_calls_of_commands_grow_as_trials_do(name: str, tmp_path: Path) -> None:
+def test_calls_of_commands_grow_linearly_with_trials(name: str, tmp_path: Path) -> None:
     shown(COMMANDS[name], sweep_of(tmp_path / "warm", 8))
     roots = [sweep_of(tmp_path / str(trials), trials) for trials in (32, 64, 96)]
     found = [calls_of(partial(shown, COMMANDS[name], root)) for root in roots]
     assert found[2] - found[1] == pytest.approx(found[1] - found[0], rel=0.05)
 
 
-def test_steps_of_retire_grow_as_trials_do(tmp_path: Path) -> None:
-    """Each trial has a status, and none is looked for among those of all others."""
+def test_lines_of_retire_grow_linearly_with_trials(tmp_path: Path) -> None:
+    """Each trial has a status, and finding it does not search those of all others."""
     found = []
     for trials in (16, 32, 48):
         root = sweep_of(tmp_path / f"of-{trials}" / "root", trials)
@@ -142,7 +142,7 @@ def _retired(ended: Path, request: Request) -> object:
 
 
 def lines_of(work: Callable[[], object], part: str) -> int:
-    """The lines, each as often as it is run, of modules with this in their names."""
+    """Return how many lines the work runs in modules of gangplan/pipeline whose names begin with `part`."""
     count = 0
 
     def line(frame: FrameType, event: str, argument: Any) -> Any:
@@ -160,8 +160,8 @@ def lines_of(work: Callable[[], object], part: str) -> int:
     return count
 
 
-def test_ten_thousand_trials_are_made_one_by_one(tmp_path: Path) -> None:
-    """And every one has a name of its own, within the limits of names."""
+def test_ten_thousand_trials_get_distinct_short_names(tmp_path: Path) -> None:
+    """Trials are generated one by one, and their names have eight characters."""
     values = ", ".join(map(str, range(100)))
     text = SWEEP.replace("[1e-4, 3e-4, 1e-3]", f"[{values}]").replace("[64, 128]", f"[{values}]")
     write(tmp_path, {FILE: text})
@@ -172,8 +172,8 @@ def test_ten_thousand_trials_are_made_one_by_one(tmp_path: Path) -> None:
     assert all(len(name) == 8 for name in names)
 
 
-def test_folders_without_a_sweep_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What has the word is looked for in files that changed, and in the folders of sweeps."""
+def test_folders_without_a_sweep_are_searched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Later commands search only changed files and folders with sweeps for the word that marks a sweep."""
     root = workspace(tmp_path)
     write(root, {f"specs/nlp/more/job-{number}.yaml": SPEC for number in range(5)})
     looked: list[int] = []

@@ -1,4 +1,4 @@
-"""The schema of sweeps as editors use it: it takes what gangplan takes, and marks what it refuses."""
+"""The schema of sweeps for editors: it accepts what gangplan accepts, and marks what gangplan refuses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.sweeps.files import SWEEP, US_05
 
 
 def wrong(text: str) -> list[str]:
-    """The places that an editor marks."""
+    """Return the places that an editor marks."""
     validator = jsonschema.Draft202012Validator(editor_schema("sweep"))
     return [".".join(map(str, one.absolute_path)) for one in validator.iter_errors(yaml.safe_load(text))]
 
@@ -40,9 +40,9 @@ def test_a_good_sweep_has_no_marks(text: str) -> None:
         ("checkpoint: {to: filings}", "checkpoint: {at: filings}", "template.checkpoint"),
     ],
 )
-def test_a_mistake_is_marked_where_it_is(old: str, new: str, place: str) -> None:
+def test_a_mistake_is_marked_at_its_place(old: str, new: str, place: str) -> None:
     assert place in wrong(SWEEP.replace(old, new))
 
 
-def test_the_page_of_fields_does_not_repeat_those_of_a_job() -> None:
+def test_the_schema_of_sweeps_does_not_repeat_the_fields_of_jobs() -> None:
     assert "properties" not in schema_of("sweep")["properties"]["template"]

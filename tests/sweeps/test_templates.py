@@ -1,4 +1,4 @@
-"""Sweeps of a job that is made from a template."""
+"""Sweeps whose jobs use a template."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def runs(root: Path) -> dict[str, bytes]:
     return {path: data for path, data in rendered(root).items() if "rates" in path}
 
 
-def test_a_sweep_by_template_and_the_same_written_out_are_the_same_runs(tmp_path: Path) -> None:
+def test_a_sweep_with_a_template_renders_the_runs_of_a_plain_sweep(tmp_path: Path) -> None:
     render(workspace(tmp_path / "by", BY, **{WIDE: TEMPLATE}))
     render(workspace(tmp_path / "plain", PLAIN))
     assert len(runs(tmp_path / "by")) == 6
@@ -72,7 +72,7 @@ def test_a_value_reaches_the_template_as_it_is_written(tmp_path: Path) -> None:
         ("  template: wide\n", "", f"{FILE}:6:3", "template-parameter-unknown"),
     ],
 )
-def test_what_is_wrong_is_told_once_at_its_place(
+def test_a_mistake_in_the_sweep_is_reported_once_at_its_place(
     tmp_path: Path, old: str, new: str, place: str, rule: str
 ) -> None:
     outcome = gangplan("validate", "-C", workspace(tmp_path, OWN.replace(old, new), **{WIDE: TEMPLATE}))
@@ -80,12 +80,12 @@ def test_what_is_wrong_is_told_once_at_its_place(
     assert sum(one[1] == rule for one in outcome.errors()) == 1
 
 
-def test_a_mistake_of_the_template_is_told_at_its_own_place(tmp_path: Path) -> None:
+def test_a_mistake_in_the_template_is_reported_in_the_template(tmp_path: Path) -> None:
     root = workspace(tmp_path, OWN, **{WIDE: TEMPLATE.replace("cpu: 8", "cpu: many")})
     assert gangplan("validate", "-C", root).errors() == [(f"{WIDE}:13:8", "spec-value")]
 
 
-def test_values_that_make_trials_larger_are_seen_through_the_template(tmp_path: Path) -> None:
+def test_uncapped_trial_sizes_are_found_through_the_template(tmp_path: Path) -> None:
     sizes = OWN.replace("lr: [1e-4, 0.10]", "size: [2, 4]").replace(
         '{rate: "${{ parameters.lr }}"}', '{rate: 0.1, size: "${{ parameters.size }}"}'
     )
@@ -101,7 +101,7 @@ def test_values_that_make_trials_larger_are_seen_through_the_template(tmp_path: 
     assert [one.message for one in found] == [one.message for one in same if one.rule == "sweep-uncapped"]
 
 
-def test_a_changed_template_makes_its_sweeps_again_and_no_others(tmp_path: Path) -> None:
+def test_a_changed_template_rerenders_only_its_own_sweeps(tmp_path: Path) -> None:
     other = {WIDE: TEMPLATE, "jobtemplates/other.yaml": TEMPLATE, "specs/nlp/plain.yaml": PLAIN}
     root = workspace(tmp_path, OWN, **other)
     render(root)
@@ -115,7 +115,7 @@ def test_a_changed_template_makes_its_sweeps_again_and_no_others(tmp_path: Path)
     assert runs(root) != before
 
 
-def test_an_editor_takes_a_template_in_the_place_of_what_it_says() -> None:
+def test_the_schema_accepts_a_template_in_place_of_its_fields() -> None:
     assert wrong(OWN) == []
     assert "template" in wrong(OWN.replace("  template: wide\n", ""))
     assert yaml.safe_load(OWN)["template"]["template"] == "wide"
@@ -124,7 +124,7 @@ def test_an_editor_takes_a_template_in_the_place_of_what_it_says() -> None:
 @pytest.mark.parametrize(
     "parameters", ["parameters: {rate: 0.1, script: train.py}  # rate\n", "parameters:\n  rate: 0.1\n", ""]
 )
-def test_a_new_sweep_of_a_job_by_template_tries_its_parameters(tmp_path: Path, parameters: str) -> None:
+def test_a_new_sweep_of_a_job_with_a_template_varies_its_parameters(tmp_path: Path, parameters: str) -> None:
     spec = f"apiVersion: gangplan.dev/v1\nkind: TrainingJob\ntemplate: wide\n{parameters}timeout: 4h\n"
     root = workspace(tmp_path, PLAIN, **{WIDE: TEMPLATE, "specs/nlp/tuned.yaml": spec})
     flags = ("--from", "specs/nlp/tuned.yaml", "-p", "rate=1e-4,1e-3", "--max-concurrent", "1")

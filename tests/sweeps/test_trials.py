@@ -1,4 +1,4 @@
-"""Which trials there are, what they are called, and what is wrong with a sweep that cannot be tried."""
+"""Which trials a sweep has, how they are named, and what makes a sweep invalid."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ template:
 
 
 def read(root: Path, text: str) -> SweepFile:
-    """A sweep that is written like this."""
+    """Write a sweep with this text and read it."""
     write(root, {FILE: text})
     return sweeps_in(root, [(FILE, "nlp")])[FILE]
 
 
 def values(root: Path, parameters: str, rest: str = REST) -> list[dict[str, str]]:
-    """The settings of a sweep's trials, in order."""
+    """Return the settings of a sweep's trials, in order."""
     found = read(root, f"{HEAD}parameters: {parameters}\n{rest}")
     assert not found.findings
     return [dict(one.trial.values) for one in trial_jobs(found)]
@@ -52,19 +52,19 @@ def test_a_value_reaches_the_program_as_it_is_written(text: str, tmp_path: Path)
     assert only == {"lr": text.strip('"')}
 
 
-def test_a_list_and_drawn_values_add_to_a_grid_and_each_setting_is_there_once(tmp_path: Path) -> None:
+def test_a_list_and_drawn_values_add_to_a_grid_without_repetitions(tmp_path: Path) -> None:
     drawn = "random: {samples: 3, seed: 1, of: {lr: [1e-4, 5e-4]}}"
     found = values(tmp_path, f"{{grid: {{lr: [1e-4, 3e-4]}}, list: [{{lr: 1e-2}}], {drawn}}}")
     assert [one["lr"] for one in found] == ["1e-4", "3e-4", "1e-2", "5e-4"]
 
 
-def test_drawn_values_follow_from_the_seed_and_more_samples_only_add(tmp_path: Path) -> None:
+def test_drawn_values_follow_from_the_seed_and_more_samples_only_append(tmp_path: Path) -> None:
     of = "of: {lr: {min: 1e-5, max: 1e-2, scale: log}}"
     ten = values(tmp_path, f"{{random: {{samples: 10, seed: 7, {of}}}}}")
     assert values(tmp_path, f"{{random: {{samples: 25, seed: 7, {of}}}}}")[:10] == ten
     assert values(tmp_path, f"{{random: {{samples: 10, seed: 8, {of}}}}}") != ten
     assert all(1e-5 <= float(one["lr"]) <= 1e-2 for one in ten)
-    assert ten[:2] == [{"lr": "0.0001151"}, {"lr": "0.002062"}]  # for ever: other values are other trials
+    assert ten[:2] == [{"lr": "0.0001151"}, {"lr": "0.002062"}]  # must never change
 
 
 def test_a_range_of_whole_numbers_draws_whole_numbers(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_trial_knows_its_own_name(tmp_path: Path) -> None:
         ("lr: [1e-4", "lr: [[1]", "5:10", "spec-value", "expected a text, a number, true or false"),
     ],
 )
-def test_what_is_wrong_is_said_at_its_place(
+def test_each_mistake_is_reported_at_its_place(
     old: str, new: str, place: str, rule: str, words: str, tmp_path: Path
 ) -> None:
     assert old in SWEEP
@@ -133,7 +133,7 @@ def test_what_is_wrong_is_said_at_its_place(
         assert any(one == rule for _, one in found), outcome.err
 
 
-def test_an_unused_parameter_is_named(tmp_path: Path) -> None:
+def test_an_unused_parameter_is_reported_with_a_way_to_use_it(tmp_path: Path) -> None:
     text = SWEEP.replace("    batch: [64, 128]", "    batch: [64, 128]\n    seed: [1, 2]")
     outcome = gangplan("validate", "-C", workspace(tmp_path, text))
     (found,) = [one for one in outcome.findings if one.severity == "error"]
@@ -149,7 +149,7 @@ GRIDS = st.dictionaries(NAMES, VALUES, min_size=1)
 
 
 def names(root: Path, grid: dict[str, list[int]]) -> list[str]:
-    """The trials of a grid by name."""
+    """Return the names of the trials of a grid."""
     used = " ".join(f"${{{{ parameters.{name} }}}}" for name in grid)
     text = f"{HEAD}parameters: {{grid: {grid}}}\nmaxConcurrent: 1\ntemplate:\n  command: python t.py {used}\n"
     found = read(root, text.replace("'", ""))
@@ -192,6 +192,6 @@ def test_a_new_value_adds_trials_and_renames_none(
         ("{grid: {lr: [1]}, batch: [64]}", "Write parameters: {grid: {lr: [1], batch: [64]}}."),
     ],
 )
-def test_values_without_a_grid_are_told_how_to_have_one(tmp_path: Path, given: str, help: str) -> None:
+def test_values_outside_a_grid_get_a_help_that_shows_the_grid(tmp_path: Path, given: str, help: str) -> None:
     found = read(tmp_path, f"{HEAD}parameters: {given}\n{REST}").findings
     assert any(one.help.endswith(help) for one in found), [one.help for one in found]

@@ -1,4 +1,4 @@
-"""An API server that keeps what it is sent, with uids, resourceVersions, preconditions and refusals."""
+"""An API server that stores what it receives, with uids, resourceVersions, preconditions and refusals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Object = dict[str, Any]
 
 @dataclass
 class Store:
-    """Objects by their paths. `refuses` says no by KIND/NAME; `spaces` are the namespaces that are there."""
+    """Objects by path. `refuses` holds refusals by KIND/NAME; `spaces` are the namespaces that exist."""
 
     url: str = ""
     objects: dict[str, Object] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Store:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def named(self, kind: str, start: str = "") -> list[Object]:
-        """The objects of a kind whose names begin so."""
+        """Return the objects of a kind whose names begin with `start`."""
         return [
             body
             for _, body in sorted(self.objects.items())
@@ -39,7 +39,7 @@ class Store:
         ]
 
     def answer(self, method: str, path: str, sent: Any) -> tuple[int, Any]:
-        """What an API server does about a request."""
+        """Answer a request as an API server does."""
         with self._lock:
             if method != "GET":
                 self.changes.append((method, path))
@@ -87,7 +87,8 @@ class Store:
 
 
 def _served(group: str) -> list[Object]:
-    """Every kind of a group, under the name that apimachinery guesses (meta.UnsafeGuessKindToResource)."""
+    """Return the kinds of a group, with the names that apimachinery guesses
+    (meta.UnsafeGuessKindToResource)."""
     return [
         {"kind": one.name, "name": f"{one.name.lower()}s", "namespaced": not one.is_wide}
         for one in KINDS
@@ -97,7 +98,7 @@ def _served(group: str) -> list[Object]:
 
 @contextmanager
 def serving() -> Iterator[Store]:
-    """A server for as long as the block runs."""
+    """Run a server for as long as the block runs."""
     store = Store()
 
     class Handler(BaseHTTPRequestHandler):

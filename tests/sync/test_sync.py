@@ -1,6 +1,6 @@
 """`gangplan gitops sync`: what is applied, in which order, what is pruned, and what is left alone.
 
-tests/e2e/test_sync.py asks the same of a real API server with Trainer and Kueue.
+tests/e2e/test_sync.py does the same with a real API server with Trainer and Kueue.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ INVENTORY = "/api/v1/namespaces/gangplan/configmaps/gangplan-inventory-lab"
 
 
 def kubeconfig_of(store: Store, path: Path) -> Path:
-    """A kubeconfig with the context `lab`."""
+    """Write a kubeconfig with the context `lab`."""
     body = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -49,7 +49,7 @@ class Story:
     store: Store
 
     def merge(self, files: dict[str, str | None], *flags: str) -> Outcome:
-        """Change files, render, commit, sync."""
+        """Change files, render, commit and sync."""
         for name, text in files.items():
             if text is None:
                 (self.root / name).unlink()
@@ -62,17 +62,17 @@ class Story:
         return self.sync(*flags)
 
     def sync(self, *flags: str) -> Outcome:
-        """Sync what is there."""
+        """Sync the workspace."""
         kubeconfig = kubeconfig_of(self.store, self.root.parent / "kubeconfig")
         return gangplan("gitops", "sync", "lab", "-C", self.root, "--kubeconfig", kubeconfig, *flags)
 
     @property
     def revision(self) -> str:
-        """What the cluster says of the last whole sync."""
+        """The revision that the cluster records for the last complete sync."""
         return str(self.store.objects[INVENTORY]["data"]["revision"])
 
     def runs(self, start: str = "") -> dict[str, str]:
-        """The uids of TrainJobs."""
+        """Return the uids of TrainJobs, by name."""
         return {
             one["metadata"]["name"]: one["metadata"]["uid"] for one in self.store.named("TrainJob", start)
         }
@@ -80,7 +80,7 @@ class Story:
 
 @pytest.fixture
 def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Story]:
-    """Two teams with a run each, on a cluster that has nothing yet."""
+    """Write two teams with a run each, and start a cluster that is empty."""
     monkeypatch.setattr(module, "PAUSES_S", (0, 0))
     root = tmp_path / "jobs"
     team, cluster = workspaces.TEAM, workspaces.CLUSTER
@@ -97,7 +97,7 @@ def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Story]:
         yield Story(root, GitRepository(root), store)
 
 
-def test_all_of_a_cluster_is_created_in_waves_and_its_runs_once(story: Story) -> None:
+def test_objects_of_a_cluster_are_created_in_waves_and_runs_only_once(story: Story) -> None:
     outcome = story.merge({})
     assert outcome.code == Exit.CLEAN, outcome.err
     assert outcome.out == f"lab at {story.revision[:12]}: {len(story.store.objects) - 1} created\n"
@@ -119,7 +119,7 @@ def test_all_of_a_cluster_is_created_in_waves_and_its_runs_once(story: Story) ->
     assert "created" not in again.out
 
 
-def test_a_run_is_created_once_and_its_file_may_leave(story: Story) -> None:
+def test_a_run_stays_when_its_file_leaves_git(story: Story) -> None:
     story.merge({})
     before = story.runs()
     outcome = story.merge({SPEC: None})
@@ -127,7 +127,7 @@ def test_a_run_is_created_once_and_its_file_may_leave(story: Story) -> None:
     assert story.runs() == before
     assert outcome.out.count("not in Git any more, kept") == 1
     assert "TrainJob/nlp/filings-" in outcome.out
-    # It is not forgotten: the inventory still has it, and what says that it may go then goes.
+    # The inventory still has it: once its annotation allows it, the run is pruned.
     (run,) = story.runs("filings")
     for body in story.store.objects.values():
         if body["metadata"]["name"] == run:
@@ -136,7 +136,7 @@ def test_a_run_is_created_once_and_its_file_may_leave(story: Story) -> None:
     assert story.runs("filings") == {}
 
 
-def test_a_stopped_run_is_replaced_by_its_record_which_leaves_with_its_file(story: Story) -> None:
+def test_a_stopped_run_is_replaced_by_a_record_that_goes_with_its_file(story: Story) -> None:
     story.merge({})
     before = story.runs("filings")
     outcome = story.merge({SPEC: workspaces.SPEC + "state: stopped\n"})
@@ -165,14 +165,14 @@ def test_an_archived_run_is_neither_applied_nor_deleted(story: Story) -> None:
 
 
 def refuse(story: Story, name: str) -> None:
-    """A quota of somebody else is full."""
+    """Refuse a TrainJob because a foreign quota is full."""
     said = "exceeded quota: full, requested: count/trainjobs.trainer.kubeflow.org=1, used: 0, limited: 0"
     story.store.refuses[f"TrainJob/{name}"] = refusal(
         403, "Forbidden", f'trainjobs "{name}" is forbidden: {said}'
     )
 
 
-def test_a_fault_of_one_team_stops_no_other(story: Story) -> None:
+def test_a_refused_run_of_one_team_stops_no_other_team(story: Story) -> None:
     """The finding is at the spec; nothing of that team is pruned, and the commit counts as not synced."""
     write(story.root, {"specs/nlp/over.yaml": workspaces.SPEC + "state: stopped\n"})
     story.merge({})
@@ -204,8 +204,10 @@ def test_a_fault_of_one_team_stops_no_other(story: Story) -> None:
         ("Namespace/vision", ["runs/vision"]),
     ],
 )
-def test_what_stands_on_something_refused_is_not_tried(story: Story, name: str, untried: list[str]) -> None:
-    """A ResourceFlavor is the platform's; the namespace is of one team, so that its runs alone wait."""
+def test_objects_that_depend_on_a_refused_one_are_not_tried(
+    story: Story, name: str, untried: list[str]
+) -> None:
+    """A ResourceFlavor belongs to the platform; the namespace belongs to one team, so only its runs wait."""
     said = 'admission webhook "x.example.com" denied the request: no'
     story.store.refuses[name] = refusal(403, "Forbidden", said)
     outcome = story.merge({})
@@ -214,7 +216,7 @@ def test_what_stands_on_something_refused_is_not_tried(story: Story, name: str, 
     assert sorted(told) == untried
 
 
-def test_a_file_that_went_past_ci_is_not_applied(story: Story) -> None:
+def test_a_rendered_file_that_ci_would_refuse_is_not_applied(story: Story) -> None:
     story.merge({})
     tenants = next((story.root / "rendered/lab/tenants/nlp").glob("*.yaml"))
     text = tenants.read_text()
@@ -234,8 +236,8 @@ def test_a_file_that_went_past_ci_is_not_applied(story: Story) -> None:
 
 
 @pytest.mark.parametrize("place", ["stray.yaml", "far/runs/nlp/stray.yaml", "lab/stray.yaml"])
-def test_a_file_that_nobody_applies_blocks_nothing(story: Story, place: str) -> None:
-    """It is in no part of this cluster; `render --check` of CI refuses it."""
+def test_a_file_outside_the_parts_of_the_cluster_blocks_nothing(story: Story, place: str) -> None:
+    """It is in no part of this cluster; `render --check` in CI refuses it."""
     stray = story.root / "rendered" / place
     render(story.root)
     stray.parent.mkdir(parents=True, exist_ok=True)
@@ -247,7 +249,7 @@ def test_a_file_that_nobody_applies_blocks_nothing(story: Story, place: str) -> 
     assert not story.store.named("ConfigMap", "x")
 
 
-def test_a_workspace_with_errors_sends_nothing(story: Story) -> None:
+def test_a_workspace_with_errors_is_not_applied(story: Story) -> None:
     story.merge({})
     write(story.root, {SPEC: workspaces.SPEC.replace("workers: 4", "workers: four")})
     story.repository.commit()
@@ -269,7 +271,7 @@ def test_an_earlier_commit_changes_nothing(story: Story) -> None:
     assert outcome.out.startswith("lab: a later commit is synced already, ")
 
 
-def test_what_others_stand_on_goes_when_somebody_agrees(story: Story) -> None:
+def test_shared_objects_are_pruned_only_with_confirmed(story: Story) -> None:
     story.merge({})
     cluster = (story.root / "overlays/lab/cluster.yaml").read_text()
     without = cluster.replace("  vision: {queue: training}\n", "")
@@ -282,8 +284,8 @@ def test_what_others_stand_on_goes_when_somebody_agrees(story: Story) -> None:
     assert "pruned ClusterQueue/vision" in outcome.out
 
 
-def test_what_somebody_took_over_is_left_alone(story: Story) -> None:
-    """Helm labels what it adopts as its own; deleting it would be deleting somebody else's."""
+def test_objects_that_helm_took_over_are_left_alone(story: Story) -> None:
+    """Helm labels what it adopts as its own; deleting it would delete what belongs to others."""
     story.merge({SPEC: workspaces.SPEC + "state: stopped\n"})
     for one in story.store.named("TrainingRuntime", "filings"):
         one["metadata"]["labels"]["app.kubernetes.io/managed-by"] = "Helm"
@@ -295,12 +297,14 @@ def test_what_somebody_took_over_is_left_alone(story: Story) -> None:
 
 
 @pytest.mark.parametrize("when", ["at the start", "under way"])
-def test_two_syncs_at_once(story: Story, when: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_sync_at_the_same_time_stops_the_first(
+    story: Story, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     story.merge({})
     real = module.inventory.write
 
     def meanwhile(*given: object) -> object:
-        """Another sync writes the inventory."""
+        """Write the inventory as another sync would."""
         made = real(*given) if when == "under way" else None  # type: ignore[arg-type]
         story.store.objects[INVENTORY]["metadata"]["resourceVersion"] = "999999"
         return made or real(*given)  # type: ignore[arg-type]
@@ -328,7 +332,7 @@ def test_a_broken_inventory_prunes_nothing(story: Story, change: object, says: s
     assert "Delete it" in outcome.err
 
 
-def test_the_namespace_of_the_inventory_is_there(story: Story) -> None:
+def test_a_missing_namespace_of_the_inventory_is_reported(story: Story) -> None:
     story.store.spaces.clear()
     outcome = story.merge({})
     assert outcome.code == Exit.ENVIRONMENT
@@ -343,13 +347,15 @@ def test_the_namespace_of_the_inventory_is_there(story: Story) -> None:
         (("--context", "other"), Exit.INPUT, "no context 'other'"),
     ],
 )
-def test_the_way_to_the_cluster(story: Story, flags: tuple[str, ...], code: Exit, says: str) -> None:
+def test_flags_of_the_connection_that_do_not_fit_are_refused(
+    story: Story, flags: tuple[str, ...], code: Exit, says: str
+) -> None:
     outcome = story.merge({}, *flags)
     assert outcome.code == code
     assert says in outcome.err
 
 
-def test_outside_of_a_pod_there_is_no_account(story: Story) -> None:
+def test_in_cluster_outside_a_pod_is_an_environment_error(story: Story) -> None:
     render(story.root)
     story.repository.commit()
     outcome = gangplan("gitops", "sync", "lab", "-C", story.root, "--in-cluster")
@@ -358,8 +364,8 @@ def test_outside_of_a_pod_there_is_no_account(story: Story) -> None:
 
 
 @pytest.mark.parametrize("name", [SPEC, "specs/nlp/untracked.yaml", "rendered/lab/runs/nlp/stray.yaml", None])
-def test_what_is_not_committed_is_not_applied(story: Story, name: str | None) -> None:
-    """Somebody tries it from a work tree: what would run then is in no commit."""
+def test_uncommitted_changes_are_not_applied(story: Story, name: str | None) -> None:
+    """Someone syncs from a work tree: what would run is in no commit."""
     story.merge({})
     story.store.changes.clear()
     if name is None:
@@ -373,8 +379,8 @@ def test_what_is_not_committed_is_not_applied(story: Story, name: str | None) ->
     assert story.store.changes == []
 
 
-def test_a_sync_that_breaks_off_forgets_nothing(story: Story) -> None:
-    """The login ends half-way: what was applied is in the inventory, and goes when it leaves Git."""
+def test_an_interrupted_sync_forgets_no_object(story: Story) -> None:
+    """The login expires half-way: what was applied is in the inventory, and is pruned when it leaves Git."""
     stopped = workspaces.SPEC + "state: stopped\n"
     story.merge({SPEC: stopped})
     revision = story.revision

@@ -1,4 +1,4 @@
-"""Tekton as the sync: the script of its task, run here, and the account that it runs as."""
+"""Tekton as the sync: the script of its task, run here, and the account under which it runs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tests.workspaces import gangplan
 
 
 def objects(folder: Path, *flags: str) -> dict[str, Any]:
-    """What a command writes, by kind and name."""
+    """Return what a command writes, by kind and name."""
     found = [body for text in made("tekton", folder, *flags).values() for body in plain.load_all(text)]
     return {f"{one['kind']}/{one['metadata'].get('name', '')}": one for one in found}
 
 
 def test_the_task_syncs_what_was_merged(tmp_path: Path) -> None:
-    """The script as it stands in the file, with the layout of the tasks before it."""
+    """Run the script from the file, with the folders that earlier tasks leave."""
     step = objects(tmp_path / "out", "--sync", "kubeconfig")["Task/gangplan-sync"]["spec"]["steps"][0]
     source = tmp_path / "source"
     scripts.repository(source / "repository")
@@ -49,7 +49,7 @@ def test_the_task_syncs_what_was_merged(tmp_path: Path) -> None:
     shutil.rmtree(programs)
 
 
-def test_every_cluster_has_a_task_behind_the_checks(tmp_path: Path) -> None:
+def test_the_sync_task_of_every_cluster_runs_after_the_checks(tmp_path: Path) -> None:
     found = objects(tmp_path, "--sync", "kubeconfig")
     tasks = {one["name"]: one for one in found["Pipeline/gangplan"]["spec"]["tasks"]}
     assert tasks["sync-lab"]["runAfter"] == ["validate", "check"]
@@ -67,8 +67,8 @@ def test_only_the_pipeline_of_a_push_syncs(tmp_path: Path) -> None:
     assert "sync" not in str(pull)
 
 
-def test_the_account_may_do_what_a_sync_does(tmp_path: Path) -> None:
-    """A test with the lab syncs with it (tests/e2e/test_sync.py)."""
+def test_the_account_may_do_what_a_sync_needs_and_no_more(tmp_path: Path) -> None:
+    """tests/e2e/test_sync.py syncs with this account in the lab."""
     flags = ("--sync", "in-cluster", "--cluster", "lab", "--namespace", "tools")
     found = objects(tmp_path, *flags)
     rules = found["ClusterRole/gangplan-sync"]["rules"]
@@ -88,7 +88,7 @@ def test_the_account_may_do_what_a_sync_does(tmp_path: Path) -> None:
         (("--sync", "ssh"), "there is no way to a cluster 'ssh'"),
     ],
 )
-def test_flags_that_do_not_go_together(flags: tuple[str, ...], says: str, tmp_path: Path) -> None:
+def test_incompatible_flags_are_refused(flags: tuple[str, ...], says: str, tmp_path: Path) -> None:
     root = tmp_path / "jobs"
     scripts.workspaces.stock(root)
     outcome = gangplan("gitops", "tekton", "-C", root, "-o", tmp_path / "out", *flags)

@@ -34,7 +34,7 @@ job:
   env: {OMP_NUM_THREADS: 4, NCCL_DEBUG: WARN}
   checkpoint: {to: filings}
 """
-# The same job as SPEC, with all of it in one file.
+# The same job as SPEC, in one file.
 WRITTEN = """\
 apiVersion: gangplan.dev/v1
 kind: TrainingJob
@@ -50,6 +50,6 @@ checkpoint: {to: filings}
 
 
 def workspace(root: Path, spec: str = SPEC, template: str = TEMPLATE, **files: str) -> Path:
-    """The small workspace with a template of the platform and a spec made from it; further files by path."""
+    """Write the small workspace with a platform template, a spec that uses it, and further files by path."""
     stock(root, "specs/nlp/filings.yaml")
     return write(root, {FILE: spec, WIDE: template, **files})

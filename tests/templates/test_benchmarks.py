@@ -1,4 +1,4 @@
-"""The benchmarks of the sample workspace, and what they say is to be expected."""
+"""The benchmarks of the sample workspace, and the efficiency that they predict."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOMY = CLUSTER.replace("a100: {count: 4,", "a100: {count: 200,")
 
 
 def planned(root: Path, template: str, workers: int, more: str = "") -> dict[str, object]:
-    """The template of a plan as data."""
+    """Return the template in the JSON of a plan."""
     spec = (
         f"{HEAD}template: {template}\nparameters: {{workers: {workers}{more}}}\ncheckpoint: {{to: filings}}\n"
     )
@@ -37,14 +37,14 @@ def planned(root: Path, template: str, workers: int, more: str = "") -> dict[str
 
 
 @pytest.mark.parametrize("workers", BERT)
-def test_bert_expects_what_was_measured(tmp_path: Path, workers: int) -> None:
+def test_bert_predicts_the_measured_efficiency(tmp_path: Path, workers: int) -> None:
     found = planned(tmp_path, "benchmark-bert", workers, ", script: bench.py")["expected"]
     assert isinstance(found, dict)
     assert float(found["efficiency"]) == pytest.approx(BERT[workers] / workers, abs=0.001)
     assert "https://docs.nvidia.com/" in found["source"]
 
 
-# What the sources say: speed-ups by nodes, or for Horovod a share of linear scaling.
+# The sources' figures: speed-ups by nodes, or for Horovod a share of linear scaling.
 PUBLISHED = [
     ("benchmark-t5", 10, 8.64 / 10),
     ("benchmark-t5", 20, 1626353 / 110769 / 20),
@@ -58,7 +58,7 @@ PUBLISHED = [
 
 
 @pytest.mark.parametrize(("template", "workers", "efficiency"), PUBLISHED)
-def test_others_expect_what_was_measured(
+def test_other_benchmarks_predict_the_published_efficiency(
     tmp_path: Path, template: str, workers: int, efficiency: float
 ) -> None:
     more = ", script: bench.py" if template in ("benchmark-t5", "benchmark-gpt") else ""
@@ -68,12 +68,14 @@ def test_others_expect_what_was_measured(
     assert "https://" in found["source"]
 
 
-def test_where_nothing_was_found_nothing_is_said(tmp_path: Path) -> None:
+def test_without_a_published_figure_nothing_is_predicted(tmp_path: Path) -> None:
     assert "expected" not in planned(tmp_path, "benchmark-bert", 32, ", script: bench.py")
 
 
 @pytest.mark.parametrize(("workers", "efficiency"), [(2, "0.80-0.92"), (32, "0.90"), (100, "0.80-0.92")])
-def test_resnet_50_expects_a_band(tmp_path: Path, workers: int, efficiency: str) -> None:
+def test_resnet_50_predicts_a_range_between_published_figures(
+    tmp_path: Path, workers: int, efficiency: str
+) -> None:
     found = planned(tmp_path, "benchmark-resnet50", workers)["expected"]
     assert isinstance(found, dict)
     assert found["efficiency"] == efficiency

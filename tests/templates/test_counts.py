@@ -1,4 +1,4 @@
-"""What a changed template costs: its users are made again and nobody else, each once."""
+"""The cost of a changed template: only the specs that use it are rendered again, each once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXTENDS = "apiVersion: gangplan.dev/v1\nkind: JobTemplate\nextends: wide\njob: {
 
 
 def users(template: str, count: int) -> dict[str, str]:
-    """Specs that are made from a template."""
+    """Return specs that use a template."""
     return {
         f"specs/nlp/{template}-{number}.yaml": SPEC.replace("wide", template).replace(
             "1e-4", f"1e-{number + 1}"
@@ -42,8 +42,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("file", "specs"),
     [(NARROW, 2), (WIDE, 2), (CHILD, 1), ("jobtemplates/unused.yaml", 0)],
 )
-def test_a_changed_template_makes_its_users_again_and_nobody_else(root: Path, file: str, specs: int) -> None:
-    """Those of a template that extends it are its users, too."""
+def test_a_changed_template_rerenders_only_the_specs_that_use_it(root: Path, file: str, specs: int) -> None:
+    """Specs of a template that extends it use it, too."""
     path = root / file
     text = path.read_text()
     path.write_text(text.replace("cpu: 8", "cpu: 4").replace("A: b", "A: c"))
@@ -57,10 +57,10 @@ def test_a_changed_template_makes_its_users_again_and_nobody_else(root: Path, fi
 
 
 @pytest.mark.parametrize("count", [4, 8])
-def test_templates_are_read_once_however_many_use_them(
+def test_a_template_is_read_once_however_many_specs_use_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
-    """So what templates cost grows with the templates, and what specs cost with the specs."""
+    """So the cost of templates grows with templates, and the cost of specs with specs."""
     root = write(workspace(tmp_path), users("wide", count))
     read: list[str] = []
     load = template_files.load_file

@@ -1,5 +1,5 @@
 # ruff: noqa: E501  one case in a line
-"""A spec by template: the run that it is, and every error at the file that holds the wrong value."""
+"""A spec with a template: the run that it becomes, and each error at the file that has the wrong value."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tests.workspaces import gangplan, render, rendered, stock, write
 
 
 def runs(root: Path) -> dict[str, bytes]:
-    """The texts of the runs of the job."""
+    """Return the texts of the runs of the job."""
     return {path: data for path, data in rendered(root).items() if "tuned" in path}
 
 
-def test_a_spec_written_out_and_the_same_by_template_are_the_same_run(tmp_path: Path) -> None:
+def test_a_spec_with_a_template_renders_the_run_of_a_plain_spec(tmp_path: Path) -> None:
     render(workspace(tmp_path / "by"))
     plain = stock(tmp_path / "plain", "specs/nlp/filings.yaml")
     render(write(plain, {FILE: WRITTEN}))
@@ -37,7 +37,7 @@ CASES = [
     ("large", SPEC.replace("size: 4", "size: 101"), TEMPLATE, f"{FILE}:5:9", "template-parameter-value"),
     ("no template", SPEC.replace("template: wide\n", ""), TEMPLATE, f"{FILE}:3:1", "template-parameter-unknown"),
     ("mapping", SPEC.replace("\n  size: 4\n  rate: 1e-4", " [4]"), TEMPLATE, f"{FILE}:4:13", "template-parameter-value"),
-    # Values of the job: where they stand.
+    # Values of the job, at the place where they are written.
     ("of the template", SPEC, TEMPLATE.replace("cpu: 8", "cpu: many"), f"{WIDE}:13:8", "spec-value"),
     ("its fields", SPEC, TEMPLATE.replace("  gpus: 2", "  gpu_count: 2"), f"{WIDE}:12:3", "spec-unknown-field"),
     ("of the spec", f"{SPEC}cpu: many\n", TEMPLATE, f"{FILE}:8:6", "spec-value"),
@@ -57,7 +57,7 @@ CASES = [
 @pytest.mark.parametrize(
     ("spec", "template", "place", "rule"), [one[1:] for one in CASES], ids=[one[0] for one in CASES]
 )
-def test_what_is_wrong_is_told_at_the_place_of_the_wrong_value(
+def test_each_mistake_is_reported_at_the_wrong_value(
     tmp_path: Path, spec: str, template: str, place: str, rule: str
 ) -> None:
     outcome = gangplan("validate", "-C", workspace(tmp_path, spec, template))
@@ -65,7 +65,7 @@ def test_what_is_wrong_is_told_at_the_place_of_the_wrong_value(
     assert outcome.code == 2
 
 
-def test_what_the_spec_says_wins_mappings_join_and_lists_replace(tmp_path: Path) -> None:
+def test_values_of_the_spec_override_mappings_merge_and_lists_replace(tmp_path: Path) -> None:
     spec = f"{SPEC}command: [python, other.py]\nmemory: 64Gi\ncheckpoint:\n"
     plain = WRITTEN.replace("[python, train.py, --lr=1e-4]", "[python, other.py]").replace("32Gi", "64Gi")
     render(workspace(tmp_path / "by", spec))
@@ -78,7 +78,7 @@ def test_what_the_spec_says_wins_mappings_join_and_lists_replace(tmp_path: Path)
     assert runs(tmp_path / "by") == runs(tmp_path / "plain")
 
 
-def test_a_template_adds_to_another_one(tmp_path: Path) -> None:
+def test_a_template_can_extend_another_one(tmp_path: Path) -> None:
     child = (
         "apiVersion: gangplan.dev/v1\nkind: JobTemplate\nextends: wide\n"
         "parameters: {size: {type: integer, default: 4}}\njob: {env: {NCCL_DEBUG: INFO}}\n"
@@ -93,7 +93,7 @@ def test_a_template_adds_to_another_one(tmp_path: Path) -> None:
     assert runs(tmp_path / "by") == runs(tmp_path / "plain")
 
 
-def test_nine_templates_deep_is_too_deep(tmp_path: Path) -> None:
+def test_nine_levels_of_templates_are_refused(tmp_path: Path) -> None:
     chain = {
         f"jobtemplates/t{number}.yaml": f"apiVersion: gangplan.dev/v1\nkind: JobTemplate\nextends: {f't{number - 1}' if number else 'wide'}\njob: {{}}\n"
         for number in range(9)
@@ -108,7 +108,7 @@ def test_nine_templates_deep_is_too_deep(tmp_path: Path) -> None:
     assert ("jobtemplates/t0.yaml:3:10", "template-extends") in outcome.errors(), outcome.err
 
 
-def test_a_version_stays_and_no_version_is_the_newest(tmp_path: Path) -> None:
+def test_a_spec_keeps_its_template_version_or_takes_the_newest(tmp_path: Path) -> None:
     second = TEMPLATE.replace("parameters:\n", "version: 2\nparameters:\n", 1).replace("gpus: 2", "gpus: 4")
     root = workspace(tmp_path, SPEC.replace("wide", "wide@1"))
     render(root)
@@ -121,7 +121,7 @@ def test_a_version_stays_and_no_version_is_the_newest(tmp_path: Path) -> None:
     assert "16 GPUs" in plan
 
 
-def test_a_team_has_templates_of_its_own_and_they_go_first(tmp_path: Path) -> None:
+def test_a_template_of_the_team_takes_precedence(tmp_path: Path) -> None:
     own = TEMPLATE.replace("gpus: 2", "gpus: 1")
     root = workspace(tmp_path, **{"specs/nlp/templates/wide.yaml": own})
     assert "4 GPUs" in gangplan("plan", "-C", root, FILE).out
@@ -145,7 +145,7 @@ def test_why_names_the_line_of_the_template(tmp_path: Path) -> None:
     )
 
 
-def test_a_mistake_of_a_template_is_told_once_for_all_specs(tmp_path: Path) -> None:
+def test_a_mistake_in_a_template_is_reported_once_for_all_specs(tmp_path: Path) -> None:
     more = {f"specs/nlp/more{number}.yaml": SPEC for number in range(3)}
     outcome = gangplan(
         "validate",
@@ -155,7 +155,7 @@ def test_a_mistake_of_a_template_is_told_once_for_all_specs(tmp_path: Path) -> N
     assert outcome.errors() == [(f"{WIDE}:9:10", "image-unknown")]
 
 
-def test_a_list_of_templates_and_a_page_of_each(tmp_path: Path) -> None:
+def test_templates_are_listed_and_explained(tmp_path: Path) -> None:
     root = workspace(tmp_path)
     assert "wide            1  size=2,rate,script=train.py" in gangplan("list", "templates", "-C", root).out
     page = gangplan("explain", "template", "wide", "-C", root).out
@@ -169,12 +169,12 @@ def test_a_list_of_templates_and_a_page_of_each(tmp_path: Path) -> None:
     assert "Did you mean 'wide'?" in gangplan("explain", "template", "wild", "-C", root).err
 
 
-def test_a_template_file_in_a_folder_of_specs_is_no_template(tmp_path: Path) -> None:
+def test_a_template_file_among_specs_is_refused(tmp_path: Path) -> None:
     outcome = gangplan("validate", "-C", workspace(tmp_path, **{"specs/nlp/other.yaml": TEMPLATE}))
     assert ("specs/nlp/other.yaml:2:7", "spec-value") in outcome.errors(), outcome.err
 
 
-def test_results_of_earlier_commands_follow_the_template(tmp_path: Path) -> None:
+def test_cached_results_follow_the_template(tmp_path: Path) -> None:
     root = workspace(tmp_path, **{"specs/nlp/plain.yaml": WRITTEN})
     render(root)
     before = runs(root)
@@ -187,6 +187,6 @@ def test_results_of_earlier_commands_follow_the_template(tmp_path: Path) -> None
 
 
 def fresh(root: Path, template: str) -> Path:
-    """The same, rendered for the first time."""
+    """Render the same workspace for the first time."""
     render(workspace(root, SPEC, template))
     return root

@@ -31,7 +31,9 @@ TYPED = TEMPLATE.replace(
         ("script=a b.py", 'script: "a b.py"'),
     ],
 )
-def test_a_value_is_written_as_the_template_declares_it(tmp_path: Path, given: str, line: str) -> None:
+def test_a_value_is_written_with_the_type_that_the_template_declares(
+    tmp_path: Path, given: str, line: str
+) -> None:
     root = workspace(tmp_path, template=TYPED)
     more = () if given.startswith("rate") else ("--param", "rate=0.5")
     outcome = gangplan("new", "job", "fast", "--template", "wide", "--param", given, *more, "-n", "-C", root)
@@ -39,14 +41,14 @@ def test_a_value_is_written_as_the_template_declares_it(tmp_path: Path, given: s
     assert line in outcome.out
 
 
-def test_a_value_of_the_wrong_type_is_told_in_words_of_the_template(tmp_path: Path) -> None:
+def test_a_value_of_the_wrong_type_is_refused(tmp_path: Path) -> None:
     flags = ("--template", "wide", "--parameters", "size=many", "--parameters", "rate=1")
     outcome = gangplan("new", "job", "fast", *flags, "-C", workspace(tmp_path))
     assert outcome.code == 2
     assert "parameter 'size' is a whole number, not 'many'" in outcome.err
 
 
-def test_parameters_of_what_a_template_extends_have_their_types_too(tmp_path: Path) -> None:
+def test_inherited_parameters_have_their_types(tmp_path: Path) -> None:
     child = "apiVersion: gangplan.dev/v1\nkind: JobTemplate\nextends: wide\njob: {env: {A: b}}\n"
     root = workspace(tmp_path, **{"jobtemplates/wider.yaml": child})
     flags = ("--template", "wider", "--param", "size=8", "--param", "script=8", "--param", "rate=2")
@@ -54,7 +56,7 @@ def test_parameters_of_what_a_template_extends_have_their_types_too(tmp_path: Pa
     assert yaml.safe_load(outcome.out)["parameters"] == {"size": 8, "script": "8", "rate": 2}, outcome.err
 
 
-def test_without_a_template_a_value_is_a_scalar_of_yaml(tmp_path: Path) -> None:
+def test_parameters_without_a_template_are_refused(tmp_path: Path) -> None:
     flags = ("--parameters", "size=8", "--parameters", "name=on", "--image", "openmpi", "--command", "a")
     outcome = gangplan("new", "job", "fast", *flags, "-C", workspace(tmp_path))
     assert outcome.code == 2

@@ -1,4 +1,4 @@
-"""The schemas of templates and of specs by template: what an editor marks."""
+"""The schemas of templates and of specs with a template: what an editor marks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.templates.files import SPEC, TEMPLATE, WRITTEN
 
 
 def marks(kind: str, text: str) -> list[str]:
-    """The places that are marked."""
+    """Return the places that are marked."""
     validator = jsonschema.Draft202012Validator(editor_schema(kind))
     return [".".join(map(str, error.absolute_path)) for error in validator.iter_errors(plain.load(text))]
 

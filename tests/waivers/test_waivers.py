@@ -1,4 +1,4 @@
-"""Waivers: what they excuse and what they do not, how long, and what a server is told of them."""
+"""Waivers: what they excuse and what they do not, for how long, and which marks servers get."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ spec:
 
 
 def waiver(rule: str = "gpus-unusual", **changes: Any) -> str:
-    """A waiver file; a change to None leaves the field out."""
+    """Return a waiver file; a change to None leaves the field out."""
     fields = {
         "apiVersion": "gangplan.dev/v1",
         "kind": "Waiver",
@@ -52,29 +52,29 @@ def waiver(rule: str = "gpus-unusual", **changes: Any) -> str:
 
 
 def waived(root: Path, *texts: str) -> Path:
-    """The workspace with these waivers."""
+    """Write these waivers into the workspace."""
     return write(root, {f"policies/waivers/w{number}.yaml": text for number, text in enumerate(texts)})
 
 
 def six(root: Path) -> Path:
-    """The workspace with six GPUs per worker, which breaks gpus-unusual (a warning)."""
+    """Write a spec with six GPUs per worker, which breaks gpus-unusual (a warning)."""
     spec = workspaces.SPEC.replace("gpus: 2", "gpus: 6").replace("workers: 4", "workers: 2")
     return write(root, {"specs/nlp/filings.yaml": spec})
 
 
 def long(root: Path, hours: int = 24 * 14) -> Path:
-    """The workspace with a run above the seven days that nobody may exceed: timeout-over-limit (an error)."""
+    """Write a spec above the limit of seven days, which breaks timeout-over-limit (an error)."""
     spec = workspaces.SPEC + f"timeout: {hours}h\nextendedTimeout: true\n"
     return write(root, {"specs/nlp/filings.yaml": spec})
 
 
 def check(root: Path, *flags: str, today: str = TODAY) -> Outcome:
-    """A validation as of a day."""
+    """Run a validation as of a day."""
     return gangplan("validate", "-C", root, "--today", today, "--engine", "serial", *flags)
 
 
 def rules_of(outcome: Outcome) -> list[str]:
-    """The rules that are shown."""
+    """Return the rules of the findings."""
     return [shown.rule for shown in outcome.findings]
 
 
@@ -129,7 +129,7 @@ SCOPES: list[tuple[dict[str, str], bool]] = [
 
 
 @pytest.mark.parametrize(("scope", "covers"), SCOPES)
-def test_scope(root: Path, scope: dict[str, str], covers: bool) -> None:
+def test_a_waiver_covers_only_runs_in_its_scope(root: Path, scope: dict[str, str], covers: bool) -> None:
     waived(six(root), waiver(scope=scope))
     outcome = check(root, "--fail-on", "warning")
     assert outcome.code == (Exit.CLEAN if covers else Exit.FINDINGS)
@@ -164,7 +164,7 @@ def test_another_cluster_is_not_excused(root: Path) -> None:
     assert outcome.err.count("waived until") == 1
 
 
-def test_a_platform_file(root: Path) -> None:
+def test_a_finding_in_a_platform_file_can_be_waived(root: Path) -> None:
     cluster = workspaces.CLUSTER.replace('kueue: "0.19.2", ', "").replace(
         "region:", "gang: none\nenvironment: prod\nregion:"
     )
@@ -181,7 +181,7 @@ def test_a_platform_file(root: Path) -> None:
 
 
 def test_only_few_rules_can_be_waived() -> None:
-    """A waiver must not hide a run that cannot work: nothing of these topics, and no schema."""
+    """A waiver must not hide a run that cannot work: no rule of these topics, nor schema, can be waived."""
     waivable = {page for page in shipped().values() if page.may_be_waived}
     assert "schema" not in waivable
     assert "never-admitted" not in waivable
@@ -218,7 +218,9 @@ def test_only_few_rules_can_be_waived() -> None:
         ({"limit": {"timeout": "soon"}}, "spec-value", 10, "soon"),
     ],
 )
-def test_a_wrong_waiver(root: Path, changes: dict[str, Any], rule: str, line: int, says: str) -> None:
+def test_each_mistake_in_a_waiver_is_reported_at_its_line(
+    root: Path, changes: dict[str, Any], rule: str, line: int, says: str
+) -> None:
     waived(six(root), waiver(**changes))
     outcome = check(root)
     assert outcome.code == Exit.INPUT, outcome.err
@@ -228,8 +230,8 @@ def test_a_wrong_waiver(root: Path, changes: dict[str, Any], rule: str, line: in
     assert says in shown.message + shown.help
 
 
-def test_policies_are_those_of_packs_and_the_workspace_s_own(root: Path) -> None:
-    """A file in a folder that is no pack is judged by nobody; none hides a pack of gangplan."""
+def test_known_policies_are_those_of_packs_and_of_the_workspace(root: Path) -> None:
+    """A file in a folder that is not a pack is never evaluated, and no folder hides a pack of gangplan."""
     pack = yaml.safe_dump({"title": "Mine.", "why": "To see.", "policies": {}})
     own = {"mine/pack.yaml": pack, "mine/of-mine.yaml": "", "loose/stray.yaml": "", "images/pack.yaml": pack}
     write(root, {f"policies/{name}": text for name, text in own.items()} | {"policies/own.yaml": POLICY})
@@ -238,7 +240,7 @@ def test_policies_are_those_of_packs_and_the_workspace_s_own(root: Path) -> None
     assert not {"stray", "pack"} & known
 
 
-def test_files_that_would_be_ignored(root: Path) -> None:
+def test_files_that_would_be_ignored_are_refused(root: Path) -> None:
     waived(root)
     write(root, {"policies/waivers/a.yml": waiver(), "policies/waivers/README.md": "notes\n"})
     assert check(root).errors() == [("policies/waivers/a.yml", "spec-file-name")]
@@ -260,7 +262,9 @@ def test_files_that_would_be_ignored(root: Path) -> None:
         ("2027-07-03", Exit.FINDINGS, {"waiver-too-long", "gpus-unusual"}),
     ],
 )
-def test_the_calendar(root: Path, expires: str, code: Exit, found: set[str]) -> None:
+def test_a_waiver_ends_on_its_day_with_a_warning_before(
+    root: Path, expires: str, code: Exit, found: set[str]
+) -> None:
     waived(six(root), waiver(expires=expires))
     outcome = check(root)
     assert outcome.code == code, outcome.err
@@ -270,10 +274,10 @@ def test_the_calendar(root: Path, expires: str, code: Exit, found: set[str]) -> 
             assert shown.place == "policies/waivers/w0.yaml:8:10"
 
 
-def test_what_an_expired_waiver_excused_counts_again(root: Path) -> None:
+def test_findings_of_an_expired_waiver_count_again(root: Path) -> None:
     waived(long(root), waiver("timeout-over-limit", expires="2026-06-30"))
     outcome = check(root)
-    assert outcome.code == Exit.FINDINGS  # understood, but wrong: not 2
+    assert outcome.code == Exit.FINDINGS  # the waiver is read, but over: not 2
     assert [rule for _, rule in outcome.errors()] == ["waiver-expired", "timeout-over-limit"]
     assert "it excused 1 finding" in outcome.err
     assert "which is over" in outcome.err
@@ -287,35 +291,35 @@ def test_a_renewed_waiver_replaces_the_old(root: Path) -> None:
     assert "1 error, 1 waived" in outcome.out
 
 
-def test_rendering_does_not_look_at_the_day(root: Path, builder: str) -> None:
-    """A tag renders the same for ever, also when its waivers are long over."""
+def test_rendering_does_not_depend_on_the_day(root: Path, builder: str) -> None:
+    """A tag renders the same forever, even when its waivers have expired."""
     waived(long(root), waiver("timeout-over-limit", expires="2020-01-31"))
     assert gangplan("render", "-C", root).code == Exit.CLEAN
     waived(root, waiver("timeout-over-limit", expires="2027-01-31"))
     assert gangplan("render", "-C", root, "--check").code == Exit.CLEAN
 
 
-def test_unused_is_told_only_when_all_was_judged(root: Path) -> None:
+def test_unused_waivers_are_reported_only_if_everything_was_checked(root: Path) -> None:
     waived(root, waiver())
     assert rules_of(check(root)) == ["waiver-unused"]
     assert rules_of(check(root, "--team", "nlp")) == []
     assert rules_of(check(root, "--cluster", "lab")) == []
     write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + "imag: x\n"})
-    assert rules_of(check(root)) == ["spec-unknown-field"]  # what the spec breaks besides is not known
+    assert rules_of(check(root)) == ["spec-unknown-field"]  # what else the spec breaks is not known
 
 
-# What a server is told
+# What a server gets
 
 
 def bodies(root: Path, *parts: str) -> list[dict[str, Any]]:
-    """Rendered objects of files whose path holds one of the parts."""
+    """Return the rendered objects of files whose path contains one of the parts."""
     files = workspaces.rendered(root)
     chosen = [data for path, data in files.items() if any(part in path for part in parts)]
     return [body for data in chosen for body in plain.load_all(data)]
 
 
 def labels_of(value: Any) -> list[dict[str, str]]:
-    """Every mapping called labels."""
+    """Return every mapping called labels."""
     if isinstance(value, list):
         return [found for one in value for found in labels_of(one)]
     if not isinstance(value, dict):
@@ -327,7 +331,7 @@ def labels_of(value: Any) -> list[dict[str, str]]:
 MARK = "gangplan.dev/waived-own-policy"
 
 
-def test_a_waived_policy_marks_the_run_alone(root: Path, builder: str) -> None:
+def test_a_waived_policy_marks_only_the_run(root: Path, builder: str) -> None:
     write(root, {"policies/own.yaml": POLICY, "specs/nlp/other.yaml": workspaces.SPEC})
     plain = (workspaces.render(root), workspaces.rendered(root))[1]
     waived(root, waiver("own-policy", scope={"team": "nlp", "job": "filings"}))
@@ -343,7 +347,7 @@ def test_a_waived_policy_marks_the_run_alone(root: Path, builder: str) -> None:
     assert workspaces.rendered(root) == plain
 
 
-def test_a_waiver_for_a_team_marks_what_the_team_has(root: Path, builder: str) -> None:
+def test_a_waiver_for_a_team_marks_the_objects_of_the_team(root: Path, builder: str) -> None:
     write(root, {"policies/own.yaml": POLICY})
     waived(root, waiver("own-policy"))
     workspaces.render(root)
@@ -366,7 +370,7 @@ def test_a_spec_cannot_mark_itself(root: Path, label: str) -> None:
     assert [rule for _, rule in check(root).errors()] == ["label-reserved"]
 
 
-def test_policies_are_judged_without_the_marks() -> None:
+def test_policies_are_evaluated_without_the_marks() -> None:
     body = {
         "kind": "TrainJob",
         "metadata": {"labels": {MARK: "true", "a": "b"}},
@@ -399,7 +403,7 @@ def test_a_policy_finding_is_excused_by_its_name(tmp_path: Path) -> None:
     assert (marks(waivers, small), marks(waivers, large)) == (("own-policy",), ())
 
 
-def test_order_and_worst() -> None:
+def test_waived_findings_come_last_and_do_not_count_until_they_expire() -> None:
     where = Location("specs/nlp/a.yaml", 1, 1)
     live = Finding(Rulebook().policy("schema"), where, "no")
     quiet = Finding(Rulebook().policy("schema"), where, "no", waiver=Waived(where, "2027-01-31", "r", "a"))
@@ -418,12 +422,12 @@ CONTACT = "contact: nlp@example.com\n"
 
 
 def packed(root: Path, team: str = CONTACT) -> Path:
-    """The workspace with packs, whose team names no cost centre."""
+    """Write the workspace with packs; its team names no cost centre."""
     return write(root, {"overlays/lab/cluster.yaml": PACKED, "specs/nlp/team.yaml": workspaces.TEAM + team})
 
 
-def test_a_waived_policy(root: Path, builder: str) -> None:
-    """It is found, shown and excused here, and its objects bear the mark that the bindings leave alone."""
+def test_a_waived_policy_is_shown_and_its_objects_are_marked(root: Path, builder: str) -> None:
+    """The bindings skip objects with the mark."""
     before = check(packed(root))
     assert {rule for _, rule in before.errors()} == {"cost-centre"}, before.err
     assert before.code == Exit.FINDINGS
@@ -437,8 +441,8 @@ def test_a_waived_policy(root: Path, builder: str) -> None:
     assert namespace["metadata"]["labels"]["gangplan.dev/waived-cost-centre"] == "true"
 
 
-def test_a_waiver_of_a_rule_covers_the_policy_that_says_the_same(root: Path, builder: str) -> None:
-    """timeout-over-limit tells here what run-deadline would refuse at the server: one waiver is for both."""
+def test_a_waiver_of_a_rule_covers_the_policy_with_the_same_meaning(root: Path, builder: str) -> None:
+    """timeout-over-limit reports what run-deadline would refuse on the server: one waiver covers both."""
     packed(long(root), CONTACT + "costCentre: cc-1\n")
     waived(root, waiver("timeout-over-limit", limit={"timeout": "14d"}))
     outcome = check(root)
@@ -469,8 +473,8 @@ patches:
     assert {rule for _, rule in check(root).errors()} == {"waiver-granted", "waiver-not-allowed"}
 
 
-def test_every_binding_leaves_waived_objects_alone(root: Path) -> None:
-    """But for policies that nobody can waive."""
+def test_every_binding_skips_waived_objects(root: Path) -> None:
+    """Bindings of policies that cannot be waived skip none."""
     from gangplan.policy.choose import chosen
     from gangplan.policy.objects import cluster_objects
     from gangplan.resolve.facts import facts
@@ -495,8 +499,8 @@ WAIVABLE = [page for page in shipped().values() if page.may_be_waived and exampl
 
 
 @pytest.mark.parametrize("rule", WAIVABLE, ids=str)
-def test_every_rule_that_may_be_waived_is(rule: Any, tmp_path: Path, builder: str) -> None:
-    """Whatever finds it, in whatever stage: a finding that no waiver reaches could never be excused."""
+def test_a_waiver_reaches_every_rule_that_can_be_waived(rule: Any, tmp_path: Path, builder: str) -> None:
+    """Every stage must apply waivers: otherwise a finding could never be excused."""
     root = tmp_path / "workspace"
     example = example_of(rule)
     assert example

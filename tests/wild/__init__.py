@@ -1,1 +1,1 @@
-"""How much of what is published imports: `python -m tests.wild FOLDER`, repositories of others."""
+"""How much of what others publish can be imported: `python -m tests.wild FOLDER`, with their repositories."""

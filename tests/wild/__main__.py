@@ -17,7 +17,7 @@ _STATES = ("whole", "part", "not")
 
 
 def main() -> None:
-    """Read the flags, try the sources, print the table."""
+    """Read the flags, try the sources and print the table."""
     flags = argparse.ArgumentParser(prog="python -m tests.wild", description=__doc__)
     flags.add_argument("folder", type=Path, help="repositories: a folder for each, work trees or Git folders")
     flags.add_argument(
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def table(trials: list[Trial]) -> str:
-    """Each kind with how many there are, and what came of them."""
+    """Return a table of each kind, with the number of files by result."""
     lines = ["| kind | files | whole | part | not | % |", "|---|---|---|---|---|---|"]
     for kind in [*dict.fromkeys(one.source.kind for one in trials), "all"]:
         some = [one for one in trials if kind in ("all", one.source.kind)]

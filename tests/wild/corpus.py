@@ -1,4 +1,4 @@
-"""Jobs in repositories of others: which files hold one, of which kind. None of them is kept here."""
+"""Jobs in other people's repositories: the files that have one, and its kind. None is stored here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-# A kind of `gangplan import` by what a file of it says.
+# A kind of `gangplan import`, and a pattern for its files.
 _OBJECTS = {
     "mpijob": re.compile(r"^ {0,2}(?:- )?kind: *[\"']?MPIJob\b", re.MULTILINE),
     "pytorchjob": re.compile(r"^ {0,2}(?:- )?kind: *[\"']?PyTorchJob\b", re.MULTILINE),
@@ -28,12 +28,12 @@ _SCRIPTS = {
 }
 _DATA = (".yaml", ".yml", ".json")
 _SHELL = (".sh", ".sbatch", ".slurm", ".sl", ".slm", ".batch", ".bash", ".job", ".pbs", ".qsub", ".sub", ".run", ".cmd", "")  # fmt: skip # noqa: E501
-# What is no job of anybody: definitions of kinds, code of others, sources of tests, templates of programs.
+# Files that are not real jobs: definitions of kinds, vendored code, test data, templates of programs.
 _NOT = re.compile(r"(?:^|/)(?:vendor|third_party|crds?|node_modules|testdata|\.git)/|crd|customresourcedefinition", re.IGNORECASE)  # fmt: skip # noqa: E501
 _TEMPLATE = re.compile(r"\{\{|\{%|<%")
 _KEPT = re.compile(r"azureml:(?://registries/[\w.-]+/components/)?([\w.-]+)")
 _MOST_BYTES = 400_000
-# No repository and kind counts for more than so many.
+# At most this many files count for each repository and kind.
 _MOST = 60
 
 
@@ -49,12 +49,12 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What it is called in lists."""
+        """Its name in lists."""
         return f"{self.repository}/{self.path}"
 
 
 def checked_out(folder: Path, into: Path) -> Iterator[tuple[str, Path]]:
-    """The repositories of a folder by name: work trees as they are, Git folders unpacked below `into`."""
+    """Yield the repositories of a folder by name: work trees as they are, Git folders unpacked in `into`."""
     for place in sorted(folder.iterdir()):
         if not place.is_dir() or place.name.startswith("."):
             continue
@@ -69,7 +69,7 @@ def checked_out(folder: Path, into: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _unpack(bare: Path, target: Path) -> None:
-    """The texts of a Git folder's newest commit as files; of a folder that lacks some blobs, the others."""
+    """Write the text files of a Git folder's newest commit, without blobs that the folder lacks."""
     git = ["git", f"--git-dir={bare}"]
     listed = subprocess.run([*git, "ls-tree", "-r", "-z", "-l", "HEAD"], capture_output=True, check=False)
     wanted: list[tuple[str, str]] = []
@@ -103,7 +103,7 @@ def _is_git(place: Path) -> bool:
 
 
 def sources(folder: Path, into: Path) -> list[Source]:
-    """The jobs of all repositories of a folder, in their order; files of the same text count once."""
+    """Return the jobs of all repositories of a folder, in order; files with the same text count once."""
     found: list[Source] = []
     seen: set[bytes] = set()
     trees = list(checked_out(folder, into))
@@ -133,7 +133,7 @@ def sources(folder: Path, into: Path) -> list[Source]:
 
 
 def _named(text: str, known: dict[str, Path]) -> Iterator[Path]:
-    """The files of components that a registry keeps, and what these name in turn."""
+    """Yield the files of components that a registry holds, and of those that these name in turn."""
     names, seen = re.findall(_KEPT, text), set[str]()
     while names:
         name = names.pop()
@@ -144,7 +144,7 @@ def _named(text: str, known: dict[str, Path]) -> Iterator[Path]:
 
 
 def _runtimes(job: Path, text: str) -> Iterator[Path]:
-    """The files beside a TrainJob that have the runtime that it names."""
+    """Yield the files next to a TrainJob that have the runtime that it names."""
     for path in sorted(job.parent.glob("*.y*ml")):
         other = path.read_text(encoding="utf-8") if path != job else ""
         names = re.findall(
@@ -158,7 +158,7 @@ def _runtimes(job: Path, text: str) -> Iterator[Path]:
 
 
 def components(folder: Path) -> dict[str, Path]:
-    """Components of Azure ML by their name: what `az ml component show` would print of them."""
+    """Return components of Azure ML by name, as `az ml component show` would print them."""
     found: dict[str, Path] = {}
     for path in sorted(folder.rglob("*.y*ml")):
         text = _text(path, folder)
@@ -185,7 +185,7 @@ def _text(path: Path, root: Path) -> str | None:
 
 
 def kinds(suffix: str, text: str) -> list[str]:
-    """The kinds of which a text has a job."""
+    """Return the kinds of jobs in a text."""
     if suffix in _DATA:
         if _TEMPLATE.search(text.replace("${{", "")):
             return []

@@ -1,6 +1,6 @@
-"""Whether an import tells of everything that a source says: from its text and the printed account alone.
+"""Whether an import accounts for everything in a source, from its text and the printed account alone.
 
-Nothing here is the importer's own: YAML is read by PyYAML, scripts line by line.
+Nothing here belongs to the importer: YAML is read by PyYAML, scripts line by line.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SCRIPTS = ("slurm", "pbs")
 
 
 def lost(kind: str, file: str, text: str, imported: Iterable[Mapping[str, Any]]) -> list[str]:
-    """What a source says, and the account (that of `--format json`) does not: the lines."""
+    """Return the lines of a source that the account (that of `--format json`) does not mention."""
     imported = list(imported)
     if not imported:
         return []
@@ -37,7 +37,7 @@ def lost(kind: str, file: str, text: str, imported: Iterable[Mapping[str, Any]])
 
 
 def _leaves(kind: str, text: str) -> Iterator[tuple[int, int, str]]:
-    """The line, column and path of every leaf of the objects of a kind."""
+    """Yield the line, column and path of every leaf of the objects of a kind."""
     for document in yaml.compose_all(
         text.replace("\t", " ") if text.lstrip().startswith("{") else text, yaml.SafeLoader
     ):
@@ -47,7 +47,7 @@ def _leaves(kind: str, text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _objects(node: Any) -> Iterator[Any]:
-    """A document, or the items of a List."""
+    """Yield a document, or the items of a List."""
     fields = {key.value: value for key, value in node.value} if isinstance(node, yaml.MappingNode) else {}
     if str(getattr(fields.get("kind"), "value", "")).endswith("List") and "items" in fields:
         for one in fields["items"].value:
@@ -80,7 +80,7 @@ def _below(node: Any, path: str, above: set[int]) -> Iterator[tuple[int, int, st
 
 
 def _of_script(kind: str, file: str, text: str, account: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Lines with an option or a command that no entry stands at."""
+    """Yield the lines with an option or a command that no entry names."""
     told = {entry["line"] for entry in account if entry["file"] == file}
     mark = {"slurm": "SBATCH", "pbs": "PBS"}[kind]
     for number, line in enumerate(text.replace("\r", "").split("\n"), 1):

@@ -1,4 +1,4 @@
-"""One source imported as found, with the flags that the findings ask for, then rendered and validated."""
+"""One source, imported as found with the flags that findings ask for, then rendered and validated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GRANT = "nlp: {queue: training, podSecurity: {level: privileged, reason: Jobs o
 _CLUSTER = WIDE_CLUSTER.replace("nlp: {queue: training}", _GRANT) + "limits: {workers: 500}\n"
 _ASKED = re.compile(r"--set ('[^']*'|\S+)")
 _TRIES = 5
-# Images of the catalog by what a script says of its software.
+# Images of the catalog, and what a script mentions of their software.
 _IMAGES = {
     "intel": r"\bimpi\b|intel.?mpi|oneapi|_impi",
     "deepspeed": r"^\s*deepspeed\s",
@@ -35,7 +35,7 @@ _IMAGES = {
 
 @dataclass
 class Trial:
-    """What came of a source: `state` is whole, part or not; `errors` are rules and messages."""
+    """The result for a source: `state` is whole, part or not; `errors` are rules and messages."""
 
     source: Source
     state: str = "not"
@@ -47,7 +47,7 @@ class Trial:
 
 
 def value_of(name: str) -> str:
-    """A value for a variable that a template leaves open: what its name says it is."""
+    """Return a value for a variable that a template leaves open, guessed from its name."""
     low = name.lower()
     if name.isdigit():
         return "1"
@@ -132,7 +132,7 @@ def _import(trial: Trial, root: Path) -> None:
 def _answers(
     batch: Batch, given: dict[str, str], image: str, command: str, source: Source
 ) -> tuple[dict[str, str], str, str]:
-    """What findings ask for by a flag: values of variables, an image of the catalog, a command."""
+    """Return the values of variables, the image and the command that findings ask for by a flag."""
     given = dict(given)
     for one in batch.everything:
         help = one.help or ""
