@@ -98,7 +98,7 @@ constraints: $(READY) ## Pin the newest allowed packages by hash (needs uv)
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --all-extras pyproject.toml -o constraints.txt
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --extra build -c constraints.txt pyproject.toml -o constraints-run.txt
 
-schemas: $(READY) ## Generate the schemas anew from their pinned sources (development only)
+schemas: $(READY) ## Generate the schemas again from their pinned sources (development only)
 	@$(BIN)/python validate/apiserver/schemas/build.py
 
 bench: $(READY) ## Measure speed and memory in less than four minutes, beside other programs where present

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,12 +31,23 @@ INSTEAD = {
     r"there where": "where",
     r"stands? (in(?! front)|at|on|beside|there|behind|before)": "is in, is at, ...",
 }
+# The same for docstrings, comments and names of tests, which readers of the code meet.
+IN_CODE = {
+    **INSTEAD,
+    "nobody": "no one, or the name of who does not",
+    "whoever": "anyone who, those who",
+    "beside": "next to, besides, in addition to",
+    "says? of": "say about",
+    "asks? of": "ask for, request from",
+    "hangs? on": "depends on",
+    "comes? of": "comes from",
+    "of whom": "whose",
+    "lest": "so that ... not",
+}
 HOUSE = re.compile(rf"(?<!-)\b({'|'.join(INSTEAD)})\b", re.IGNORECASE)
+CODE_HOUSE = re.compile(rf"(?<!-)\b({'|'.join(IN_CODE)})\b", re.IGNORECASE)
 PAGES = sorted(
-    path
-    for pattern in ("*.md", "docs/*.md")
-    for path in REPOSITORY.glob(pattern)
-    if path.name not in ("style.md", "CHANGELOG.md")
+    path for pattern in ("*.md", "docs/*.md") for path in REPOSITORY.glob(pattern) if path.name != "style.md"
 )
 CODE = sorted(
     path
@@ -42,6 +55,7 @@ CODE = sorted(
     for path in (REPOSITORY / top).rglob("*.py")
     if not any(parent.is_symlink() for parent in path.relative_to(REPOSITORY).parents)
 )
+TESTS = sorted(path for path in (REPOSITORY / "tests").rglob("*.py"))
 REPORTS = sorted(REPOSITORY.glob("tests/examples/*/report.txt"))
 FINDING = re.compile(r"^\S+: (?:error|warning|note)\[(?P<rule>[a-z0-9-]+)\] (?P<message>.+)$", re.MULTILINE)
 HELP = re.compile(r"^  help: (?P<help>.+)$", re.MULTILINE)
@@ -83,6 +97,34 @@ COMMANDS = dict(commands(typer.main.get_command(whole(program))))
 def test_texts_use_the_fields_words(path: Path) -> None:
     found = {line: match[0] for line, text in texts(path) if (match := HOUSE.search(text))}
     assert not found, "see INSTEAD above"
+
+
+def prose_of_code(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield docstrings and comments with their lines, without names in back-quotes."""
+    text = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)):
+        is_documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        if is_documented and (documented := ast.get_docstring(node)) is not None:
+            yield node.body[0].lineno, re.sub(r"`[^`]*`", "x", documented)
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT and "noqa" not in token.string:
+            yield token.start[0], re.sub(r"`[^`]*`", "x", token.string)
+
+
+@pytest.mark.parametrize("path", [*CODE, *TESTS], ids=relative)
+def test_docstrings_and_comments_use_the_fields_words(path: Path) -> None:
+    found = {line: match[0] for line, text in prose_of_code(path) if (match := CODE_HOUSE.search(text))}
+    assert not found, "see IN_CODE above"
+
+
+@pytest.mark.parametrize("path", TESTS, ids=relative)
+def test_names_of_tests_use_the_fields_words(path: Path) -> None:
+    names = re.findall(r"^ *(?:async )?def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    assert [name for name in names if CODE_HOUSE.search(name.replace("_", " "))] == []
+
+
+def test_the_makefile_uses_the_fields_words() -> None:
+    assert [match[0] for match in HOUSE.finditer((REPOSITORY / "Makefile").read_text(encoding="utf-8"))] == []
 
 
 @pytest.mark.parametrize("path", PAGES, ids=relative)

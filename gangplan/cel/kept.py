@@ -33,7 +33,7 @@ _ENGINE = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What callers ask of a program before it runs, and the rest, pickled."""
+    """What callers need from a program before it runs, and the rest, pickled."""
 
     type: Type
     may_crash: bool

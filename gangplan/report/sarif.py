@@ -139,7 +139,7 @@ def _result(report: Report, entry: ReportEntry, index: dict[Rule, int]) -> dict[
     result: dict[str, Any] = {
         "ruleId": whole(finding.rule),
         "ruleIndex": index[finding.rule],
-        # GitHub reads no suppressions and would hold up a change for a waived error.
+        # GitHub reads no suppressions and would block a change because of a waived error.
         "level": "note" if waived else finding.severity.word,
         "message": {"text": sarif_text(said + help)},
         "locations": [_location(report, finding)],

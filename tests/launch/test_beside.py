@@ -1,4 +1,4 @@
-"""The first process of a container beside the program: SIGTERM ends it; its exit code is the command's."""
+"""The first process of a container next to the program: SIGTERM ends it; its exit code is the command's."""
 
 from __future__ import annotations
 

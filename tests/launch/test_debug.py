@@ -1,4 +1,4 @@
-"""A container that has failed and is started again: it waits until the day is over, or it is told to end."""
+"""A container that has failed and is started again: it waits until the day is over, or it gets SIGTERM."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ SPEC = workspaces.SPEC + f"gracePeriod: {GRACE_S}s\n"
 # A server, a daemon and ranks by their names: what PID 1 tells apart is what /proc calls them. Programs are
 # copies of the shell, so `own` runs a script under a name of its own.
 _OWN = 'own() { name=$1; shift; cp -n /bin/sh "$FOLDER/$name"; "$FOLDER/$name" "$@"; }\n'
-# A rank that saves for some seconds when it is told to end, and one that does nothing about it.
+# A rank that saves for some seconds on SIGTERM, and one that does nothing about it.
 _SAVES = """\
 save() {
   for i in 0 1 2 3; do echo "line $i"; sleep 0.7; done >>"$FOLDER/saved-$1"
@@ -83,7 +83,7 @@ class Pod:
         return self.process.returncode, time.monotonic() - began, text
 
     def saved(self, name: str) -> list[str]:
-        """What a rank wrote after it was told to end."""
+        """What a rank wrote after SIGTERM."""
         file = self.folder / f"saved-{name}"
         return file.read_text().splitlines() if file.exists() else []
 
@@ -137,7 +137,7 @@ def test_a_rank_that_dies_at_once_does_not_end_the_others(tmp_path: Path) -> Non
 
 
 def test_a_shell_between_passes_it_on(tmp_path: Path) -> None:
-    """`bash run.sh` as the rank: the shell gets the signal and hands it to nobody."""
+    """`bash run.sh` as the rank: the shell gets the signal and does not pass it on."""
     (tmp_path / "run.sh").write_text('"$FOLDER/rank" "$FOLDER/saves" 0\n')
     shutil.copy("/bin/sh", tmp_path / "rank")
     run = pod(tmp_path, "/bin/sh", "own hydra_pmi_proxy -c '/bin/sh \"$FOLDER/run.sh\" & wait'\n")
@@ -169,7 +169,7 @@ def test_without_a_daemon_it_is_what_sessions_started(tmp_path: Path) -> None:
     assert run.saved("0") == WHOLE
 
 
-def test_a_worker_that_is_taken_alone_waits_for_nobody(tmp_path: Path) -> None:
+def test_a_worker_that_is_taken_alone_does_not_wait(tmp_path: Path) -> None:
     """The launcher and its session go on; with a whole grace period of waiting a drain would take as long."""
     shutil.copy("/bin/sh", tmp_path / "rank")
     daemon = '"$FOLDER/rank" "$FOLDER/saves" 0 & while :; do sleep 0.1; done'
@@ -216,7 +216,7 @@ def test_a_worker_that_the_launcher_asks_ends_its_ranks_and_stays(tmp_path: Path
     assert seconds < GRACE_S - 5
 
 
-def test_ranks_are_told_once_when_both_say_so(tmp_path: Path) -> None:
+def test_ranks_get_one_sigterm_when_both_ask(tmp_path: Path) -> None:
     """A second SIGTERM ends many programs while they save."""
     twice = "trap 'echo told >>\"$FOLDER/saved-0\"; sleep 4 & wait; exit 0' TERM\n"
     (tmp_path / "counts").write_text(twice + ': >"$FOLDER/up-0"\nwhile :; do sleep 0.1; done\n')

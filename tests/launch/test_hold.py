@@ -15,7 +15,7 @@ from tests.launch.scripts import SHELLS, SHELLS_THAT_WAIT, WAIT_S, Pod, containe
 from tests.launch.test_launch import SPECS
 
 HOLD_S = 20
-# Sessions: one that waits until its host is told to end, one that asks PID 1 of a host to end its ranks.
+# Sessions: one that waits until its host has to end, one that asks PID 1 of a host to end its ranks.
 _SSH = """\
 #!/bin/sh
 while [ "${1#-}" != "$1" ]; do shift 2; done
@@ -135,7 +135,7 @@ def test_without_retries_nothing_is_held_or_watched(name: str, tmp_path: Path) -
     assert "watch" not in script
 
 
-def test_a_success_after_a_worker_was_told_to_end_is_none(pod: Pod) -> None:
+def test_a_command_that_succeeds_after_a_worker_had_to_end_fails(pod: Pod) -> None:
     """Its ranks saved and ended well: the run has to go on, and is not complete."""
     pod.script = pod.script.replace(f"sleep {HOLD_S}", "sleep 1")
     pod.script = pod.script.replace("/dev/shm/", f"{pod.folder}/")

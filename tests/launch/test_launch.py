@@ -93,7 +93,7 @@ def test_a_host_whose_address_comes_late(pod: Pod) -> None:
 
 
 def test_mpi_that_stays_on_one_host(pod: Pod) -> None:
-    """Open MPI 5 without its hostfile starts every rank on the launcher, and nobody notices."""
+    """Open MPI 5 without its hostfile starts every rank on the launcher, and it goes unnoticed."""
     pod.fact("reached", *["run-launcher-0-0"] * 4)
     done = pod.start("program")
     assert (done.returncode, done.stderr) == (UNREACHED, "gangplan: MPI reached 1 of 4 workers\n")

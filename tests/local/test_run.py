@@ -232,7 +232,7 @@ def test_errors_of_the_spec_are_reported_at_their_place(tmp_path: Path) -> None:
     assert "specs/nlp/filing.yaml is not a spec of the workspace" in missing.err
 
 
-def test_the_stand_in_for_ssh_never_signals_process_1(tmp_path: Path) -> None:
+def test_the_substitute_for_ssh_never_signals_process_1(tmp_path: Path) -> None:
     """The launch script signals the first process of a worker's pod; here that would be the machine's."""
     from gangplan.local import hop
 

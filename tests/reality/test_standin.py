@@ -131,7 +131,7 @@ def test_a_login_is_clean_and_only_reaches_allowed_hosts(posture: str, is_open: 
         (["-Z", "host", "true"], "unknown option -- Z"),
     ],
 )
-def test_the_ssh_stand_in_refuses_what_ssh_refuses(words: list[str], said: str, tmp_path: Path) -> None:
+def test_the_substitute_for_ssh_refuses_what_ssh_refuses(words: list[str], said: str, tmp_path: Path) -> None:
     (tmp_path / "table").write_text("host one 127.77.0.2\n")
     limit = resource.getrlimit(resource.RLIMIT_MSGQUEUE)[1]
     done = subprocess.run(

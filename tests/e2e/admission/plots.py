@@ -2,8 +2,8 @@
 
 Four of five stories are contended: guests come first and live on what the owner lends, then the owner and
 more important runs come and take places, then these end, so that preempted runs may come back. Only stories
-in which the simulation sees a preemption are told. Whether a run comes back is never chosen: that is what the
-simulation may get wrong.
+in which the simulation sees a preemption are played. Whether a run comes back is never chosen: that is what
+the simulation may get wrong.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Small stories: runs come to shared queues, others end; who is admitted and preempted after each step?
 
-The stories are told to a real Kueue and to `gangplan.simulate`, step by step. After each step both must have
-admitted and preempted the same runs. Every second story is told with fair sharing.
+The stories are played to a real Kueue and to `gangplan.simulate`, step by step. After each step both must
+have admitted and preempted the same runs. Every second story is played with fair sharing.
 """
 
 from __future__ import annotations

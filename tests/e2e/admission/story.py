@@ -65,7 +65,7 @@ class Told:
     seen: list[State]
     flavors: int = 1
     trouble: str = ""
-    times: int = 1  # how often it was told to Kueue
+    times: int = 1  # how often it was played to Kueue
 
     @property
     def agrees(self) -> bool:
@@ -153,8 +153,7 @@ def _end(engine: Simulation, name: str, now: float) -> None:
 
 
 def lines(told: Sequence[Told], title: str) -> list[str]:
-    """Return the lines of the report: counts, what the stories cover, and those that were told
-    differently."""
+    """Return the lines of the report: counts, what the stories cover, and those with other ends."""
     steps = sum(len(one.steps) for one in told)
     gone = sum(len(state.preempted) for one in told for state in one.seen)
     counts = f"stories {len(told)}, alike {sum(one.agrees for one in told)}"

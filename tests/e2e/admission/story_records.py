@@ -1,4 +1,4 @@
-"""Stories as they were told to a Kueue, recorded as lines of JSON and replayed offline."""
+"""Stories as they were played to a Kueue, recorded as lines of JSON and replayed offline."""
 
 from __future__ import annotations
 
