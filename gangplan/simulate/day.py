@@ -16,6 +16,7 @@ from gangplan.source import ManifestError, load_objects
 PART_OF_TIMEOUT = 0.5
 DURATIONS_HELP = "Write lines such as: nlp/pretrain: 6h, or cv/*: 90m"
 ARRIVALS_HELP = "Write lines such as: nlp/pretrain: [0m, 6h], or cv/*: {every: 2h, times: 12}"
+AT_ONCE_HELP = "For arrivals at the same time, write each: nlp/pretrain: [0m, 0m]"
 
 
 def read_lines(path: Path, help: str) -> Mapping[str, Any]:
@@ -67,9 +68,11 @@ def arrivals_of(lines: Mapping[str, Any] | None, name: str, seed: int) -> Iterat
     if value is None:
         return
     if isinstance(value, dict):
-        if set(value) != {"every", "times"} or not isinstance(value["times"], int):
+        if set(value) != {"every", "times"} or type(value["times"]) is not int or value["times"] < 1:
             raise UserError(f"arrivals of {name}: {value} is not understood", ARRIVALS_HELP)
         mean = _seconds(value["every"], name, ARRIVALS_HELP)
+        if not mean:
+            raise UserError(f"arrivals of {name}: every is no time at all", AT_ONCE_HELP)
         chance, now = random.Random(f"{seed} {name}"), 0.0
         for _ in range(value["times"]):
             now += chance.expovariate(1 / mean)

@@ -86,6 +86,23 @@ def test_mistakes_in_files_are_reported(tmp_path: Path, text: str, said: str) ->
     assert said in outcome.err
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{every: 0m, times: 2}", "every is no time at all"),
+        ("{every: 1h, times: -2}", "is not understood"),
+        ("{every: 1h, times: yes}", "is not understood"),
+    ],
+)
+def test_arrivals_that_never_come_or_never_end_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "arrivals.yaml"
+    file.write_text(f"cv/detect-large: {text}\n")
+    outcome = gangplan("simulate", "-C", FIVE, "--cluster", "gpu-23", "--arrivals", file)
+    assert outcome.code == Exit.INPUT
+    assert "arrivals of cv/detect-large: " in outcome.err
+    assert said in outcome.err
+
+
 def test_several_clusters_are_refused() -> None:
     outcome = gangplan("simulate", "-C", FIVE)
     assert outcome.code == Exit.INPUT
