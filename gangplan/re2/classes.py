@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
 
 Ranges = list[tuple[int, int]]
+Item = tuple[Ranges, bool]  # of a class: code points, and whether it is all others that are meant
 
 LAST = sys.maxunicode
 
@@ -86,23 +87,23 @@ def category(name: str) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def inverted(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """Return all other code points."""
-    left: Ranges = []
-    at = 0
-    for low, high in sorted(ranges):
-        if low > at:
-            left.append((at, low - 1))
-        at = max(at, high + 1)
-    if at <= LAST:
-        left.append((at, LAST))
-    return left
+def class_of(items: Sequence[Item], negated: bool = False) -> str:
+    """Return a class in the syntax of Python's `re`: what is in one of the items, or in none of them.
+
+    A negated item stays one, because a flag `i` folds its code points before it is negated, as in Go.
+    """
+    ranges = [each for one, is_negated in items if not is_negated for each in one]
+    rest = [one for one, is_negated in items if is_negated]
+    if not rest:
+        return _set_of(ranges, negated)
+    sets = "|".join([_set_of(ranges, False), *(_set_of(one, True) for one in rest)])
+    return f"(?!{sets}){_set_of([], True)}" if negated else f"(?:{sets})"
 
 
-def class_of(ranges: Iterable[tuple[int, int]]) -> str:
-    """Return a class in the syntax of Python's `re`. An empty one matches nothing."""
+def _set_of(ranges: Ranges, negated: bool) -> str:
+    """Return a set in brackets; an empty one, which Python has not, is all characters the other way round."""
     parts = [_letter(low) if low == high else f"{_letter(low)}-{_letter(high)}" for low, high in ranges]
-    return f"[{''.join(parts)}]" if parts else r"[^\x00-\U0010ffff]"
+    return f"[{'^' * (negated != (not parts))}{''.join(parts) or f'{_letter(0)}-{_letter(LAST)}'}]"
 
 
 def _letter(code: int) -> str:

@@ -11,10 +11,9 @@ from dataclasses import replace
 from gangplan.re2.classes import (
     PERL,
     POSIX,
-    Ranges,
+    Item,
     category,
     class_of,
-    inverted,
     is_category,
     is_script,
 )
@@ -200,16 +199,16 @@ class _Reader:
                 self._literal(each)
             self.at = min(self.at + 2 + len(literal) + 2, len(self.pattern))
         else:
-            ranges = self._class_escape()
-            if ranges is not None:
-                self._add(self._folded(class_of(ranges)))
+            item = self._class_escape()
+            if item is not None:
+                self._add(self._folded(class_of([item])))
             else:
                 self._literal(self._escaped_letter())
 
     def _folded(self, text: str) -> Node:
         return Letter(f"(?i:{text})" if self.flags.fold else text)
 
-    def _class_escape(self) -> Ranges | None:
+    def _class_escape(self) -> Item | None:
         """Read a class such as `\\d` or `\\pL`; return None for anything else."""
         letter = self.pattern[self.at + 1 : self.at + 2]
         if not letter or letter not in "dDsSwWpP" or self.pattern[self.at] != "\\":
@@ -217,10 +216,9 @@ class _Reader:
         if letter in "pP":
             return self._unicode_class()
         self.at += 2
-        ranges = PERL[letter.lower()]
-        return ranges if letter.islower() else inverted(ranges)
+        return PERL[letter.lower()], letter.isupper()
 
-    def _unicode_class(self) -> Ranges:
+    def _unicode_class(self) -> Item:
         rest = self.pattern[self.at :]
         size = min(3, len(rest))
         name = rest[2:3]
@@ -235,51 +233,47 @@ class _Reader:
         self.at += size
         if is_script(bare):
             self.script = bare
-            return []
-        ranges = list(category(bare))
-        return inverted(ranges) if (rest[1] == "P") != (bare != name) else ranges
+            return [], False
+        return list(category(bare)), (rest[1] == "P") != (bare != name)
 
     def _class(self) -> None:
         whole = self.pattern[self.at :]
         self.at += 1
         negated = self.pattern.startswith("^", self.at)
         self.at += negated
-        ranges: Ranges = []
+        items: list[Item] = []
         first = True
         while first or not self.pattern.startswith("]", self.at):
             first = False
-            ranges += self._class_item(whole)
+            items.append(self._class_item(whole))
         self.at += 1
-        text = class_of(ranges)
-        if negated:
-            text = "[^" + text[1:]
-        self._add(self._folded(text))
+        self._add(self._folded(class_of(items, negated)))
 
-    def _class_item(self, whole: str) -> Ranges:
+    def _class_item(self, whole: str) -> Item:
         rest = self.pattern[self.at :]
         if rest.startswith("[:") and ":]" in rest[2:]:
             return self._named_class(rest[: rest.index(":]", 2) + 2])
         if rest.startswith("\\"):
-            ranges = self._class_escape()
-            if ranges is not None:
-                return ranges
+            item = self._class_escape()
+            if item is not None:
+                return item
         start = self.at
         low = self._class_letter(whole)
         if not self.pattern.startswith("-", self.at) or self.pattern[self.at + 1 : self.at + 2] in ("]", ""):
-            return [(low, low)]
+            return [(low, low)], False
         self.at += 1
         high = self._class_letter(whole)
         if high < low:
             raise fail("invalid character class range", self.pattern[start : self.at])
-        return [(low, high)]
+        return [(low, high)], False
 
-    def _named_class(self, written_name: str) -> Ranges:
+    def _named_class(self, written_name: str) -> Item:
         name = written_name[2:-2]
         bare = name.removeprefix("^")
         if bare not in POSIX:
             raise fail("invalid character class range", written_name)
         self.at += len(written_name)
-        return POSIX[bare] if bare == name else inverted(POSIX[bare])
+        return POSIX[bare], bare != name
 
     def _class_letter(self, whole: str) -> int:
         if self.at >= len(self.pattern):

@@ -41,6 +41,29 @@ FOUND_BY_GO = [
 ]
 
 
+# Which of these characters Go 1.26.8 finds: negated classes that are empty, or whose letters are folded.
+CHARACTERS = "aAk\u212a\u017f1 _\n"
+NEGATED = [
+    (r"[^\P{Any}]", CHARACTERS),
+    (r"[\P{Any}]", ""),
+    (r"[^\P{Any}a]", "Ak\u212a\u017f1 _\n"),
+    (r"[^[:^ascii:][:ascii:]]", ""),
+    (r"(?i)\P{Lu}", "1 _\n"),
+    (r"(?i)[^\P{Lu}]", "aAk\u212a\u017f"),
+    (r"(?i)\W", " \n"),
+    (r"(?i)[^\W_]", "aAk\u212a\u017f1"),
+    (r"(?i)[^k-m\W]", "aA\u017f1_"),
+    (r"(?i)[[:^lower:]]", "1 _\n"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "expected"), NEGATED)
+def test_negated_classes_hold_what_go_says(pattern: str, expected: str) -> None:
+    search, machine = compiled(pattern), Machine(read(pattern)[0])
+    assert "".join(one for one in CHARACTERS if search(one)) == expected
+    assert "".join(one for one in CHARACTERS if machine.search(one)) == expected
+
+
 @pytest.mark.parametrize(("pattern", "text", "expected"), EXPLOSIVE)
 def test_no_pattern_takes_forever(pattern: str, text: str, expected: tuple[int, int] | None) -> None:
     found = compiled(pattern)(text)
