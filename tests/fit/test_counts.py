@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +14,7 @@ from gangplan.validate.scheduler import Fit, PodShape, fit_pods, fits, plain_pod
 from gangplan.validate.scheduler.model import Kind, NodeShape, Question
 from gangplan.validate.scheduler.reduce import Reducer
 from gangplan.validate.scheduler.search import search
+from gangplan.validate.scheduler.undeclared import undeclared
 from gangplan.validate.world import NodeGroup, NodeGroupTaint, World
 from tests.fit.oracle import HOST, RACK, REQUIRED, ZONE, Object
 
@@ -139,11 +141,15 @@ def test_a_host_port_is_used_once_per_host() -> None:
 def test_phases_do_not_share_nodes() -> None:
     first, second = pods(8, "4", "loader"), pods(8, "4")
     assert not fit_pods(world(group()), [first, second]).fits
-    later = PodShape(
-        second.name, 8, second.spec, "default", second.labels, second.requests, second.ports, 0, 1
-    )
-    fit: Fit = fit_pods(world(group()), [first, later])
+    fit: Fit = fit_pods(world(group()), [first, replace(second, phase=1)])
     assert (fit.pods, fit.bound, fit.verdict) == (16, 16, "sure")
+
+
+def test_pods_of_two_phases_lack_only_a_label_that_no_pool_states() -> None:
+    first, second = pods(4, "8", "loader"), pods(4, "8", nodeSelector={"disk": "ssd"})
+    assert undeclared(world(group()), [first, replace(second, phase=1)]) == ["disk"]
+    assert undeclared(world(group()), [first, second]) == []  # together they need twice the nodes
+    assert undeclared(world(group()), [first, replace(second, count=5, phase=1)]) == []
 
 
 def job_set(*jobs: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ chooses the nodes, only problems that hold for every choice are reported.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from gangplan.kueue.units import exact
 from gangplan.model.amounts import say
@@ -82,7 +83,7 @@ class UnfitRun:
         """Return the problem of workers without GPUs on nodes with GPUs, which lack nodes or waste them."""
         if self.fit.verdict == "no":
             one = next(each for each in self.pods if self._placed(each) < each.count)
-            is_nowhere = fit_pods(self.world, [_single(one)]).bound == 0
+            is_nowhere = fit_pods(self.world, [replace(one, count=1)]).bound == 0
             message = f"{self._subject(one, is_nowhere)}: {why.message}"
             return self._problem(
                 one, NO_NODE_FITS if is_nowhere else NODES_TOO_FEW, message, f"{why.help}.", why.field
@@ -94,7 +95,7 @@ class UnfitRun:
     def misfit(self) -> tuple[int, Problem]:
         """Return the problem of pods that never find a node."""
         one = next(each for each in self.pods if self._placed(each) < each.count)
-        nowhere = fit_pods(self.world, [_single(one)]).bound == 0
+        nowhere = fit_pods(self.world, [replace(one, count=1)]).bound == 0
         many = self._many()
         changes, fields = self._changes(one, many, nowhere)
         rule = NO_NODE_FITS if nowhere else NODES_TOO_FEW
@@ -192,7 +193,7 @@ class UnfitRun:
         """Describe the resources of the pools that accept these pods; without any, quote kube-scheduler."""
         homes = [group for group in self.world.nodes if group.count and not why_not(one, group)]
         if not homes:
-            return fit_pods(self.world, [_single(one)]).reasons[0]
+            return fit_pods(self.world, [replace(one, count=1)]).reasons[0]
         said = "; ".join(self._pool(one, group) for group in homes)
         wants = " and ".join(_amount(resource, one.requests[resource]) for resource in sorted(one.requests))
         return f"{said}, a {_name(one)} wants {wants}{self._words(one)}"
@@ -211,10 +212,6 @@ class UnfitRun:
 
 def _fits(fit: Fit) -> bool:
     return fit.fits
-
-
-def _single(one: PodShape) -> PodShape:
-    return PodShape(one.name, 1, one.spec, one.namespace, one.labels, one.requests, one.ports)
 
 
 def _name(one: PodShape) -> str:

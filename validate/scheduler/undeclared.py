@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from gangplan.validate.apiserver.forms import Body
 from gangplan.validate.scheduler.fits import fit_pods
@@ -33,7 +34,7 @@ def _without(one: PodShape, keys: Collection[str]) -> PodShape:
         rest = {name: value for name, value in node.items() if name != REQUIRED}
         kept = {} if not all(terms) else {REQUIRED: {"nodeSelectorTerms": terms}}
         spec["affinity"] = {**affinity, "nodeAffinity": {**rest, **kept}}
-    return PodShape(one.name, one.count, spec, one.namespace, one.labels, one.requests, one.ports)
+    return replace(one, spec=spec)
 
 
 def _term(term: Body, keys: Collection[str]) -> Body:
