@@ -103,7 +103,7 @@ class PodOf:
         return self.node["hostNetwork"].value is True
 
 
-def pod_of(template: Node, main: str = "", absent_image: str = "") -> PodOf | None:
+def pod_of(template: Node, main: str = "") -> PodOf | None:
     """Return the pod of a template (`metadata`, `spec`); None without a container.
 
     `main` names the container that trains; without one of that name, it is the first.
@@ -111,11 +111,11 @@ def pod_of(template: Node, main: str = "", absent_image: str = "") -> PodOf | No
     spec = template["spec"]
     volumes = tuple(volume_of(one) for one in spec["volumes"].items())
     by_name = {one.name: one for one in volumes}
-    containers = [_container(one, by_name, absent_image) for one in spec["containers"].items()]
+    containers = [_container(one, by_name) for one in spec["containers"].items()]
     if not containers:
         return None
     chosen = next((one for one in containers if main and one.name == main), containers[0])
-    inits = [_container(one, by_name, "") for one in spec["initContainers"].items()]
+    inits = [_container(one, by_name) for one in spec["initContainers"].items()]
     native = [one for one in inits if one.node["restartPolicy"].value == "Always"]
     return PodOf(
         chosen,
@@ -136,7 +136,7 @@ def volume_of(node: Node) -> VolumeOf:
     return VolumeOf(node["name"].text(), kind, "", node)
 
 
-def _container(node: Node, volumes: Mapping[str, VolumeOf], absent_image: str) -> ContainerOf:
+def _container(node: Node, volumes: Mapping[str, VolumeOf]) -> ContainerOf:
     command, args = node["command"].texts(), node["args"].texts()
     has_entrypoint = not command
     if command[:2] == ("/bin/sh", "-c") and command[-1] in OWN_SCRIPTS:
@@ -145,7 +145,7 @@ def _container(node: Node, volumes: Mapping[str, VolumeOf], absent_image: str) -
     mounts = tuple(mount_of(one, volumes) for one in node["volumeMounts"].items())
     return ContainerOf(
         node["name"].text(),
-        node["image"].text() or absent_image,
+        node["image"].text(),
         (*command, *args),
         has_entrypoint,
         tuple(map(env_of, node["env"].items())),

@@ -33,7 +33,7 @@ from gangplan.rules.policy import (
 from gangplan.source import Document
 from gangplan.trace import Tracer
 from gangplan.validate.apiserver.policy.judge import Namespaces, PolicyEvaluator, Violation
-from gangplan.validate.apiserver.policy.kinds import Kinds, kinds_of
+from gangplan.validate.apiserver.policy.kinds import kinds_of
 from gangplan.validate.apiserver.policy.model import Written
 from gangplan.validate.apiserver.policy.obstruction import obstructing
 from gangplan.validate.apiserver.policy.read import REPEATED, PolicyReading, read
@@ -161,9 +161,7 @@ def _problems(reading: PolicyReading, without_repeats: bool) -> Iterator[Finding
             yield one
 
 
-def checker_of(
-    workspace: Workspace, cluster: str, standing: Sequence[Body], kinds: Kinds | None = None
-) -> PolicyChecker:
+def checker_of(workspace: Workspace, cluster: str, standing: Sequence[Body]) -> PolicyChecker:
     """Return the checker of a cluster's policies, which knows the cluster's objects.
 
     `check_policies` reports what is wrong with the policies themselves.
@@ -180,7 +178,7 @@ def checker_of(
         reading.bindings,
         _once_each([*reading.others, *standing]),
         namespaces,
-        kinds or kinds_of(versions),
+        kinds_of(versions),
     )
     return PolicyChecker(evaluator, pages, workspace.clusters[cluster].document, workspace.rulebook)
 

@@ -70,11 +70,9 @@ def measured_in(setup: Setup) -> tuple[str, int]:
     return chosen, amounts.get(chosen, 0)
 
 
-def outcome_of(engine: Simulation, runs: Sequence[Workload], resource: str = "") -> SimulationOutcome:
+def outcome_of(engine: Simulation, runs: Sequence[Workload]) -> SimulationOutcome:
     """Compute the outcome of a finished simulation."""
     chosen, capacity = measured_in(engine.state.setup)
-    if resource:
-        chosen = resource
     by_name = {run.name: run for run in runs}
     tallies: dict[str, Tally] = {}
     waits: dict[str, float] = {}

@@ -49,9 +49,9 @@ def marked(mark: str) -> list[int]:
     return [one for one in found if one != os.getpid()]
 
 
-def end_all(programs: Sequence[Program], mark: str, within_s: float = 5.0) -> bool:
-    """Kill the sessions of programs and all marked processes; return whether all ended in `within_s`."""
-    deadline = time.monotonic() + within_s
+def end_all(programs: Sequence[Program], mark: str) -> bool:
+    """Kill the sessions of programs and all marked processes; return whether all ended in five seconds."""
+    deadline = time.monotonic() + 5
     while True:
         for one in programs:
             with contextlib.suppress(ProcessLookupError, PermissionError):

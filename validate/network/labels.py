@@ -130,9 +130,9 @@ class Labels:
             yield Labels({**self.known, key: Values(part)}, self.rest, self.free)
 
 
-def exactly(labels: Mapping[str, str], free: tuple[str, ...] = ()) -> Labels:
-    """Return labels that are fully known except for keys with the free prefixes."""
-    return Labels({key: one_of(value) for key, value in labels.items()}, ABSENT, free)
+def exactly(labels: Mapping[str, str]) -> Labels:
+    """Return labels that are fully known."""
+    return Labels({key: one_of(value) for key, value in labels.items()}, ABSENT)
 
 
 ANY_LABELS = Labels(rest=ANYTHING)

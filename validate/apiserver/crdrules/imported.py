@@ -19,12 +19,12 @@ from gangplan.validate.apiserver.crdrules.structural import (
 Place = tuple[str | int, ...]
 
 
-def schema_rules(schema: Schema, minor: int, is_new: bool = False) -> list[CompiledRule]:
+def schema_rules(schema: Schema, minor: int) -> list[CompiledRule]:
     """Return every rule in a structural schema, compiled with its types.
 
     Raises CompileError if a rule does not compile; servers refuse such a CRD.
     """
-    return [rule for rule, _, _ in placed_rules(schema, minor, is_new)]
+    return [rule for rule, _, _ in placed_rules(schema, minor)]
 
 
 def placed_rules(
