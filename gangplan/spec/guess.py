@@ -22,7 +22,6 @@ from gangplan.spec.words import (
     ABSENT,
     ABSENT_INSIDE,
     IMPORTED,
-    KINDS,
     MEANINGS,
     OTHER_MPI,
     PLACES,
@@ -74,7 +73,9 @@ def unknown_field(
     near = closest(in_latin(word), known)
     if absent and not (is_one_slip(word.lower(), near) and not wrong(near, converted(word, near, given))):
         near = ""
-    if guess := SYNONYMS_INSIDE.get((home, bare(word))) or _meant(word, known, nested) or near:
+    # A word that means no field is none of a block's either, such as the version of a compose file.
+    outer = () if absent else nested
+    if guess := SYNONYMS_INSIDE.get((home, bare(word))) or _meant(word, known, outer) or near:
         latin = in_latin(word)
         message += f", which has letters that only look like those of {latin}" if latin != word else ""
         if guess in block:
@@ -268,8 +269,6 @@ def _meant_word(field: str, allowed: list[str], given: Any) -> list[str]:
 
 def _wrong_kind(wanted: str, given: Any) -> tuple[str, str]:
     shown = show(given)
-    if isinstance(given, str) and given in KINDS:
-        return (f"kind is {shown}: {KINDS[given]}", f"Write kind: {wanted}.")
     if isinstance(given, str) and given in PLACES:
         return (f"kind is {shown}, but this file is read as a {wanted}", f"Move it to {PLACES[given]}.")
     near = closest(str(given), [wanted])

@@ -24,7 +24,7 @@ SYNONYMS = _by_name(
         "elastic": "elasticPolicy elastic_policy elastic_config",
         "elastic.min": "min_replicas min_nodes min_workers",
         "elastic.max": "max_replicas max_nodes max_workers",
-        "roles": "roles replica_specs tfReplicaSpecs tf_replica_specs",
+        "roles": "replica_specs tfReplicaSpecs tf_replica_specs",
         "slots": "slotsPerWorker slots_per_worker numProcPerNode nproc_per_node ntasks_per_node tasks_per_node ppn"
         " processes processes_per_node processes_per_host procs_per_node ranks_per_node ranks_per_worker",
         "gpus": "gpu_count num_gpus gpus_per_worker gpus_per_node gpus_per_task gpus_per_pod gres accelerators"
@@ -35,7 +35,7 @@ SYNONYMS = _by_name(
         "memory": "mem ram mem_per_node memory_per_worker memory_gb mem_gb memory_limit memory_mb mem_mb memory_in_gb memory_in_mb",
         "disk": "ephemeral_storage ephemeral-storage disk_size disk_size_gb volume_size disk_gb tmp tmp_size volume_size_in_gb",
         "scratch": "scratch_size scratch_dir empty_dir emptyDir temp_dir tmp_dir local_scratch scratch_space",
-        "hugePages": "hugepages huge_page hugepages-2Mi hugepages-1Gi",
+        "hugePages": "huge_page hugepages-2Mi hugepages-1Gi",
         "devices": "device extended_resources custom_resources",
         "cpu, memory and gpus": "resources limits requests resource resources_per_worker scaling_config instance_type machine_type deploy",
         "command": "cmd cmds entrypoint entry_point args arguments run_command program script",
@@ -46,16 +46,16 @@ SYNONYMS = _by_name(
         "files": "config_maps config_map configMap configMaps configs",
         "env": "environment environment_variables env_vars envs variables export",
         "setup": "initContainers init_containers init_container init before_start prologue",
-        "steps": "initializer initializers pipeline stages prepare preprocessing",
-        "sidecars": "sidecar side_cars sidecarContainers sidecar_containers extra_containers",
+        "steps": "initializer initializers prepare preprocessing",
+        "sidecars": "sidecar sidecarContainers sidecar_containers extra_containers",
         "secrets.env": "secret secret_env env_from",
-        "serviceAccount": "service_account service_account_name",
+        "serviceAccount": "service_account_name",
         "queue": "queue_name local_queue kueue.x-k8s.io/queue-name queue_label",
         "priority": "priority_class priority_class_name qos",
         "timeout": "time time_limit walltime wall_time max_run max_runtime max_run_time max_runtime_in_seconds"
         " activeDeadlineSeconds deadline duration execution_timeout timeout_seconds timeout_minutes timeout_hours max_duration",
         "gracePeriod": "terminationGracePeriodSeconds grace_period_seconds grace_time termination_grace_period",
-        "exitCodes": "exit_codes exit_code on_exit_codes podFailurePolicy pod_failure_policy",
+        "exitCodes": "exit_code on_exit_codes podFailurePolicy pod_failure_policy",
         "retries": "backoffLimit max_retries restarts max_restarts retry restart restart_policy restartPolicy requeue",
         "clusters": "cluster target targets",
         "placement.nodePool": "partition node_pool pool node_selector constraint node_group nodepools",
@@ -80,6 +80,9 @@ SYNONYMS = _by_name(
 # Words that are not fields of a job, and what to do instead.
 _LOGS = "Remove it; what each rank prints is in the log of its pod (kubectl logs)."
 _ORDER = "Write after: [JOB] for a run that waits until others are complete (docs/pipelines.md)."
+_PARTS = (
+    "Write steps: for what the run does before its workers start, or after: [JOB] to wait for other jobs."
+)
 _NODES = "Remove it; Kueue chooses the nodes. placement: {nodePool: ...} narrows them to one pool."
 _MANIFEST = "A spec is not a Kubernetes manifest: write image, command and workers at the top level."
 _IN_IMAGE = (
@@ -116,14 +119,15 @@ _ABSENT = {
     "Remove it; placement: {nodePool: ...} and clusters: [...] say where a run goes.": "compute compute_target runs_on job_tier",
     "Remove it; a file is one job, and its kind is TrainingJob.": "type $schema services jobs version on",
     _LOGS: "metric_definitions logs log logging log_dir stdout stderr output error logfile tensorboard",
-    _ORDER: "depends_on dependency dependencies needs dag pipeline stages steps before then",
+    _ORDER: "depends_on dependency dependencies needs dag before then",
+    _PARTS: "pipeline stages",
     _NODES: "nodelist node_list nodename node_name hosts hostfile exclude exclusive affinity tolerations",
-    _MANIFEST: "template pod_template spec containers metadata worker master launcher_spec ps chief pytorchReplicaSpecs"
+    _MANIFEST: "pod_template spec containers metadata worker master launcher_spec ps chief pytorchReplicaSpecs"
     " mpiReplicaSpecs trainer runtimeRef",
     _IN_IMAGE: "runtime_env git repo repository code source source_dir dockerfile build requirements"
     " pip conda packages modules module_load pre_script conda_env venv",
     _IN_COMMAND: "hyperparameters epochs batch_size lr learning_rate seed config config_file deepspeed_config fp16"
-    " mixed_precision precision model_name parameters params",
+    " mixed_precision precision model_name params",
     _LAUNCH: "distribution master_addr master_port rdzv_backend rdzv_endpoint node_rank rendezvous port ports ssh ssh_port hostnames",
     _PLATFORM: "securityContext privileged hostNetwork"
     " runtimeClassName schedulerName imagePullSecrets image_pull_secrets imagePullPolicy shm shm_size shared_memory"
@@ -161,7 +165,6 @@ ABSENT_INSIDE = {
 
 RESERVED = {
     "suspend": "Kueue owns suspend; set state: stopped to end a run",
-    "backend": "every run is a TrainJob, which needs no MPI operator; MPIJobs are not part of this version",
     "preempt": "a run preempts others by its priority alone; write priority: high where the team may",
     "expert": "raw patches are not part of this version; use overlays/<cluster>/kustomization.yaml",
 }
@@ -169,7 +172,6 @@ RESERVED = {
 IMPORTED = frozenset(
     ("MPIJob", "PyTorchJob", "TrainJob", "JobSet", "Job", "TFJob", "XGBoostJob", "JAXJob", "PaddleJob")
 )
-KINDS: dict[str, str] = {}
 # Kinds of files of this format, and where they are.
 PLACES = {
     "TrainingJob": "specs/<team>/<job>.yaml",

@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ import yaml
 from gangplan.findings import Finding
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
+from gangplan.spec.job import TrainingJob
+from gangplan.spec.words import ABSENT, RESERVED, SYNONYMS, bare
 from tests import plain
 from tests.mistakes.proposals import UnreadError, added, pasted
 from tests.workspaces import STOCK, TEAM, WIDE_CLUSTER, write
@@ -116,6 +119,12 @@ def test_each_mistake_has_its_finding_and_help(table: str, name: str, before: Ca
 def key(finding: Finding) -> tuple[str, str]:
     """Return what identifies a finding, wherever it is."""
     return finding.rule, finding.message
+
+
+def test_no_table_of_words_hides_another() -> None:
+    fields = {bare(one.alias or name) for name, one in TrainingJob.model_fields.items()}
+    tables = [fields, {*SYNONYMS}, {*ABSENT}, {bare(one) for one in RESERVED}]
+    assert [one & other for one, other in combinations(tables, 2)] == [set()] * 6
 
 
 @pytest.mark.parametrize("table", TABLES)
