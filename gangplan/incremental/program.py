@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from hashlib import sha256
 
 from gangplan.incremental.look import look, memory_of
@@ -22,7 +23,8 @@ def requirements() -> list[str]:
     """Return the versions of Python and of the installed packages."""
     found = [sys.version]
     for folder in sorted({path for path in sys.path if path.endswith("site-packages")}):
-        found += sorted(name for name in os.listdir(folder) if name.endswith(".dist-info"))
+        with suppress(OSError):  # Python skips folders of its path that are gone
+            found += sorted(name for name in os.listdir(folder) if name.endswith(".dist-info"))
     return found
 
 

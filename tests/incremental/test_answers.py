@@ -337,6 +337,15 @@ def test_only_the_newest_answers_are_kept(tmp_path: Path) -> None:
     assert store.get(f"answers/{9:032}") == 9
 
 
+@pytest.mark.parametrize("place", ["none/site-packages", "file/site-packages"])
+def test_a_place_for_packages_that_does_not_exist_is_passed_over(root: Path, place: str) -> None:
+    (root.parent / "file").write_text("")
+    path = str(root.parent / place)
+    for words in (["validate"], ["render"], ["validate", "--no-cache", "--shard", "1/2", "--format", "json"]):
+        code, _, errors, _ = gangplan_(*words, root=root, PYTHONPATH=path)
+        assert (code, errors.count("fatal")) == (0, 0), errors
+
+
 def _asked(root: Path) -> answers.Question:
     """Return a question about a workspace as it is, asked long after its last change."""
     store = Store(str(root))
