@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from hashlib import sha256
 from io import TextIOWrapper
+from itertools import pairwise
 
 from gangplan import clock
 from gangplan.incremental.look import Look, Memory, look, memory_of
@@ -192,12 +193,12 @@ def _key(root: str, arguments: Sequence[str]) -> str | None:
     """Return a digest of the question; None if it names files that are not looked at."""
     folder = os.getcwd()
     parts: list[object] = [folder, root, *arguments]
-    for one in arguments[1:]:
+    for before, one in pairwise(arguments):
         for base in (folder, root):
             path = os.path.normpath(os.path.join(base, one))
             there = os.path.lexists(path)
             if there and path != root and not _is_looked_at(root, path):
-                if one.startswith("-") or arguments[arguments.index(one) - 1] in ("-C", "--workspace"):
+                if one.startswith("-") or before in ("-C", "--workspace"):
                     continue
                 return None
             parts.append(there)

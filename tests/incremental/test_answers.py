@@ -190,6 +190,7 @@ def test_other_questions_have_other_answers(root: Path) -> None:
         ["explain", "workers"],
         ["validate", "../elsewhere.yaml"],
         ["validate", "specs-of-old"],
+        ["validate", "-C", "specs-of-old", "specs-of-old"],
     ],
     ids=" ".join,
 )
