@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from gangplan.findings import Finding
 from gangplan.records import dataclass
@@ -79,7 +79,7 @@ def _reach(
     clusters = (
         {one.facts.cluster for one in again} | {key[0] for key in updated} | {one.cluster for one in standing}
     )
-    found = [one for one in new if one.where.file == file or _is_caused(file, one, {*teams} - {""})]
+    found = [one for one in new if one.where.file == file or _is_caused(file, one)]
     return Reach(
         file,
         tuple(_fields(sides, file)),
@@ -106,6 +106,6 @@ def _by_image(file: str, edit: RunEdit) -> bool:
     return file != CATALOG or old is None or new is None or old.image != new.image
 
 
-def _is_caused(file: str, finding: Finding, teams: Collection[str]) -> bool:
+def _is_caused(file: str, finding: Finding) -> bool:
     """Return whether a finding about a spec may come from a policy that changed."""
     return file.startswith("policies/") and finding.rule.is_policy
