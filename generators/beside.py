@@ -78,6 +78,7 @@ def pod_labels(unit: Unit, role: str) -> Pairs:
 
 
 def pod_annotations(job: Job, role: str) -> Pairs:
+    """Return the annotations of the pods of a role, for autoscalers, Kueue, networks and volumes."""
     # Moving a pod of a run to save a node would end the run (Karpenter 1.0: disruption).
     annotations = {
         "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",

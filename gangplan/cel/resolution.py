@@ -23,12 +23,15 @@ class Resolution:
         self.issues: list[Issue] = []
 
     def complain(self, node: Node, message: str) -> None:
+        """Record that something is wrong at a node."""
         self.issues.append(Issue(node.offset, message))
 
     def mismatch(self, node: Node, wanted: Type, found: Type) -> None:
+        """Record that a node is of another type than is wanted."""
         self.complain(node, f"expected type '{describe(wanted)}' but found '{describe(found)}'")
 
     def undeclared(self, node: Node, name: str) -> None:
+        """Record that nothing has the name of a node."""
         self.complain(node, f"undeclared reference to '{name}' (in container '')")
         self.types[node.id] = ERROR
 
@@ -77,6 +80,7 @@ class Resolution:
     def logical(
         self, node: Node, overload: Overload, operands: Sequence[Node], given: Sequence[Type]
     ) -> None:
+        """Resolve a logical operator, whose operands are all of type bool."""
         is_wrong = False
         for operand, type_ in zip(operands, given, strict=True):
             if not self.bindings.assign((type_,), (BOOL,)):
@@ -86,6 +90,7 @@ class Resolution:
         self.overloads[node.id] = (overload.id,)
 
     def no_overload(self, function: str, given: Sequence[Type], *, is_member: bool) -> str:
+        """Return the message that a function does not take operands of these types."""
         shown = [describe(self.bindings.substitute(type_, is_final=True)) for type_ in given]
         prefix = f"{shown.pop(0)}." if is_member else ""
         return f"found no matching overload for '{function}' applied to '{prefix}({', '.join(shown)})'"
@@ -113,5 +118,6 @@ class Resolution:
         return DYN
 
     def want(self, node: Node, wanted: Type) -> None:
+        """Check that a node is of a type."""
         if not self.bindings.assign((wanted,), (self.types[node.id],)):
             self.mismatch(node, wanted, self.types[node.id])

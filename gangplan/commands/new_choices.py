@@ -39,6 +39,7 @@ def default_of(wanted: New, field: NewField) -> str:
 
 
 def clusters_of(wanted: New) -> list[str]:
+    """Return the clusters whose file names the team."""
     files = Files(wanted.root)
     return [name for name, body in files.all_clusters.items() if wanted.team in block(body, "teams")]
 

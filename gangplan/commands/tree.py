@@ -94,6 +94,7 @@ class InOrder(typer.core.TyperGroup):
     """The program, with its commands in the order of the table, not of their kinds."""
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        """Return the names of the commands, in the order of the table."""
         return [name for name in COMMANDS if name in self.commands]
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override]

@@ -253,6 +253,7 @@ def is_gone(run: PlannedRun, name: str, past: Past, chosen: Selection) -> bool:
 
 
 def may_go(run: PlannedRun, past: Past, chosen: Selection) -> bool:
+    """Return whether the record of the run that a spec describes is committed, and the cluster has it."""
     return past.is_record(run.path) and _is_seen(run.name, run.cluster, chosen)
 
 

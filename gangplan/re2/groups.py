@@ -10,6 +10,8 @@ from gangplan.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Flags:
+    """The flags of a group: i, m, s and U."""
+
     fold: bool = False
     multi_line: bool = False
     dot_all: bool = False
@@ -25,6 +27,7 @@ class OpenGroup:
 
     @property
     def items(self) -> list[tuple[Node, int]]:
+        """The elements of the alternative that is being read."""
         return self.alternatives[-1]
 
     def node(self) -> Node:
@@ -33,4 +36,5 @@ class OpenGroup:
         return Choice(series) if len(series) > 1 else series[0]
 
     def load(self) -> int:
+        """Return the most repetitions of any element, nested ones multiplied."""
         return max((load for items in self.alternatives for _, load in items), default=1)

@@ -24,6 +24,7 @@ _TITLES = {
 def facts_of(
     name: str, field: dict[str, Any], block: dict[str, Any], schema: dict[str, Any]
 ) -> dict[str, str]:
+    """Return a field's type, default, example and meaning, as its page says them."""
     return {
         "type": _type(field, schema),
         "default": "required" if name in block.get("required", ()) else _shown(field.get("default")),

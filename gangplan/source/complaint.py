@@ -20,6 +20,8 @@ class TextPlace(NamedTuple):
 
 
 class Explanation(NamedTuple):
+    """What is wrong at a place of a text, and what to do."""
+
     spot: TextPlace
     message: str
     help: str
@@ -37,6 +39,7 @@ class Complaint:
     begin: TextPlace
 
     def line(self, spot: TextPlace) -> str:
+        """Return the line of a place; empty after the last one."""
         return self.lines[spot.line] if spot.line < len(self.lines) else ""
 
     def rest(self, spot: TextPlace) -> str:

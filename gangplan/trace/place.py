@@ -63,11 +63,13 @@ class StandingPlace:
 
 
 def levels(place: StandingPlace) -> list[Cause]:
+    """Return the labels of all topology levels of the cluster."""
     count = len(place.value("cluster", "topology") or ())
     return [place.cluster("topology", index, "label") for index in range(count)]
 
 
 def topology_name(place: StandingPlace, stars: Path) -> list[Cause]:
+    """Return the causes of metadata.name of a Topology."""
     return [*levels(place), *placed(place)]
 
 
@@ -78,6 +80,7 @@ def placed(place: StandingPlace) -> list[Cause]:
 
 
 def level(place: StandingPlace, stars: Path) -> list[Cause]:
+    """Return the causes of a level of a Topology."""
     return [place.cluster("topology", stars[0], "label"), *placed(place)]
 
 
@@ -87,10 +90,12 @@ def pool_of(place: StandingPlace, flavor: str) -> str:
 
 
 def flavor_name(place: StandingPlace, stars: Path) -> list[Cause]:
+    """Return the causes of metadata.name of a ResourceFlavor."""
     return flavor_causes(place, place.body["metadata"]["name"])
 
 
 def flavor_causes(place: StandingPlace, flavor: str) -> list[Cause]:
+    """Return the causes of a flavor's name, wherever it stands: its pool, and what its hash is of."""
     pool = pool_of(place, flavor)
     named = place.cluster("nodePools", pool, because=f"node pool {pool}", key=True).aside()
     if pool == flavor:
@@ -105,5 +110,6 @@ def flavor_causes(place: StandingPlace, flavor: str) -> list[Cause]:
 
 
 def topology_of(place: StandingPlace, stars: Path) -> list[Cause]:
+    """Return the causes of the Topology that a ResourceFlavor names."""
     pool = pool_of(place, place.body["metadata"]["name"])
     return [place.cluster("nodePools", pool, "topology").aside(), *levels(place), *placed(place)]

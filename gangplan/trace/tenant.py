@@ -33,11 +33,13 @@ GROUPS = {"viewer": "viewers", "data-scientist": "dataScientists", "mlops": "mlo
 
 
 def tenant_of(place: StandingPlace) -> Tenant:
+    """Return the team that an object is for."""
     assert place.tenant is not None
     return place.tenant
 
 
 def namespace(place: StandingPlace, stars: Path) -> list[Cause]:
+    """Return the causes of a team's namespace."""
     return namespace_causes(place.files, tenant_of(place).team)
 
 
@@ -53,10 +55,12 @@ def _grants(place: StandingPlace) -> list[tuple[int, str]]:
 
 
 def grant(place: StandingPlace, stars: Path, field: str) -> list[Cause]:
+    """Return a field of the debug grants that a binding comes from."""
     return [place.team("debuggers", index, field) for index, _ in _grants(place)]
 
 
 def binding_name(place: StandingPlace, stars: Path) -> list[Cause]:
+    """Return the causes of metadata.name of a RoleBinding."""
     grants = _grants(place)
     if grants:
         return [cause for index, _ in grants for cause in _named_grant(place, index)]
@@ -68,6 +72,7 @@ def _named_grant(place: StandingPlace, index: int) -> list[Cause]:
 
 
 def role(place: StandingPlace, stars: Path) -> list[Cause]:
+    """Return the causes of the role that a binding grants."""
     if place.body["metadata"]["name"] == "gangplan-scheduler":
         return [place.cluster("schedules", because="CronJobs of the cluster start the runs of schedules")]
     if place.body["metadata"]["name"].startswith("training-"):

@@ -68,9 +68,20 @@ def test_modules_are_short_and_documented_and_functions_fit_a_screen(path: Path)
         assert text.count("\n") <= LONGEST, "split it"
     module = ast.parse(text)
     assert ast.get_docstring(module), "a module says in its first line what it is"
+    assert [name for name, node in public(module) if not ast.get_docstring(node)] == []
     for node in ast.walk(module):
         if isinstance(node, ast.FunctionDef):
             assert lines_of(node) - lines_of(constructed(node)) < SCREEN, f"split {node.name}"
+
+
+def public(tree: ast.Module | ast.ClassDef) -> Iterator[tuple[str, ast.FunctionDef | ast.ClassDef]]:
+    """The functions and classes of a module that others may use, but for a protocol's, which have no code."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            if ast.unparse(node.body[0]) != "...":
+                yield node.name, node
+            if isinstance(node, ast.ClassDef):
+                yield from ((f"{node.name}.{name}", one) for name, one in public(node))
 
 
 def lines_of(node: ast.stmt | None) -> int:

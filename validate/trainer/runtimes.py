@@ -29,6 +29,7 @@ STEPS = {
 
 
 def pod_of(entry: Body) -> Body:
+    """Return the spec of the pods of a replicated job; of one without pods, a spec without containers."""
     job = entry["template"].get("spec") or {"template": {}}
     spec: Body = job["template"].get("spec") or {"containers": []}
     return spec
