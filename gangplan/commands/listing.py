@@ -95,7 +95,7 @@ def _policies(files: Files) -> list[Row]:
             **{name: cell(row, name) or None for name in names},
             "title": row["title"],
         }
-        for row in policy_rows(workspace, names, actions)
+        for row in policy_rows(workspace, actions)
         if row["actions"] or not row["pack"]
     ]
 

@@ -52,7 +52,7 @@ def show(request: Request, format: str) -> Exit:
     clusters = [name for name in request.clusters or sorted(workspace.clusters) if name in workspace.clusters]
     actions, wrong = actions_of(workspace, clusters)
     findings = [*findings, *wrong]
-    rows = policy_rows(workspace, clusters, actions)
+    rows = policy_rows(workspace, actions)
     if format == "json":
         sys.stdout.write(json.dumps(rows, indent=2, ensure_ascii=False) + "\n")
     else:
@@ -84,7 +84,7 @@ def shown(action: tuple[str, str]) -> str:
     return ci if ci == server else f"{ci}, server {server}" if server else f"{ci}, CI only"
 
 
-def policy_rows(workspace: Workspace, clusters: Sequence[str], actions: Actions) -> list[dict[str, object]]:
+def policy_rows(workspace: Workspace, actions: Actions) -> list[dict[str, object]]:
     """Return every policy with its pack (empty outside packs), its title, and its action per cluster."""
     rows: list[dict[str, object]] = []
     for name in workspace.policies.names:

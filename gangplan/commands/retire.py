@@ -56,7 +56,7 @@ def retire(
         print_findings(result.findings)
         return exit_code(result.findings)
     if finished and not chosen.cluster:
-        chosen = _with_cluster(chosen, request, sorted(result.workspace.clusters))
+        chosen = _with_cluster(chosen, sorted(result.workspace.clusters))
     found = retirements(request, result, chosen)
     if result.workspace.sweeps:
         from gangplan.pipeline.retire_sweeps import add_sweeps  # few workspaces have sweeps
@@ -106,7 +106,7 @@ def _duration_s(text: str) -> int:
         raise UserError(f"--older-than: '{text}' is not a duration", "Write --older-than 30d.") from None
 
 
-def _with_cluster(chosen: Selection, request: Request, clusters: list[str]) -> Selection:
+def _with_cluster(chosen: Selection, clusters: list[str]) -> Selection:
     if len(clusters) != 1:
         raise UserError(
             f"statuses cover one cluster, but there are {len(clusters)}", "Name it with --cluster NAME."

@@ -77,7 +77,7 @@ def read_trainjob(account: Account, others: Sequence[OtherObject] = ()) -> Workl
     _counts(work, policy, trainer)
     _whole(spec, runtime, work)
     if kind == "mpi" and policy:
-        _mpi(work, policy["mpi"], known)
+        _mpi(work, policy["mpi"])
     return work
 
 
@@ -228,7 +228,7 @@ def _cores(text: str) -> int:
         return 1
 
 
-def _mpi(work: Workload, mpi: Node, known: KnownRuntime | None) -> None:
+def _mpi(work: Workload, mpi: Node) -> None:
     """Map the policy's settings of a launcher: ranks per node, its own ranks, and where keys are."""
     per_node = mpi["numProcPerNode"]
     number = per_node.number() or 1

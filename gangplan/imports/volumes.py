@@ -59,7 +59,7 @@ def _mount(draft: Draft, mount: MountOf) -> None:
         return
     if path == _SHM and volume.kind in ("emptyDir", "hostPath"):
         node.same("every run has shared memory of half of its memory at /dev/shm")
-        _shm(draft, volume)
+        _shm(volume)
         return
     if volume.kind == "hostPath":
         draft.host_paths.append(mount)  # only the platform can give a folder of the node (platform.py)
@@ -142,7 +142,7 @@ def _claim_name(draft: Draft, claim: str, mount: MountOf) -> str | None:
     return name
 
 
-def _shm(draft: Draft, volume: VolumeOf) -> None:
+def _shm(volume: VolumeOf) -> None:
     size = volume.node["emptyDir"]["sizeLimit"]
     if size:
         size.dropped("half of the run's memory; raise memory if that is less")

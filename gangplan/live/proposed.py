@@ -101,7 +101,7 @@ def _node_pools(bodies: Sequence[Body]) -> dict[str, Any]:
     for (resource, selector), members in sorted(groups.items()):
         pool = _pool(members, resource, dict(selector))
         if pool is not None:
-            found[_named(found, resource, dict(selector), pool)] = pool
+            found[_named(found, dict(selector), pool)] = pool
     return found
 
 
@@ -161,9 +161,7 @@ def _gpu(labels: Mapping[str, str], resource: str, count: int) -> dict[str, Any]
     return gpu
 
 
-def _named(
-    known: Mapping[str, Any], resource: str, selector: Mapping[str, str], pool: Mapping[str, Any]
-) -> str:
+def _named(known: Mapping[str, Any], selector: Mapping[str, str], pool: Mapping[str, Any]) -> str:
     """Return an unused name after the pool's label, its GPUs or its machines."""
     ((label, value),) = selector.items()
     model = str(pool.get("gpu", {}).get("model", ""))

@@ -88,7 +88,7 @@ def play(
         is_clean = _ended(programs, stage)
     _drain(listener, heard)
     codes = [one.returncode for one in programs]
-    code = OVER_TIME if is_over_time else _code(codes, [pod.index for pod in players])
+    code = OVER_TIME if is_over_time else _code(codes)
     failed = failure(stage) if code else None
     return Ended(passed_on(code, failed), story, failed, is_over_time, is_clean)
 
@@ -155,7 +155,7 @@ def _drain_now(listener: Listener, heard: Callable[[Line], None]) -> None:
         pass
 
 
-def _code(codes: list[int], order: list[int]) -> int:
+def _code(codes: list[int]) -> int:
     """Return the exit code of a run: that of the first program that failed by itself."""
     failed = [code for code in codes if code]
     own = [code for code in failed if code not in (-signal.SIGKILL, -signal.SIGTERM)] or failed

@@ -44,7 +44,7 @@ def count_problems(kept: Kept) -> Iterator[WordProblem]:
             edit,
         )
     for use in reading.of("per-host"):
-        yield from _per_host(kept, use, has_count=bool(counts))
+        yield from _per_host(kept, use)
     for use in reading.of("map"):
         if use.option.name in ("map-by", "ppr") and (number := _ppr(use.value)):
             yield from _ppr_number(kept, use, number)
@@ -89,7 +89,7 @@ def _number(kept: Kept, use: Use, expected: int) -> Iterator[WordProblem]:
         yield WordProblem(RANKS_MISMATCH, use.value_at, message, hint, put(use, str(expected)))
 
 
-def _per_host(kept: Kept, use: Use, has_count: bool) -> Iterator[WordProblem]:
+def _per_host(kept: Kept, use: Use) -> Iterator[WordProblem]:
     """Yield problems of the number of ranks on each worker.
 
     Hydra deals out smaller portions in turn until all ranks have a place; Horovod, DeepSpeed, torch and Open

@@ -27,9 +27,7 @@ _TOP = re.compile(r"\n(?!- )[^ \n]")
 _LONGEST = 63
 
 
-def name_budget(
-    layout: Layout, uses_mpi: bool, roles: Sequence[Role] = (), backend: Backend = TRAINJOB
-) -> int:
+def name_budget(layout: Layout, roles: Sequence[Role] = (), backend: Backend = TRAINJOB) -> int:
     """Return the length of the longest run name that yields legal pod names.
 
     44 for MPI and 46 to 48 for torch as a TrainJob, 52 to 54 as an MPIJob.

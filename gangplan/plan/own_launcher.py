@@ -123,7 +123,7 @@ def _unknown(kept: Kept, use: Use) -> WordProblem:
         if other is not None:
             message = f"{use.spelled} is an option of {other.label}, but the image has {launcher.label}"
             return WordProblem(
-                rule=COMMAND_OPTION, at=use.at, message=message, hint=_instead(kept, name, use), edit=None
+                rule=COMMAND_OPTION, at=use.at, message=message, hint=_instead(kept, name), edit=None
             )
     near = difflib.get_close_matches(name, launcher.options, 1, 0.7)
     dashes = "-" if launcher.style == "hydra" or len(near and near[0]) == 1 else "--"
@@ -137,7 +137,7 @@ def _unknown(kept: Kept, use: Use) -> WordProblem:
     )
 
 
-def _instead(kept: Kept, name: str, use: Use) -> str:
+def _instead(kept: Kept, name: str) -> str:
     """Return a help with the equivalent option of the image's MPI."""
     is_hydra = kept.found.start.launcher.style == "hydra"
     slots = kept.job.slots

@@ -52,17 +52,17 @@ def settings_of(job: Job, found: Sequence[FoundLauncher]) -> Iterator[Setting]:
         if variable.is_plain:
             yield Setting(variable.name, variable.value, ("env", variable.name))
     if job.uses_mpi and not found:
-        yield from _options(job, flags_of(job), ("mpi", "flags"), -1)
+        yield from _options(flags_of(job), ("mpi", "flags"), -1)
     for launch in found:
         if launch.script is None:
-            yield from _options(job, launch.reading, ("command",), 0)
+            yield from _options(launch.reading, ("command",), 0)
         else:
-            for one in _options(job, launch.reading, (), 0):
+            for one in _options(launch.reading, (), 0):
                 yield replace(one, path=("command", launch.script.at))
     yield from _in_command(job.command, bool(found))
 
 
-def _options(job: Job, reading: LauncherReading, at: Path, shift: int) -> Iterator[Setting]:
+def _options(reading: LauncherReading, at: Path, shift: int) -> Iterator[Setting]:
     """Yield the variables and parameters in a launcher's options; parameters get their names as variables."""
     for use in reading.of("env", "parameter"):
         name, value = use.value, " ".join(use.values[1:])

@@ -79,7 +79,7 @@ def plan_unit(
 
 def _check_name(job: Job, layout: Layout, spec: Spec) -> list[Finding]:
     taken = len(DATED) if job.is_dated else HASH_LENGTH
-    budget = name_budget(layout, job.uses_mpi, job.others, job.backend) - taken - 1
+    budget = name_budget(layout, job.others, job.backend) - taken - 1
     if len(job.name) <= budget:
         return []
     where = spec.document.where(("name",)) if spec.spec.name else Location(spec.source.file, 1, 1)

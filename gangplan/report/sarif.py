@@ -54,7 +54,7 @@ def sarif_report(report: Report) -> str:
         "tool": {"driver": _driver([_rule(rule, worst[rule]) for rule in used])},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {_ROOT: {"description": {"text": "The top of the repository."}}},
-        "invocations": [_invocation(report, len(left))],
+        "invocations": [_invocation(len(left))],
         "results": [_result(report, entry, index) for entry in kept],
     }
     return (
@@ -122,7 +122,7 @@ def _described(page: Rule) -> dict[str, Any]:
     }
 
 
-def _invocation(report: Report, left: int) -> dict[str, Any]:
+def _invocation(left: int) -> dict[str, Any]:
     """Return that the tool ran to its end (which it did, if there is a report), and what was left out."""
     invocation: dict[str, Any] = {"executionSuccessful": True}
     if left:

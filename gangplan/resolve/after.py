@@ -50,7 +50,7 @@ def add_after(context: JobResolution, workspace: Workspace, job: Job) -> Job:
         help = "Remove after, or ask the cluster's owner for schedules: {client: IMAGE, egress: [NAME]}."
         context.report(AFTER_NOT_OFFERED, context.where("after", key=True), message, help)
         return job
-    for place, message, help in _unusable(context, job):
+    for place, message, help in _unusable(job):
         context.report(AFTER_UNUSABLE, context.where(place, key=True), message, help)
     order = order_of(workspace, context.team.name)
     cycle = order.cycle(context.spec.source.stem)
@@ -68,7 +68,7 @@ def add_after(context: JobResolution, workspace: Workspace, job: Job) -> Job:
     return replace(job, after=After(tuple(found), engine, client, uid, gid))
 
 
-def _unusable(context: JobResolution, job: Job) -> Iterator[tuple[str, str, str]]:
+def _unusable(job: Job) -> Iterator[tuple[str, str, str]]:
     """Yield why runs of this job cannot wait for others, as field, message and help."""
     if job.backend.name != "trainjob":
         message = f"what creates runs may create TrainJobs, and here runs are {job.backend.kind}s"

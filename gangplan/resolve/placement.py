@@ -71,7 +71,7 @@ def resolve_placement(
             context.cluster.document.where(("nodePools", name), key=True),
         )
     pool = pools[name]
-    launcher_name = _launcher_pool(pools, name, shape)
+    launcher_name = _launcher_pool(pools, name)
     rdma_devices, fabric = rdma(context, name, pool, shape.gpus)
     devices = (
         rdma_devices if not (pool.gpu and shape.gpus) else ((pool.gpu.resource, shape.gpus), *rdma_devices)
@@ -227,13 +227,13 @@ def _roomy(
         wanted = PodDemand(
             workers, shape.gpus, shape.whole("cpu"), shape.whole("memory"), shape.others_on(pools[name])
         )
-        beside = launcher if _launcher_pool(pools, name, shape) == name else None
+        beside = launcher if _launcher_pool(pools, name) == name else None
         if takes_all(context, name, wanted, beside):
             return name
     return names[0]
 
 
-def _launcher_pool(pools: dict[str, NodePool], worker_pool: str, shape: WorkerShape) -> str:
+def _launcher_pool(pools: dict[str, NodePool], worker_pool: str) -> str:
     """Return the pool of a dedicated launcher: the first on-demand one without GPUs, else the workers'.
 
     Its nodes have the same processors as the workers' even if the image is built for several: mpirun starts

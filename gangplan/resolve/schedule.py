@@ -57,7 +57,7 @@ def add_schedule(context: JobResolution, job: Job, asked: Asked, field: str = "s
         _check(context, asked, job)
     client, uid, gid = client_of(context, "schedule") if backend == "cronjob" else ("", 0, 0)
     if client:
-        for place, message in _unusable(context, job):
+        for place, message in _unusable(job):
             help = "Remove it, or let commits start the runs (schedules.backend: commit of the cluster)."
             place = field if place == "schedule" else place
             context.report(SCHEDULE_UNUSABLE, context.where(place, key=True), message, help)
@@ -95,7 +95,7 @@ def _reading(one: EnvVar, own: str) -> EnvVar:
     return replace(one, value=value, is_expanded=True)
 
 
-def _unusable(context: JobResolution, job: Job) -> Iterator[tuple[str, str]]:
+def _unusable(job: Job) -> Iterator[tuple[str, str]]:
     """Yield fields that put names of pods into the runtime, with the reason why schedules cannot use them."""
     if job.backend.name != "trainjob":
         yield "schedule", f"schedules start TrainJobs, and here runs are {job.backend.kind}s"

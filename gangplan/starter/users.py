@@ -26,7 +26,7 @@ class Users:
 
 def users_of(root: Path, file: str, format: str, before: str, after: str) -> Users:
     """Find the specs that may depend on what changes in a file; in a large workspace, some of each team."""
-    found = _specs(root, file, format, before, after)
+    found = _specs(root, file, before, after)
     if format == "template":
         found = {one: data for one, data in found.items() if b"template:" in data}
     elif format == "catalog" and len(found) > MOST:
@@ -44,7 +44,7 @@ def users_of(root: Path, file: str, format: str, before: str, after: str) -> Use
     return Users(files, len(ranked) - len(files))
 
 
-def _specs(root: Path, file: str, format: str, before: str, after: str) -> dict[str, bytes]:
+def _specs(root: Path, file: str, before: str, after: str) -> dict[str, bytes]:
     """Read the spec files of the teams that a file is for, except links and files that are too large."""
     parts = file.split("/")
     teams = [path.name for path in sorted((root / SPECS).glob("*")) if path.is_dir()]

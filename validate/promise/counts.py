@@ -28,7 +28,7 @@ def pods(laid: Laid) -> Found:
         role = laid.roles.get(name)
         if role is None:
             if planned:
-                yield laid.runtime, _no_role(laid, name)
+                yield laid.runtime, _no_role(name)
             continue
         if role.container is None:
             message = f"{role.title} would have no container '{CONTAINER}', which runs the program"
@@ -39,7 +39,7 @@ def pods(laid: Laid) -> Found:
             yield _other_count(laid, role, planned)
 
 
-def _no_role(laid: Laid, name: str) -> Problem:
+def _no_role(name: str) -> Problem:
     what = "launcher" if name == LAUNCHER else "workers"
     message = (
         f"the run would have no {what}: the replicated job '{name}' is missing, and Trainer finds it by name"

@@ -86,11 +86,11 @@ class UnfitRun:
             is_nowhere = fit_pods(self.world, [replace(one, count=1)]).bound == 0
             message = f"{self._subject(one, is_nowhere)}: {why.message}"
             return self._problem(
-                one, NO_NODE_FITS if is_nowhere else NODES_TOO_FEW, message, f"{why.help}.", why.field
+                NO_NODE_FITS if is_nowhere else NODES_TOO_FEW, message, f"{why.help}.", why.field
             )
         message = f"{why.message} The run takes nodes of pool {why.pool} and leaves their GPUs idle."
         help = f"{why.help}, or gpus: 0 where none are wanted."
-        return self._problem(self.pods[0], GPUS_FORGOTTEN, message, help, why.field)
+        return self._problem(GPUS_FORGOTTEN, message, help, why.field)
 
     def misfit(self) -> tuple[int, Problem]:
         """Return the problem of pods that never find a node."""
@@ -102,7 +102,7 @@ class UnfitRun:
         field = "workers" if many is not None and not nowhere else next(iter(fields), "nodePool")
         message = f"{self._subject(one, nowhere)}: {self._pools(one)}"
         advice = " or ".join(changes)
-        return self._problem(one, rule, message, f"Use {advice}." if advice else OTHERWISE, field)
+        return self._problem(rule, message, f"Use {advice}." if advice else OTHERWISE, field)
 
     def tight(self) -> tuple[int, Problem]:
         """Return the problem that kube-scheduler may miss the placements of all pods."""
@@ -114,13 +114,13 @@ class UnfitRun:
             f" on an empty cluster between {self.fit.sure} and {self.fit.pods} of them run"
         )
         advice = f"Use at most {self._shown_count(many, number)}." if number else "Ask for less per pod."
-        return self._problem(one, NODES_TIGHT, message, advice, "workers")
+        return self._problem(NODES_TIGHT, message, advice, "workers")
 
     def unjudged(self) -> tuple[int, Problem]:
         """Return the problem that the cluster file lacks a fact or that there are too many choices to try."""
         told = self.fit.reasons or (f"{self.fit.bound} of {self.fit.pods} pods were placed",)
         message = f"whether the pods find nodes is not judged: {'; '.join(told)}"
-        return self._problem(self.pods[0], NODES_UNJUDGED, message, UNTOLD, "nodePool")
+        return self._problem(NODES_UNJUDGED, message, UNTOLD, "nodePool")
 
     def untold(self, labels: Sequence[str]) -> tuple[int, Problem]:
         """Return the problem of selected labels that no pool states: it is unknown which nodes have them."""
@@ -131,9 +131,9 @@ class UnfitRun:
             " no pool states"
         )
         help = f"Write the {many} in labels of the pools whose nodes have it, in cluster.yaml."
-        return self._problem(one, NODES_UNJUDGED, message, help, "nodePool")
+        return self._problem(NODES_UNJUDGED, message, help, "nodePool")
 
-    def _problem(self, one: PodShape, rule: Rule, message: str, help: str, field: str) -> tuple[int, Problem]:
+    def _problem(self, rule: Rule, message: str, help: str, field: str) -> tuple[int, Problem]:
         at, made = next(
             (at, BY_KIND.get(body["kind"]))
             for at, body in enumerate(self.run.bodies)
@@ -196,7 +196,7 @@ class UnfitRun:
             return fit_pods(self.world, [replace(one, count=1)]).reasons[0]
         said = "; ".join(self._pool(one, group) for group in homes)
         wants = " and ".join(_amount(resource, one.requests[resource]) for resource in sorted(one.requests))
-        return f"{said}, a {_name(one)} wants {wants}{self._words(one)}"
+        return f"{said}, a {_name(one)} wants {wants}{self._words()}"
 
     def _pool(self, one: PodShape, group: NodeGroup) -> str:
         told = [name for name in sorted(one.requests) if name in group.free or not is_untold(name)]
@@ -204,7 +204,7 @@ class UnfitRun:
         nodes = "1 node" if group.count == 1 else f"{group.count} nodes"
         return f"pool {group.name} has {nodes} with {has} for runs{' on each' if group.count > 1 else ''}"
 
-    def _words(self, one: PodShape) -> str:
+    def _words(self) -> str:
         """Quote kube-scheduler's first message in parentheses, if there is one."""
         told = next((text for text in self.fit.reasons if text), "")
         return f" ({told.removesuffix('.')})" if told else ""

@@ -118,7 +118,7 @@ class Board:
                 there = _of(self._around(state, pool, around, each.key) or self._none, each.matched)
             if there + each.counts_itself - least > each.skew:
                 return False
-        if one.near and not self._is_near(state, kind, pool, around, total):
+        if one.near and not self._is_near(state, kind, pool, around):
             return False
         for key, strangers in one.apart:
             domain = self._around(state, pool, around, key)
@@ -132,9 +132,7 @@ class Board:
                         return False
         return True
 
-    def _is_near(
-        self, state: State, kind: int, pool: int, around: dict[int, Content], total: Content
-    ) -> bool:
+    def _is_near(self, state: State, kind: int, pool: int, around: dict[int, Content]) -> bool:
         """Return whether every term's domain has a friend; a first pod that is its own friend needs none."""
         one = self.question.kinds[kind]
         domains = [self._around(state, pool, around, key) for key in one.near]

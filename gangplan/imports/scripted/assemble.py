@@ -118,7 +118,7 @@ def _needed(
 
 def _line(launch: Launch, start: str, values: Mapping[str, str], is_alone: bool) -> tuple[str, ...] | str:
     """Return a launch as words, or as a line for a shell if a part is open."""
-    fields = [_here(one, values) for one in launch.program]
+    fields = [_here(one) for one in launch.program]
     texts = tuple(_inner(one, values) for one in fields)
     at_home = [
         text.startswith("~/") and not one.pieces[0].is_quoted for one, text in zip(fields, texts, strict=True)
@@ -154,7 +154,7 @@ def _at_home(text: str) -> str:
     return f'"$HOME"/{shlex.quote(text[2:])}' if text[2:] else '"$HOME"'
 
 
-def _here(one: Field, values: Mapping[str, str]) -> Field:
+def _here(one: Field) -> Field:
     """Return the word with its hosts open: the run knows them when it starts."""
     if FIRST_HOST not in one.text and ALL_HOSTS not in one.text:
         return one

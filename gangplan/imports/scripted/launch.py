@@ -103,7 +103,7 @@ def read_launch(launch: Launch, script: Script, account: Account, wanted: Wanted
     begin = at
     inner = _inside(launch, at)
     if inner is not None:  # mpirun -np 4 apptainer exec IMAGE PROGRAM
-        _absorb(inner, launch, account, wanted, None)
+        _absorb(inner, launch, wanted, None)
         kept = [*range(begin, inner.begin), *range(inner.end, len(texts))]
     else:
         kept = list(range(begin, len(texts)))
@@ -215,13 +215,13 @@ def _container(launch: Launch, script: Script, account: Account, wanted: Wanted,
     nodes = [
         _leaf(launch, script, account, row[0], row[-1] + 1, base(launch.fields[at].text)) for row in rows
     ]
-    _absorb(found, launch, account, wanted, nodes[0])
+    _absorb(found, launch, wanted, nodes[0])
     for node in nodes:
         node.mapped("image")
     return end
 
 
-def _absorb(found: Contained, launch: Launch, account: Account, wanted: Wanted, node: Node | None) -> None:
+def _absorb(found: Contained, launch: Launch, wanted: Wanted, node: Node | None) -> None:
     """Record the image, mounts, variables and folder with which a container starts."""
     if found.image and not wanted.image:
         wanted.image = found.image
