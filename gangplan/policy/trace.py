@@ -56,7 +56,8 @@ class _Place:
     def causes(self, path: Path) -> list[Cause]:
         """Return what decided a field; for the name, also what put the object on the cluster."""
         packs = [self.files.cause("cluster", "policies", "packs").aside()]
-        if self.chosen is not None and self.chosen.source.body["metadata"]["labels"].get(PACK) == FABRICS:
+        labels = self.chosen.source.body["metadata"].get("labels") if self.chosen else None
+        if (labels or {}).get(PACK) == FABRICS:
             packs += [self.files.cause("cluster", *field).aside() for field in _OF_LEVELS]
         is_named = path in ((), ("metadata", "name")) and self.chosen is not None
         return [*self._causes(path), *(packs if is_named else ())]

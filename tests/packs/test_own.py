@@ -415,3 +415,17 @@ def test_explain_shows_own_packs_and_runs_none_of_their_text(tmp_path: Path) -> 
         assert outcome.out.startswith(f"{name} (")
         assert "\x1b" not in outcome.out
         assert not any(line.startswith("::") for line in outcome.out.splitlines())
+
+
+# Where lines come from
+
+
+def test_why_knows_a_policy_without_labels(tmp_path: Path) -> None:
+    files = {"policies/ours/pack.yaml": pack("few"), "policies/ours/few.yaml": policy("few")}
+    root = workspace(tmp_path, "[ours]", files)
+    assert gangplan("render", "-C", root).code == Exit.CLEAN
+    place = "rendered/lab/platform/policies.yaml"
+    lines = (root / place).read_text(encoding="utf-8").splitlines()
+    outcome = gangplan("why", "-C", root, f"{place}:{lines.index('  name: gangplan-few') + 1}")
+    assert outcome.code == Exit.CLEAN, outcome.err
+    assert "policies/ours/few.yaml:3:" in outcome.out
