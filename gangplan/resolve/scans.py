@@ -13,11 +13,13 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gangplan.findings import Finding, Location
 from gangplan.records import dataclass
 from gangplan.rules.security import SCAN_UNREADABLE
+
+_Form = TypeVar("_Form")
 
 SCANS = "images/scans"
 
@@ -67,28 +69,43 @@ def _report(path: Path, _changed_ns: int) -> tuple[tuple[Scan, ...], str]:
         report = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as problem:
         return (), f"the report is not JSON: {problem}"
-    found = tuple(_scans(report)) if isinstance(report, dict) else ()
+    try:
+        found = tuple(_scans(report)) if isinstance(report, dict) else ()
+    except TypeError as problem:
+        return (), f"the report is not in the form of Trivy or Clair: {problem}"
     return found, "" if found else "the report names no image by digest, so it is evidence for none"
 
 
 def _scans(report: dict[str, Any]) -> Iterator[Scan]:
-    """Yield one entry for each digest that the report is about."""
+    """Yield one entry for each digest that the report is about. Raises TypeError for a report of another form."""
     if "SchemaVersion" in report:  # Trivy omits Results if there are none
-        metadata = report.get("Metadata") or {}
-        texts = [str(report.get("ArtifactName", "")), *map(str, metadata.get("RepoDigests") or ())]
+        texts = [
+            str(report.get("ArtifactName", "")),
+            *map(str, _part(_part(report, "Metadata", dict), "RepoDigests", list)),
+        ]
         severities = {
-            str(one.get("VulnerabilityID")): str(one.get("Severity"))
-            for result in report.get("Results") or ()
-            for one in result.get("Vulnerabilities") or ()
+            _part(one, "VulnerabilityID", str): _part(one, "Severity", str)
+            for result in _part(report, "Results", list)
+            for one in _part(result, "Vulnerabilities", list)
         }
-    elif isinstance(report.get("vulnerabilities"), dict):
-        texts = [str(report.get("manifest_hash", ""))]
+    elif report.get("vulnerabilities") is not None:
+        texts = [_part(report, "manifest_hash", str)]
         severities = {
-            str(one.get("name")): str(one.get("normalized_severity"))
-            for one in report["vulnerabilities"].values()
+            _part(one, "name", str): _part(one, "normalized_severity", str)
+            for one in _part(report, "vulnerabilities", dict).values()
         }
     else:
         return
     count = Counter(severity.upper() for severity in severities.values())
     for digest in sorted({digest for text in texts for digest in DIGEST.findall(text)}):
         yield Scan(digest, count["CRITICAL"], count["HIGH"])
+
+
+def _part(whole: Any, name: str, form: type[_Form]) -> _Form:
+    """A field of a part of a report, empty where it is left out. Raises TypeError for another form."""
+    if not isinstance(whole, dict):
+        raise TypeError(f"what should have {name} is no object")
+    found = whole.get(name)
+    if found is not None and not isinstance(found, form):
+        raise TypeError(f"{name} has another form")
+    return form() if found is None else found

@@ -198,6 +198,27 @@ def test_an_unreadable_report_is_an_error(tmp_path: Path, text: str) -> None:
     assert outcome.code == Exit.INPUT
 
 
+@pytest.mark.parametrize(
+    "report",
+    [
+        {**trivy(), "Metadata": OPENMPI},
+        {**trivy(), "Metadata": {"RepoDigests": 3}},
+        {**trivy(), "Results": {"Vulnerabilities": []}},
+        {**trivy(), "Results": ["python"]},
+        {**trivy(), "Results": [{"Vulnerabilities": {CVE: "CRITICAL"}}]},
+        {**trivy(), "Results": [{"Vulnerabilities": [CVE]}]},
+        {**CLAIR, "vulnerabilities": {"1": CVE}},
+        {**CLAIR, "vulnerabilities": [CVE]},
+        {**CLAIR, "vulnerabilities": None},
+    ],
+)
+def test_a_report_of_another_form_is_no_evidence(tmp_path: Path, report: Any) -> None:
+    root = write(tmp_path, {**STOCK, "images/scans/one.json": json.dumps(report)})
+    outcome = gangplan("validate", "-C", root)
+    assert outcome.errors() == [("images/scans/one.json:1:1", "scan-unreadable")], outcome.err
+    assert outcome.code == Exit.INPUT
+
+
 @pytest.mark.parametrize(("severity", "told"), [("CRITICAL", [("specs/nlp/filings.yaml:3:8", "image-scan")]), ("HIGH", [])])  # fmt: skip  # noqa: E501
 def test_a_report_refuses_the_runs_of_its_image(tmp_path: Path, severity: str, told: list[Any]) -> None:
     digest = re.findall(r"sha256:1b0f[0-9a-f]{60}", CATALOG)[0]
