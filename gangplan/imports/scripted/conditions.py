@@ -16,6 +16,10 @@ _NUMBERS = {
     "-le": lambda a, b: a <= b,
 }
 
+# The marks between conditions, "or" before "and"; and words that make more of them than a list.
+_DOUBLE, _TEST = ("||", "&&"), ("-o", "-a")
+_BEYOND = frozenset({"(", ")", r"\(", r"\)", "[", "]", "]]", ";", "\n"})
+
 
 def holds(text: str, scope: Scope) -> bool | None:
     """Return whether a condition holds; None if it is only known when the script runs."""
@@ -27,15 +31,29 @@ def holds(text: str, scope: Scope) -> bool | None:
     if found is None:
         return {"true": True, "false": False, ":": True}.get(bare)
     inside = next(one for one in found.groups() if one is not None)
-    for mark in ("&&", "||", " -a ", " -o "):
-        left, is_list, right = inside.partition(mark)
-        if is_list:
-            values = (holds(f"[ {left.strip()} ]", scope), holds(f"[ {right.strip()} ]", scope))
-            decisive = mark in ("||", " -o ")
+    try:
+        words = split(inside)
+    except UnreadableError:
+        return None
+    if not _BEYOND.isdisjoint(words):
+        return None
+    is_new = found[1] is not None
+    if len(words) == 4 and words[0] == "!" and not is_new:  # POSIX: of four words, `!` denies the other three
+        inner = _listed(words[1:], _TEST, scope)
+        return None if inner is None else not inner
+    return _listed(words, _DOUBLE if is_new else _TEST, scope)
+
+
+def _listed(words: list[str], marks: tuple[str, str], scope: Scope) -> bool | None:
+    """A list of conditions: "and" binds tighter than "or", both in `[[` and in `[`."""
+    for mark, decisive in zip(marks, (True, False), strict=True):
+        if mark in words[1:-1]:
+            at = words.index(mark, 1)
+            values = (_listed(words[:at], marks, scope), _listed(words[at + 1 :], marks, scope))
             if decisive in values:
                 return decisive
             return None if None in values else not decisive
-    return _simple(split(inside), scope)
+    return _simple(words, scope)
 
 
 def split(text: str) -> list[str]:
@@ -46,8 +64,9 @@ def split(text: str) -> list[str]:
         if reader.at >= len(text):
             return found
         if text[reader.at] in "<>()&|;\n":
-            found.append(text[reader.at])
-            reader.at += 1
+            end = reader.at + 1 + (text[reader.at : reader.at + 2] in _DOUBLE)
+            found.append(text[reader.at : end])
+            reader.at = end
             continue
         word = reader.word()
         found.append(text[word.begin : word.end])

@@ -1,0 +1,54 @@
+"""Conditions of batch scripts that are known before they run: as bash finds them, or left to it."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from gangplan.imports.scripted.conditions import holds
+from gangplan.imports.scripted.expand import Scope
+
+KNOWN = (
+    "[[ a == a || a == a && a == b ]]",
+    "[[ a == b && a == b || a == a ]]",
+    "[[ a == b && a == a && a == a ]]",
+    "[[ ! a == a || a == a ]]",
+    "[[ ! a && '' ]]",
+    "[ a = a -o a = a -a a = b ]",
+    "[ a = b -a a = b -o a = a ]",
+    "[ ! a = a -o a = a ]",
+    "[ ! a = b -a a = b ]",
+    "[ ! '' -a '' ]",
+    "[ '' -a x ]",
+    "test a = a -o a = a -a a = b",
+    '[[ "a && b" == "a && b" ]]',
+    '[ "a -o b" = "a -a b" ]',
+    "[ x = -a ]",
+)
+LEFT_TO_BASH = (
+    "[[ ( a == b || a == a ) && a == b ]]",
+    "[ \\( a = b -a a = a \\) -o a = a ]",
+    "[ -n ] || [ a = a ]",
+    "[ -a -o ]",
+    "[ -a x ]",
+    "[ a = a ] && [ a = b ]",
+    "test a = a && test a = b",
+    "! [ a = a ] || [ a = a ]",
+    '[ "a ]',
+)
+
+
+def bash(condition: str) -> bool:
+    """What bash says."""
+    return subprocess.run(["bash", "-c", condition], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("condition", KNOWN)
+def test_a_known_condition_is_what_bash_finds(condition: str) -> None:
+    assert holds(condition, Scope()) is bash(condition)
+
+
+@pytest.mark.parametrize("condition", LEFT_TO_BASH)
+def test_other_conditions_are_left_to_bash(condition: str) -> None:
+    assert holds(condition, Scope()) in (None, bash(condition))
