@@ -18,14 +18,20 @@ from typing import Any
 
 import pytest
 
+from gangplan.containerfile.parse import parse as parse_containerfile
 from gangplan.errors import Exit
 from gangplan.findings import sentence
+from gangplan.imports.fabric import _networks
+from gangplan.imports.managed.sagemaker import decoded
+from gangplan.model.support import kueue_line
 from gangplan.reference.schemas import models
 from gangplan.source import load
 from gangplan.spec.convert import converted
 from gangplan.spec.load import parse
 from gangplan.starter.fields import FORMATS, fields_of
 from gangplan.starter.text import KINDS
+from gangplan.validate.kueue.annotations import LAYERS, _layers
+from gangplan.validate.network.beyond import _of_gke
 from tests import plain, workspaces
 from tests.workspaces import Outcome, gangplan, gangplan_process
 
@@ -343,3 +349,14 @@ def test_a_very_long_number_is_not_cut(digits: int) -> None:
     """Without its last digits, it would be another number."""
     assert converted("restart", "retries", f"on-failure:1{'0' * digits}") == 1
     assert converted("nodes", "workers", long := f"1-1{'0' * digits}") == long
+
+
+DEEP = "[" * 100_000
+
+
+def test_json_inside_other_texts_is_never_too_deep() -> None:
+    assert parse_containerfile(f"FROM scratch\nRUN {DEEP}\n")[1].words == ()
+    assert _networks(DEEP) == []
+    assert decoded(DEEP) == DEEP
+    assert _of_gke(DEEP) == [DEEP]
+    assert list(_layers("here", {LAYERS: DEEP}, 1, kueue_line("0.19")))

@@ -62,7 +62,7 @@ class Instruction:
             return ()
         try:
             found = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return ()
         return tuple(found) if isinstance(found, list) and all(isinstance(one, str) for one in found) else ()
 

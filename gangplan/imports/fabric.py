@@ -239,7 +239,7 @@ def _networks(text: str) -> list[str]:
         return [name for part in text.split(",") if (name := part.strip().partition("@")[0])]
     try:
         listed = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     names = [one for one in listed if isinstance(one, dict) and isinstance(one.get("name"), str)]
     return [f"{one['namespace']}/{one['name']}" if one.get("namespace") else one["name"] for one in names]

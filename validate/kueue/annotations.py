@@ -131,7 +131,7 @@ def _layers(at: str, notes: Mapping[str, str], count: int, kueue: KueueLine) -> 
         yield f"{at}: Forbidden: may not be set together with '{SLICE}' or '{SIZE}'"
     try:
         layers = [(str(one["topology"]), int(one["size"])) for one in json.loads(notes[LAYERS])]
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         yield f"{at}: Invalid value: must be a list of topology and size"
         return
     if not 1 <= len(layers) <= MOST_LAYERS:

@@ -92,7 +92,7 @@ def _of_gke(annotation: str) -> list[str]:
     try:
         listed = json.loads(annotation or "[]")
         names = [str(one["network"]) for one in listed]
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return [annotation]
     return [name for name in dict.fromkeys(names) if name != "default"]
 

@@ -236,7 +236,7 @@ def decoded(text: str) -> Any:
     """Decode a hyperparameter: the SDK writes its value as JSON, people write it as it is."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 
