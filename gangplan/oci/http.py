@@ -7,6 +7,7 @@ headers go to which host. HTTPS_PROXY, HTTP_PROXY, NO_PROXY and SSL_CERT_FILE ar
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import http.client
 import ssl
@@ -96,7 +97,7 @@ def _follow(
     url: str, headers: dict[str, str], most: int, data: bytes | None, into: IO[bytes] | None
 ) -> Answer:
     began = url
-    for _ in range(_REDIRECTS):
+    for _ in range(_REDIRECTS + 1):
         answer = _once(url, headers, most, data, into)
         place = answer.headers.get("location")
         if answer.status not in (301, 302, 303, 307, 308) or not place:
@@ -118,9 +119,9 @@ def _once(
     url: str, headers: Mapping[str, str], most: int, data: bytes | None, into: IO[bytes] | None
 ) -> Answer:
     parts = urllib.parse.urlsplit(url)
-    connection, target = _connection(parts)
+    connection, target, login = _connection(parts)
     try:
-        sent = {"User-Agent": f"gangplan/{__version__}", "Accept-Encoding": "identity", **headers}
+        sent = {"User-Agent": f"gangplan/{__version__}", "Accept-Encoding": "identity", **headers, **login}
         connection.request("GET" if data is None else "POST", target, data, sent)
         response = connection.getresponse()
         found = {name.lower(): value for name, value in response.getheaders()}
@@ -168,27 +169,42 @@ def _body(
     return bytes(kept), f"sha256:{hashed.hexdigest()}"
 
 
-def _connection(parts: urllib.parse.SplitResult) -> tuple[http.client.HTTPConnection, str]:
-    """Return a connection, through the environment's proxy if there is one, and the target to
-    request on it."""
+def _connection(parts: urllib.parse.SplitResult) -> tuple[http.client.HTTPConnection, str, dict[str, str]]:
+    """Return a connection, through the environment's proxy if there is one, the target to
+    request on it, and the header that logs in to the proxy."""
     target = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
-    host, proxy = parts.hostname or "", ""
-    try:
-        port = parts.port
-    except ValueError:
-        raise ToolError(f"{parts.netloc} has no port that there is") from None
+    host, proxy, port = parts.hostname or "", "", _port(parts)
     if host not in _LOOPBACK and not urllib.request.proxy_bypass(host):
         proxy = urllib.request.getproxies().get(parts.scheme, "")
     via = urllib.parse.urlsplit(proxy if "://" in proxy else f"http://{proxy}") if proxy else None
     if via is not None and via.hostname:
+        login, port_of_proxy = _login(via), _port(via) or 3128
         if parts.scheme == "http":
-            plain = http.client.HTTPConnection(via.hostname, via.port or 3128, timeout=TIMEOUT_S)
-            return plain, parts._replace(fragment="").geturl()
-        tunnel = http.client.HTTPSConnection(via.hostname, via.port or 3128, timeout=TIMEOUT_S)
-        tunnel.set_tunnel(host, port or 443)
-        return tunnel, target
+            plain = http.client.HTTPConnection(via.hostname, port_of_proxy, timeout=TIMEOUT_S)
+            return plain, parts._replace(fragment="").geturl(), login
+        tunnel = http.client.HTTPSConnection(via.hostname, port_of_proxy, timeout=TIMEOUT_S)
+        tunnel.set_tunnel(host, port or 443, login)
+        return tunnel, target, {}
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    return kind(host, port, timeout=TIMEOUT_S), target
+    return kind(host, port, timeout=TIMEOUT_S), target, {}
+
+
+def _port(parts: urllib.parse.SplitResult) -> int | None:
+    try:
+        return parts.port
+    except ValueError:
+        raise ToolError(f"{parts.netloc.rpartition('@')[2]} has no port that there is") from None
+
+
+def _login(via: urllib.parse.SplitResult) -> dict[str, str]:
+    """Who comes, as the proxy's address says. Raises ToolError for one that does not speak plain HTTP."""
+    if via.scheme != "http":
+        help = "Write http:// in HTTPS_PROXY: what goes through it is encrypted to the registry all the same."
+        raise ToolError(f"the proxy {_bare(via.geturl())} is not one that gangplan can use", help)
+    if via.username is None:
+        return {}
+    name, password = (urllib.parse.unquote(one or "") for one in (via.username, via.password))
+    return {"Proxy-Authorization": f"Basic {base64.b64encode(f'{name}:{password}'.encode()).decode()}"}
 
 
 def _name(host: str) -> str:

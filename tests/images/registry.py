@@ -33,6 +33,7 @@ class Store:
     moved: str = ""  # where every request is redirected
     realm: str = ""  # used instead of its own token service
     cut: int = 0  # how many of the next answers end in the middle
+    proxied: list[str] = field(default_factory=list)  # the Proxy-Authorization of requests that have one
     asked: list[tuple[str, str]] = field(default_factory=list)  # each path with its Authorization
 
     def push(self, repository: str, tag: str, body: dict[str, Any] | bytes, media_type: str = "") -> str:
@@ -70,6 +71,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer as a registry does."""
         store, path = self.server.store, self.path
         store.asked.append((path, self.headers.get("Authorization", "")))
+        store.proxied += self.headers.get_all("Proxy-Authorization", [])
         if store.faults:
             status = store.faults.pop(0)
             self._send(status, b"busy", {"Retry-After": "0"} if status == 429 else {})

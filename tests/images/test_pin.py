@@ -354,6 +354,7 @@ def test_endless_and_invalid_redirects_are_refused(store: Store) -> None:
         store.moved = server.url
         with pytest.raises(ToolError, match="more than 5 times"):
             request(f"{server.url}/v2/", most=100)
+        assert len(store.asked) == 6
         store.moved = "ftp://example.com"
         with pytest.raises(ToolError, match="no address"):
             request(f"{server.url}/v2/", most=100)

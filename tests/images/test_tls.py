@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import os
 import select
 import shutil
 import socket
@@ -56,7 +58,7 @@ def proxy(target: int) -> Iterator[tuple[str, list[str]]]:
 
     def pump(client: socket.socket) -> None:
         with client, socket.create_connection(("127.0.0.1", target)) as server:
-            asked.append(client.recv(4096).decode().splitlines()[0])
+            asked.append(client.recv(4096).decode())
             client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
             while True:
                 for one in select.select([client, server], [], [], 5)[0] or [None]:
@@ -106,6 +108,39 @@ def test_a_certificate_of_the_site_is_trusted_once_it_is_named(
     found = Registry({}).manifest(reference)
     assert ("training/openmpi", found.digest) in store.manifests
     assert behind[-1].startswith(f"CONNECT {HOST}:443 ")
+
+
+def test_a_proxy_that_asks_who_comes(
+    behind: list[str], certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    monkeypatch.setenv("https_proxy", os.environ["https_proxy"].replace("//", "//anna:p%40ss%3A@"))
+    request(f"https://{HOST}/v2/", most=1000)
+    login = base64.b64encode(b"anna:p@ss:").decode()
+    assert f"\r\nProxy-Authorization: Basic {login}\r\n" in behind[-1]
+
+
+def test_a_proxy_of_http_asks_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(auth="basic")
+    with serve(store) as server:
+        monkeypatch.setenv("http_proxy", server.url.replace("//", "//anna:secret@"))
+        request(f"http://{HOST}/v2/", {"Authorization": "Basic x"}, most=1000)
+    login = base64.b64encode(b"anna:secret").decode()
+    assert store.proxied == [f"Basic {login}"]
+    assert store.asked == [(f"http://{HOST}/v2/", "Basic x")]
+
+
+@pytest.mark.parametrize("scheme", ["https", "socks5"])
+def test_a_proxy_of_another_kind_is_refused(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+    """Nothing is sent to it as if it were one of HTTP."""
+    monkeypatch.setenv("https_proxy", f"{scheme}://anna:secret@127.0.0.1:1")
+    with pytest.raises(ToolError) as caught:
+        request(f"https://{HOST}/v2/", most=1000)
+    assert f"proxy {scheme}://127.0.0.1:1 is not one that gangplan can use" in str(caught.value)
+    assert "secret" not in str(caught.value)
+    monkeypatch.setenv("https_proxy", "anna:secret@127.0.0.1:door")
+    with pytest.raises(ToolError, match=r"^127\.0\.0\.1:door has no port that there is"):
+        request(f"https://{HOST}/v2/", most=1000)
 
 
 def test_redirects_to_plain_http_are_refused(
