@@ -9,6 +9,7 @@ from gangplan.resolve.context import JobResolution
 from gangplan.resolve.facts import ENCRYPTING
 from gangplan.resolve.misfit import WorkerShape
 from gangplan.resolve.placement import ChosenPlacement
+from gangplan.resolve.tenant import claims_held
 from gangplan.rules.pods import SCRATCH_CLAIMS, SCRATCH_MEMORY, SCRATCH_NOT_COUNTED, SCRATCH_NOT_ENCRYPTED
 from gangplan.rules.specs import ENV_RESERVED
 from gangplan.spec.pods import Scratch as Asked
@@ -121,7 +122,7 @@ def _check_memory(context: JobResolution, scratch: Scratch, memory: Quantity) ->
 def _check_claims(context: JobResolution, workers: int) -> None:
     """Check the limit of claims: each worker's volume is a claim of the namespace while its pod exists."""
     most = context.cluster.spec.limits.objects.claims
-    made = sum(claim.size is not None for claim in context.team.spec.claims.values())
+    made = claims_held(context.cluster, context.team)
     if workers + made > most:
         context.report(
             SCRATCH_CLAIMS,

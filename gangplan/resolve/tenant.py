@@ -27,9 +27,9 @@ from gangplan.spec.cluster import Cluster
 from gangplan.spec.manager import settings_of
 from gangplan.spec.namespaces import namespace_of
 from gangplan.spec.queues import TeamQueue
-from gangplan.spec.team import Team
+from gangplan.spec.team import Claim, Team
 from gangplan.waivers import Subject, marks
-from gangplan.workspace import Workspace
+from gangplan.workspace import ClusterFile, TeamFile, Workspace
 
 
 def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:
@@ -137,8 +137,19 @@ def _claims(cluster: Cluster, cluster_name: str, team: Team) -> tuple[ClaimToMak
             claim.storage_class or default_class(cluster) or "",
         )
         for name, claim in sorted(team.claims.items())
-        if claim.size is not None and (claim.clusters is None or cluster_name in claim.clusters)
+        if claim.size is not None and is_there(claim, cluster_name)
     )
+
+
+def is_there(claim: Claim, cluster_name: str) -> bool:
+    """Whether a claim is on a cluster of its team."""
+    return claim.clusters is None or cluster_name in claim.clusters
+
+
+def claims_held(cluster: ClusterFile, team: TeamFile) -> int:
+    """How many claims a team's namespace has before any run starts: those of classes and those of volumes."""
+    made = sum(one.size is not None and is_there(one, cluster.name) for one in team.spec.claims.values())
+    return made + len(cluster.spec.teams[team.name].persistent_volumes)
 
 
 def _volumes(cluster: Cluster, name: str, team: Team) -> tuple[VolumeToMake, ...]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
 from gangplan.findings import Finding
 from gangplan.resolve import cloud
 from gangplan.resolve.grants import check_namespaces, check_pins
-from gangplan.resolve.tenant import default_class
+from gangplan.resolve.tenant import default_class, is_there
 from gangplan.rules.teams import (
     CLAIM_TWICE,
     CLAIM_WITHOUT_SIZE,
@@ -137,7 +138,8 @@ def _secret_path(cluster: ClusterFile) -> Iterator[Finding]:
 
 
 def _claims(team: TeamFile, clusters: list[ClusterFile]) -> Iterator[Finding]:
-    made: dict[str, str] = {}
+    made: dict[tuple[str, str], str] = {}
+    count: Counter[str] = Counter()
     for name, claim in team.spec.claims.items():
         if claim.size is None:
             if claim.storage_class is not None:
@@ -148,22 +150,25 @@ def _claims(team: TeamFile, clusters: list[ClusterFile]) -> Iterator[Finding]:
                 )
             continue
         real = claim.claim_name or name
-        if real in made:
+        there = [cluster for cluster in clusters if is_there(claim, cluster.name)]
+        twice = next((made[one.name, real] for one in there if (one.name, real) in made), None)
+        full = [one for one in there if count[one.name] == one.spec.limits.objects.claims]
+        if twice is not None:
             where = team.document.where(("claims", name, "size"))
-            message = f"claim '{real}' is already created by '{made[real]}'"
+            message = f"claim '{real}' is already created by '{twice}'"
             yield Finding(CLAIM_TWICE, where, message, "Keep size and storageClass on only one of them.")
-        elif any(len(made) == cluster.spec.limits.objects.claims for cluster in clusters):
-            few = min(clusters, key=lambda cluster: cluster.spec.limits.objects.claims)
+        elif full:
+            few, most = full[0], count[full[0].name]
             yield Finding(
                 CLAIMS_TOO_MANY,
                 team.document.where(("claims", name), key=True),
-                f"claim '{name}' is one more than the {len(made)} that a namespace of cluster {few.name} may hold",
+                f"claim '{name}' is one more than the {most} that a namespace of cluster {few.name} may hold",
                 f"Remove a claim, or raise limits.objects.claims in {few.document.file}.",
             )
-        made.setdefault(real, name)
-        for cluster in clusters:
-            if claim.clusters is None or cluster.name in claim.clusters:
-                yield from _storage(team, name, claim, cluster)
+        for cluster in there:
+            if made.setdefault((cluster.name, real), name) == name:
+                count[cluster.name] += 1
+            yield from _storage(team, name, claim, cluster)
 
 
 _MOUNTS = {"gcs": "gcsfuse", "s3": "mountpoint-s3", "azure-blob": "blob"}

@@ -18,7 +18,7 @@ from gangplan.model.job import InlineVolume, Mount, Origin, Origins, PodClaim, V
 from gangplan.model.quantity import Quantity
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.facts import ENCRYPTING
-from gangplan.resolve.tenant import default_class
+from gangplan.resolve.tenant import claims_held, default_class
 from gangplan.rules.volumes import (
     VOLUME_NOT_ADMITTED,
     VOLUME_OVER_QUOTA,
@@ -181,7 +181,7 @@ def _amounts(mounts: Sequence[Mount]) -> Iterator[tuple[str, Quantity]]:
 def _check_counts(context: JobResolution, mounts: Sequence[Mount], workers: int) -> None:
     """Check the limit of claims: a quota counts claims of pods in addition to those of the team."""
     each, most = len(list(_amounts(mounts))), context.cluster.spec.limits.objects.claims
-    made = sum(claim.size is not None for claim in context.team.spec.claims.values())
+    made = claims_held(context.cluster, context.team)
     if workers * each + made <= most:
         return
     claims = "a claim" if each == 1 else f"{each} claims"

@@ -131,6 +131,64 @@ def test_a_claim_is_rendered_only_on_its_clusters(tmp_path: Path) -> None:
     assert claims == {"far"}
 
 
+CLASS = "storageClasses: {files: {accessModes: [ReadWriteMany], default: true}}\n"
+SIZED = "{accessModes: [ReadWriteMany], size: 2Ti"
+LOCAL_DISK = "{pool: a100}, localDisk: {storageClass: nvme, size: 7Ti}"
+VOLUME = "volumes: {work: {storageClass: files, accessMode: ReadWriteMany, size: 1Gi}}\n"
+
+
+def counted(root: Path, claims: str, most: int = 1, spec: str = "", lab: str = "") -> list[tuple[str, str]]:
+    """Place and rule of what is found where lab may hold so many claims, and far any number."""
+    team = workspaces.TEAM.replace("[lab]", "[lab, far]").replace("claims:\n", f"claims:\n{claims}")
+    near = workspaces.CLUSTER.replace("{pool: a100}", LOCAL_DISK)
+    near += f"{CLASS}{VOLUME}limits: {{objects: {{claims: {most}}}}}\n"
+    if lab:
+        near = near.replace("{queue: training}", f"{{queue: training, {lab}}}")
+    files = {"overlays/lab/cluster.yaml": near, "overlays/far/cluster.yaml": workspaces.CLUSTER + CLASS}
+    workspaces.write(workspaces.stock(root), {**files, TEAM: team, SPEC: workspaces.SPEC + spec})
+    return gangplan("validate", "-C", root).errors()
+
+
+@pytest.mark.parametrize(
+    ("claims", "told"),
+    [
+        (f"  a: {SIZED}}}\n  b: {SIZED}, clusters: [far]}}\n  c: {SIZED}, clusters: [far]}}\n", []),
+        (f"  a: {SIZED}, clusters: [lab]}}\n  b: {SIZED}}}\n", [(f"{TEAM}:6:3", "claims-too-many")]),
+        (
+            f"  a: {SIZED}, claimName: x, clusters: [lab]}}\n  b: {SIZED}, claimName: x, clusters: [far]}}\n",
+            [],
+        ),
+        (
+            f"  a: {SIZED}, claimName: x, clusters: [lab]}}\n  b: {SIZED}, claimName: x}}\n",
+            [(f"{TEAM}:6:43", "claim-twice")],
+        ),
+    ],
+)
+def test_claims_are_counted_where_they_are(tmp_path: Path, claims: str, told: list[tuple[str, str]]) -> None:
+    assert counted(tmp_path, claims, spec="clusters: [lab]\n") == told
+
+
+ELSEWHERE = f"  a: {SIZED}, clusters: [far]}}\n"
+NFS = "filings: {nfs: {server: nfs.example.com, path: /films}, size: 2Ti}"
+
+
+@pytest.mark.parametrize("spec", ["scratch: {size: 2Ti, medium: local}\n", "volumes: {work: /w}\n"])
+def test_claims_of_workers_are_counted_with_those_of_their_cluster(tmp_path: Path, spec: str) -> None:
+    """Four workers with a claim each, beside those of the team and those of the platform's volumes."""
+    spec += "clusters: [lab]\n"
+    assert counted(tmp_path, ELSEWHERE, 4, spec) == []
+    volumes = f"persistentVolumes: {{{NFS}}}"
+    assert [rule for _, rule in counted(tmp_path, ELSEWHERE, 4, spec, volumes)] in (
+        ["scratch-claims"],
+        ["volume-over-quota"],
+    )
+    assert counted(tmp_path, ELSEWHERE, 5, spec, volumes) == []
+
+
+def test_claims_of_volumes_are_counted_with_those_of_their_cluster(tmp_path: Path) -> None:
+    assert counted(tmp_path, ELSEWHERE, 1, "clusters: [lab]\n", f"persistentVolumes: {{{NFS}}}") == []
+
+
 @pytest.mark.parametrize(
     ("line", "is_told"),
     [

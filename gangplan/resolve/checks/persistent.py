@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from gangplan.resolve.checks.notes import Notes, Path
 from gangplan.resolve.cloud import identity_of
 from gangplan.resolve.persistent import is_bucket
+from gangplan.resolve.tenant import claims_held
 from gangplan.rules.volumes import PERSISTENT_VOLUME_WRONG
 from gangplan.spec.persistent import PersistentVolume
 from gangplan.spec.team import Claim, Connection
@@ -119,7 +120,7 @@ def _handle(volume: PersistentVolume, name: str, taken: dict[tuple[str, str], st
 def _count(notes: Notes, team: TeamFile) -> None:
     """Check the limit of claims, which counts claims of volumes and those that storage classes provision."""
     volumes = notes.spec.teams[team.name].persistent_volumes
-    made = len(volumes) + sum(claim.size is not None for claim in team.spec.claims.values())
+    made = claims_held(notes.cluster, team)
     most = notes.spec.limits.objects.claims
     if volumes and made > most:
         notes.report(
