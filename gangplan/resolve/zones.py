@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from gangplan.model.job import Job, TargetPool
+from gangplan.model.job import Job, Mount, TargetPool
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.mounts import place_of
-from gangplan.resolve.tenant import default_class
+from gangplan.resolve.tenant import default_class, is_there
 from gangplan.rules.platform import CLAIM_ZONE
-from gangplan.spec.team import Claim
 
 # The label of nodes and volumes (k8s.io/api core/v1 well_known_labels.go); a volume in one zone requires it
 # by its node affinity, which the scheduler's plugin VolumeBinding respects.
@@ -15,33 +14,40 @@ ZONE = "topology.kubernetes.io/zone"
 
 
 def check_zones(context: JobResolution, job: Job) -> None:
-    """Check each claim of a single-zone storage class against the pools of the pods that mount it."""
+    """Check what has a single-zone storage class against the pools of the pods that mount it."""
     pods = [("workers run", "worker", job.worker_pool)]
     if job.uses_mpi:
         pods.append(("the launcher runs", "launcher", job.launcher_pool))
-    for name, claim in context.team.spec.claims.items():
-        zone, of_class = _zone(context, claim)
+    pods += [(f"role '{one.name}' runs", one.name, one.pool) for one in job.roles]
+    pods += [(f"step '{one.name}' runs", one.name, one.pool) for one in job.steps]
+    told: set[str] = set()
+    for mount in job.mounts:
+        said, of_class = _made(context, mount)
+        zone = context.cluster.spec.storage_classes[of_class].zone if of_class else None
         for what, role, pool in pods:
-            mount = next((m for m in job.mounts_of(role) if m.claim == (claim.claim_name or name)), None)
             there = dict(pool.selector).get(ZONE)
-            if mount is None or not zone or there in (None, zone):
+            if not zone or there in (None, zone) or said in told or mount not in job.mounts_of(role):
                 continue
+            told.add(said)
             context.report(
                 CLAIM_ZONE,
                 place_of(context, mount),
-                f"claim '{name}' uses storage class '{of_class}', whose volumes are in zone {zone};"
+                f"{said} uses storage class '{of_class}', whose volumes are in zone {zone};"
                 f" {what} in pool '{pool.name}', in zone {there}",
                 _help(context, zone, pool),
             )
-            break
 
 
-def _zone(context: JobResolution, claim: Claim) -> tuple[str, str]:
-    """Return the only zone of a claim's volumes, and its storage class; empty if it has no single zone."""
-    cluster = context.cluster.spec
-    chosen = claim.storage_class or (default_class(cluster) if claim.size else None)
-    found = cluster.storage_classes.get(chosen) if chosen else None
-    return (found.zone or "" if found else "", chosen or "")
+def _made(context: JobResolution, mount: Mount) -> tuple[str, str]:
+    """Return what is mounted, in words, and its storage class; empty if the cluster declares none for it."""
+    cluster, said, chosen = context.cluster.spec, "", None
+    if mount.own_claim:
+        said, chosen = f"volume '{mount.own_claim.name}'", mount.own_claim.storage_class
+    for name, claim in context.team.spec.claims.items():
+        if mount.claim == (claim.claim_name or name) and is_there(claim, context.cluster.name):
+            said = f"claim '{name}'"
+            chosen = claim.storage_class or (default_class(cluster) if claim.size else None)
+    return said, chosen if chosen in cluster.storage_classes else ""
 
 
 def _help(context: JobResolution, zone: str, pool: TargetPool) -> str:

@@ -18,8 +18,16 @@ storageClasses:
 IN_A = CLASSES % ", zone: eu-1a"
 
 
-def told(root: Path, zone: str, classes: str = IN_A, claim: str = "size: 1Gi", cpu: str = "") -> list[str]:
-    """Return the findings of a run that mounts a claim; its workers are in a zone, its launcher in `cpu`."""
+def told(
+    root: Path,
+    zone: str,
+    classes: str = IN_A,
+    claim: str = "size: 1Gi",
+    cpu: str = "",
+    lines: str = "data: {filings: /data}\n",
+    image: str = "openmpi",
+) -> list[str]:
+    """Return the findings of a run that mounts a claim; its workers are in a zone, other pods in `cpu`."""
     label = ", topology.kubernetes.io/zone: %s"
     cluster = workspaces.CLUSTER + classes
     if zone:
@@ -28,12 +36,15 @@ def told(root: Path, zone: str, classes: str = IN_A, claim: str = "size: 1Gi", c
         cluster = cluster.replace("memory: 240Gi}", f"memory: 240Gi, labels: {{pool: cpu{label % cpu}}}}}")
     more = f", {claim}" if claim else ""
     team = workspaces.TEAM.replace("[ReadWriteMany]}", f"[ReadWriteMany]{more}}}", 1)
-    spec = workspaces.SPEC + "data: {filings: /data}\n"
+    spec = workspaces.SPEC.replace("openmpi", image) + lines
     write(root, {SPEC: spec, "specs/nlp/team.yaml": team, "overlays/lab/cluster.yaml": cluster})
     return [f"{one.place} {one.severity} {one.rule}" for one in gangplan("validate", "-C", root).findings]
 
 
 WRONG = [f"{SPEC}:9:17 error claim-zone"]
+VOLUME = IN_A + "volumes: {work: {storageClass: disk, accessMode: ReadWriteMany, size: 1Gi}}\n"
+ROLE = "data: {filings: /data}\nframework: tensorflow\nroles: {ps: {workers: 1, cpu: 2}}\n"
+STEP = "data: {filings: /data}\nsteps: [{command: [ls], cpu: 1}]\n"
 CASES = {
     "another zone": ({"zone": "eu-1b"}, WRONG),
     "the same zone": ({"zone": "eu-1a"}, []),
@@ -42,6 +53,18 @@ CASES = {
     "a class that states none": ({"zone": "eu-1b", "classes": CLASSES % ""}, []),
     "a claim that exists already": ({"zone": "eu-1b", "claim": ""}, []),
     "the launcher in another zone": ({"zone": "eu-1a", "cpu": "eu-1b"}, WRONG),
+    "a role in another zone": ({"zone": "eu-1a", "cpu": "eu-1b", "image": "pytorch", "lines": ROLE}, WRONG),
+    "a role in the zone": ({"zone": "eu-1a", "cpu": "eu-1a", "image": "pytorch", "lines": ROLE}, []),
+    "a step in another zone": ({"zone": "eu-1a", "cpu": "eu-1b", "image": "pytorch", "lines": STEP}, WRONG),
+    "a step in the zone": ({"zone": "eu-1a", "cpu": "eu-1a", "image": "pytorch", "lines": STEP}, []),
+    "a volume of the pod's own": (
+        {"zone": "eu-1b", "classes": VOLUME, "lines": "volumes: {work: /w}\n"},
+        WRONG,
+    ),
+    "a volume of its own in the zone": (
+        {"zone": "eu-1a", "classes": VOLUME, "lines": "volumes: {work: /w}\n"},
+        [],
+    ),
     "both in the zone": ({"zone": "eu-1a", "cpu": "eu-1a"}, []),
 }
 
@@ -60,3 +83,9 @@ def test_the_help_names_a_pool_of_the_zone(root: Path) -> None:
         " workers run in pool 'a100', in zone eu-1b"
     )
     assert "use a claim of a storage class that pool 'a100' can mount" in (found.help or "")
+
+
+def test_the_message_names_the_pods(root: Path) -> None:
+    told(root, "eu-1a", cpu="eu-1b", image="pytorch", lines=STEP)
+    (found,) = gangplan("validate", "-C", root).findings
+    assert "step 'step-1' runs in pool 'cpu', in zone eu-1b" in found.message
