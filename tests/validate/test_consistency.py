@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from gangplan.rules.objects import OBJECT_INVALID
+from gangplan.validate.apiserver.pods import pod as pod_problems
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.consistency import problems
 from gangplan.validate.gate import judge
@@ -90,6 +91,28 @@ def test_objects_that_do_not_fit_together_are_reported(case: dict[str, Any]) -> 
         # The problem is at the change, or directly above or below it.
         shorter = min(len(path), *(len(one.path) for one in said))
         assert any(one.path[: shorter - 1] == path[: shorter - 1] for one in said), said
+
+
+def test_a_duplicate_name_is_reported_at_the_second_entry() -> None:
+    """Ports without names count, and containers are in two lists."""
+    bodies = [plain.load(yaml.dump(body, Dumper=NoAliases)) for body in objects()]
+    index = next(at for at, body in enumerate(bodies) if body["kind"] == "TrainingRuntime")
+    pod: Any = bodies[index]
+    for step in POD:
+        pod = pod[step]
+    first, *_ = pod["containers"]
+    first["ports"] = [{"containerPort": 79 + at, **({"name": "a"} if at % 2 else {})} for at in range(4)]
+    pod["initContainers"] = [{"name": "setup", "image": "x"}, {"name": first["name"], "image": "x"}]
+    found = judge(bodies, CLUSTERS[-1])[index]
+    assert sorted(one.path for one in found if "is there twice" in one.message) == [
+        (*POD, "containers", 0, "ports", 3),
+        (*POD, "initContainers", 1),
+    ]
+
+
+def test_volumes_are_counted_as_they_stand() -> None:
+    pod = {"containers": [], "volumes": [{"name": "a"}, {"name": "a"}, {"name": "b", "secret": {}}]}
+    assert [one.path for one in pod_problems((), pod)] == [("volumes", 2, "secret", "secretName")]
 
 
 def test_a_schema_error_is_reported_once() -> None:

@@ -181,8 +181,7 @@ def _mounts(path: Path, one: Body, volumes: dict[str, Body]) -> Found:
 
 
 def _ports(path: Path, ports: list[Body]) -> Found:
-    named = [port for port in ports if "name" in port]
-    yield from twice(path, named, lambda port: port["name"], "the port name")
+    yield from twice(path, ports, lambda port: port.get("name"), "the port name")
     for index, port in enumerate(ports):
         if "name" in port and not is_port_name(port["name"]):
             yield problem((*path, index, "name"), f"'{port['name']}' cannot be the name of a port")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
@@ -106,12 +106,14 @@ def relative_path(path: Path, text: str, what: str) -> Found:
         yield problem(path, f"{what} '{text}' must not contain '..'")
 
 
-def twice(path: Path, values: list[Any], key: Callable[[Any], Any], what: str) -> Found:
-    """Report each value whose key occurred before."""
-    seen: set[Any] = set()
+def twice(
+    path: Path, values: Iterable[Any], key: Callable[[Any], Any], what: str, before: Iterable[Any] = ()
+) -> Found:
+    """Report each value whose key occurred earlier or is in `before`; None is no key."""
+    seen = set(before)
     for index, value in enumerate(values):
         name = key(value)
-        if name in seen:
+        if name is not None and name in seen:
             yield problem((*path, index), f"{what} '{name}' is there twice")
         seen.add(name)
 

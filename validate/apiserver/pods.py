@@ -33,10 +33,9 @@ def pod(path: Path, spec: Body, added: tuple[str, ...] = ()) -> Found:
     volumes = {volume["name"]: volume for volume in spec.get("volumes") or ()}
     known: dict[str, Body] = {**{name: {} for name in added}, **volumes}
     claims = {claim["name"] for claim in spec.get("resourceClaims") or ()}
-    every = [*(spec.get("initContainers") or ()), *spec["containers"]]
-    yield from twice((*path, "containers"), every, lambda one: one["name"], "the container name")
-    for name, volume in volumes.items():
-        yield from _volume((*path, "volumes", list(volumes).index(name)), volume)
+    yield from _names(path, spec)
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        yield from _volume((*path, "volumes", index), volume)
     for index, one in enumerate(spec["containers"]):
         at = (*path, "containers", index)
         yield from containers.container(at, one, known, claims)
@@ -56,6 +55,15 @@ def pod(path: Path, spec: Body, added: tuple[str, ...] = ()) -> Found:
         yield from _security((*path, "securityContext"), spec["securityContext"])
     yield from _where(path, spec)
     yield from _whole(path, spec)
+
+
+def _names(path: Path, spec: Body) -> Found:
+    """Containers of both lists have different names."""
+    before: list[str] = []
+    for field in ("containers", "initContainers"):
+        boxes = spec.get(field) or ()
+        yield from twice((*path, field), boxes, lambda one: one["name"], "the container name", before)
+        before += [one["name"] for one in boxes]
 
 
 def _init(path: Path, one: Body, volumes: dict[str, Body], claims: set[str]) -> Found:
