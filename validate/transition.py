@@ -175,10 +175,11 @@ def _queues(old: Mapping[Key, Body], new: Mapping[Key, Body]) -> Iterator[Step]:
 
     Their deletion then blocks (kueue 5.5).
     """
-    for key, body in old.items():
-        if key in new or key[0] not in ("ClusterQueue", "LocalQueue", "ResourceFlavor"):
-            continue
-        runs = sorted(name for name, queues in _users(old).items() if key in queues)
+    kinds = ("ClusterQueue", "LocalQueue", "ResourceFlavor")
+    gone = {key: body for key, body in old.items() if key not in new and key[0] in kinds}
+    users = _users(old) if gone else {}
+    for key, body in gone.items():
+        runs = sorted("/".join(run[1:]) for run, queues in users.items() if key in queues)
         if runs:
             shown = ", ".join(runs[:3]) + (f" and {len(runs) - 3} more" if len(runs) > 3 else "")
             message = f"{key[0]} {body['metadata']['name']} is removed while runs use it ({shown}): " + (
@@ -202,9 +203,9 @@ def _drained(key: Key) -> str:
     )
 
 
-def _users(bodies: Mapping[Key, Body]) -> dict[str, set[Key]]:
+def _users(bodies: Mapping[Key, Body]) -> dict[Key, set[Key]]:
     """Return each applied run with its LocalQueue, ClusterQueue and flavors."""
-    found: dict[str, set[Key]] = {}
+    found: dict[Key, set[Key]] = {}
     for key, body in bodies.items():
         queue = (meta_of(body).get("labels") or {}).get(QUEUE_LABEL)
         if key[0] not in BY_KIND or not queue or not is_applied(body):
@@ -215,5 +216,5 @@ def _users(bodies: Mapping[Key, Body]) -> dict[str, set[Key]]:
         flavors = {
             ("ResourceFlavor", "", str(flavor["name"])) for group in groups for flavor in group["flavors"]
         }
-        found[key[2]] = {local, target, *flavors}
+        found[key] = {local, target, *flavors}
     return found

@@ -37,6 +37,21 @@ def test_each_transition_has_the_listed_findings(name: str) -> None:
     assert all(one.problem.message and one.problem.help for one in found)
 
 
+def test_runs_of_equal_names_in_two_namespaces_are_two_users_of_queues() -> None:
+    """Runs of the same name are two runs; the one whose queue stays does not hide the other."""
+    labels = {"gangplan.dev/job": "a", "kueue.x-k8s.io/queue-name": "q"}
+    runs, queues = (
+        [{"kind": kind, "metadata": {"name": name, "namespace": home, **more}, "spec": spec} for home in "ab"]
+        for kind, name, more, spec in (
+            ("TrainJob", "a-1", {"labels": labels}, {}),
+            ("LocalQueue", "q", {}, {"clusterQueue": "c"}),
+        )
+    )
+    (found,) = transition([*runs, *queues], [*runs, queues[1]], NEW)
+    assert found.key == ("LocalQueue", "a", "q")
+    assert "LocalQueue q is removed while runs use it (a/a-1)" in found.problem.message
+
+
 def test_an_unchanged_tree_has_no_findings() -> None:
     for case in CASES.values():
         for side in ("before", "after"):
