@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
+from gangplan.model.amounts import is_gpu
 from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB
 from gangplan.model.cost import hours_words
 from gangplan.validate.apiserver.forms import Body
@@ -77,14 +78,10 @@ def _pod(job: Body) -> tuple[int, int, Decimal]:
     for one in _at(spec, "template", "spec", "containers") or ():
         limits = _at(one, "resources", "limits") or {}
         gpus += sum(
-            int(str(count)) for name, count in limits.items() if _is_gpu(name) and str(count).isdigit()
+            int(str(count)) for name, count in limits.items() if is_gpu(name) and str(count).isdigit()
         )
         cores += _cores(str(limits.get("cpu", "0")))
     return int(spec.get("activeDeadlineSeconds") or 0), gpus, cores
-
-
-def _is_gpu(name: str) -> bool:
-    return name.partition("/")[2] == "gpu" or name.startswith("nvidia.com/mig-")
 
 
 def _cores(text: str) -> Decimal:

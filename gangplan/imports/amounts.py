@@ -4,18 +4,6 @@ from __future__ import annotations
 
 from gangplan.model.quantity import QuantityError, parse
 
-# Extended resources that are GPUs: the device plugins of NVIDIA, AMD, Intel, Habana and AWS (their READMEs, 2026).
-GPUS = frozenset(
-    {
-        "nvidia.com/gpu",
-        "amd.com/gpu",
-        "gpu.intel.com/i915",
-        "gpu.intel.com/xe",
-        "habana.ai/gaudi",
-        "nvidia.com/gpu.shared",
-    }
-    | {"aws.amazon.com/neuron", "aws.amazon.com/neurondevice", "google.com/tpu"}
-)
 MIG = "nvidia.com/mig-"
 # RDMA and EFA devices: k8s-rdma-shared-dev-plugin, SR-IOV network device plugin, aws-efa-k8s-device-plugin.
 _FABRICS = ("rdma/", "vpc.amazonaws.com/efa", "openshift.io/", "intel.com/sriov", "mellanox.com/")

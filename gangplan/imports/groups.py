@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gangplan.imports.account import Node
-from gangplan.imports.amounts import GPUS
 from gangplan.imports.command import converted
 from gangplan.imports.pods import ContainerOf, PodOf
 from gangplan.imports.workload import Role, Start
+from gangplan.model.amounts import GPUS
 from gangplan.model.frameworks import Framework
 from gangplan.plan.launchers import UnreadableError, find
 from gangplan.records import dataclass

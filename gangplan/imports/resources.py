@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from gangplan.imports.account import Node
-from gangplan.imports.amounts import GPUS, MIG, cpu_value, is_fabric, memory_value
+from gangplan.imports.amounts import MIG, cpu_value, is_fabric, memory_value
 from gangplan.imports.draft import Draft
 from gangplan.imports.pods import ContainerOf
 from gangplan.imports.workload import Role
+from gangplan.model.amounts import GPUS
 from gangplan.spec.machines import GPU_MODELS
 
 _MOST_GPUS = 16

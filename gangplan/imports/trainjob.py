@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gangplan.imports.account import Account, Node
-from gangplan.imports.amounts import GPUS, memory_value
+from gangplan.imports.amounts import memory_value
 from gangplan.imports.jobs import job_policy, jobset_policy
 from gangplan.imports.layers import REPLACED, LayeredNode, changed, patched
 from gangplan.imports.mpijob import FAMILIES, SETS
@@ -16,6 +16,7 @@ from gangplan.imports.runtimes import KnownRuntime, known_runtime
 from gangplan.imports.sources import OtherObject
 from gangplan.imports.steps import step_of_job, steps_before
 from gangplan.imports.workload import Role, Setting, SourceError, Start, Step, Workload
+from gangplan.model.amounts import GPUS
 from gangplan.model.backend import ANCESTOR, RUNTIMES, TRAINJOB
 from gangplan.model.frameworks import Framework
 from gangplan.model.quantity import QuantityError, parse

@@ -16,6 +16,24 @@ _MIG = re.compile(r"[a-z0-9.]+/mig-(.+)")
 _GPU = re.compile(r"[a-z0-9.-]+/(?:gpu|gpu\.shared|gpus)")
 _NOUNS = {"ephemeral-storage": "scratch disk", "storage": "storage"}
 
+# Resources that are GPUs: the device plugins of NVIDIA, AMD, Intel, Habana and AWS (their READMEs, 2026).
+GPUS = frozenset(
+    {
+        "nvidia.com/gpu",
+        "amd.com/gpu",
+        "gpu.intel.com/i915",
+        "gpu.intel.com/xe",
+        "habana.ai/gaudi",
+        "nvidia.com/gpu.shared",
+    }
+    | {"aws.amazon.com/neuron", "aws.amazon.com/neurondevice", "google.com/tpu"}
+)
+
+
+def is_gpu(resource: str) -> bool:
+    """Whether a resource is GPUs, or slices of one, whoever makes them."""
+    return resource in GPUS or bool(_GPU.fullmatch(resource) or _MIG.fullmatch(resource))
+
 
 def say(resource: str, amount: Quantity | Fraction) -> str:
     """Return the amount with the noun of its resource."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from gangplan.kueue.model import Setup, Workload
+from gangplan.model.amounts import is_gpu
 from gangplan.records import dataclass
 from gangplan.simulate.engine import Simulation
 
@@ -65,7 +66,7 @@ def measured_in(setup: Setup) -> tuple[str, int]:
         name: amount for name, amount in amounts.items() if name not in ("cpu", "memory", "pods") and amount
     }
     chosen = max(
-        devices or amounts or {"cpu": 0}, key=lambda name: ("gpu" in name, amounts.get(name, 0), name)
+        devices or amounts or {"cpu": 0}, key=lambda name: (is_gpu(name), amounts.get(name, 0), name)
     )
     return chosen, amounts.get(chosen, 0)
 

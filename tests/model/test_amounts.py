@@ -6,8 +6,9 @@ from fractions import Fraction
 
 import pytest
 
-from gangplan.model.amounts import bare, say, written
+from gangplan.model.amounts import bare, is_gpu, say, written
 from gangplan.model.quantity import Quantity, parse
+from gangplan.validate.run_hours import amount_of
 
 AMOUNTS = [
     ("memory", "36507222016", "34 GiB of memory", "34Gi"),
@@ -40,6 +41,26 @@ def test_each_amount_has_a_text_to_read_and_one_to_paste(
     assert said.startswith(bare(resource, quantity))
     assert written(resource, quantity) == pasted
     assert parse(pasted) == quantity
+
+
+GPUS = "nvidia.com/gpu nvidia.com/gpu.shared nvidia.com/mig-1g.10gb amd.com/gpu gpu.intel.com/xe a.b/gpu"
+OTHERS = "cpu memory rdma/hca nvidia.com/hostdev ephemeral-storage example.com/gpus-of-others"
+
+
+def test_resources_of_all_vendors_count_as_gpus() -> None:
+    assert all(map(is_gpu, GPUS.split()))
+    assert not any(map(is_gpu, OTHERS.split()))
+
+
+@pytest.mark.parametrize("resource", GPUS.split())
+def test_hours_are_gpu_hours_for_every_kind_of_gpu(resource: str) -> None:
+    """Two workers with four of them, for an hour."""
+    box = {"name": "node", "resources": {"limits": {resource: "4", "cpu": "8"}}}
+    pod = {"template": {"spec": {"template": {"spec": {"containers": [box]}}}}}
+    runtime = {"kind": "TrainingRuntime", "spec": {"template": {"spec": {"replicatedJobs": [pod]}}}}
+    run = {"spec": {"trainer": {"numNodes": 2}, "activeDeadlineSeconds": 3600}}
+    bodies = {("TrainJob", "a", "x"): run, ("TrainingRuntime", "a", "x"): runtime}
+    assert amount_of(bodies, ("TrainJob", "a", "x")) == (8, "GPU")
 
 
 def test_an_amount_too_small_to_show_is_not_zero() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from gangplan.kueue.units import CPU, exact
-from gangplan.model.amounts import bare, say
+from gangplan.model.amounts import bare, is_gpu, say
 from gangplan.model.backend import BY_KIND, MPIJOB, TRAINJOB
 from gangplan.rules.admission import NO_FLAVOR, NO_TOPOLOGY, NOT_QUEUED, OVER_QUOTA
 from gangplan.validate.apiserver.forms import Body
@@ -206,12 +206,6 @@ def _where(world: World, run: BuiltRun, verdict: Verdict, short: Shortage) -> st
 def pool_name(flavor: str) -> str:
     """Return the pool of a flavor; a flavor with a topology has a hash after the pool's name."""
     return re.sub(r"-[0-9a-f]{6}$", "", flavor)
-
-
-def is_gpu(resource: str) -> bool:
-    """Return whether a resource is GPUs or slices of a GPU."""
-    name = resource.partition("/")[2]
-    return name == "gpu" or name.startswith(("mig-", "gpu."))
 
 
 def _worst(shortages: Sequence[Shortage]) -> Shortage:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gangplan.kueue.units import shown
+from gangplan.model.amounts import is_gpu
 from gangplan.records import dataclass
 from gangplan.validate.kueue import verdict_of
-from gangplan.validate.kueue.proof import is_gpu, pool_name
+from gangplan.validate.kueue.proof import pool_name
 from gangplan.validate.scheduler.pods import PodShape
 from gangplan.validate.scheduler.reduce import units_free
 from gangplan.validate.world import BuiltRun, NodeGroup, World
