@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gangplan.model.amounts import bare, say, written
-from gangplan.model.quantity import ZERO, Quantity
+from gangplan.model.quantity import Quantity
 from gangplan.resolve.checks.notes import Notes, Path
 from gangplan.resolve.quota import ONE, cohort_of, rest_of, weight_of
 from gangplan.resolve.shares import DISK, amounts_of, capacity, measure
@@ -215,22 +215,27 @@ def _check_limit(notes: Notes, path: Path, shares: Shares, quota: Shares | None)
                 f"Add {name}: to its quota, with gpus: 0 or cpu: 1m when it only borrows.",
                 key=True,
             )
-        elif path[-1] == "lend" and _exceeds(share, quota[name]):
+        elif path[-1] == "lend":
+            _check_lent(notes, (*path, name), share, quota[name])
+
+
+def _check_lent(notes: Notes, path: Path, share: Share, quota: Share) -> None:
+    """No resource is lent beyond the quota, also where it follows in proportion: Kueue refuses the queue."""
+    name = str(path[-1])
+    pool = notes.spec.node_pools[name]
+    lent, own = amounts_of(share, pool), amounts_of(quota, pool)
+    for resource in sorted(lent, key=lambda resource: resource != measure(pool)):
+        if lent[resource] > own[resource]:
+            field = _field_of(resource, share)
             notes.report(
                 LEND_OVER_QUOTA,
-                (*path, name),
-                f"the team lends more of pool '{name}' than its quota",
+                (*path, *field),
+                f"the team lends {say(resource, lent[resource])} of pool '{name}', and its quota is"
+                f" {bare(resource, own[resource])}",
                 "Lower it to the quota, or remove it to lend all.",
                 key=True,
             )
-
-
-def _exceeds(share: Share, quota: Share) -> bool:
-    if share.gpus is not None and quota.gpus is not None:
-        return share.gpus > quota.gpus
-    if any(count > quota.devices[name] for name, count in share.devices.items() if name in quota.devices):
-        return True
-    return (share.cpu or ZERO) > (quota.cpu or ZERO)
+            return
 
 
 def _check_preemption(notes: Notes, path: Path, rule: Preemption) -> None:
