@@ -5,7 +5,6 @@ from gangplan.emit.header import conflict_line, header_lines, source_of
 from gangplan.emit.tree import Change, FileOutcome, Stage
 
 __all__ = [
-    "MARK",
     "Change",
     "EarlierRun",
     "EarlierRuns",

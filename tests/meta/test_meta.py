@@ -130,6 +130,8 @@ def test_the_architecture_page_names_every_part() -> None:
     names = {f"{path.name}/" if path.is_dir() else path.name for path in top if path.suffix in ("", ".py")}
     usual = {"errors.py", "findings.py", "objects.py"}
     assert {name for name in names - usual if f"{name}`" not in page} == set()
+    rows = [place for row in re.findall(r"^\| (`.+?) \|", page, re.M) for place in row.split(", ")]
+    assert sorted(set(rows)) == sorted(rows)
 
 
 def test_every_generator_is_in_a_table() -> None:
@@ -261,6 +263,15 @@ def test_the_page_of_fields_has_every_field() -> None:
 def test_the_rendered_sample_is_fresh(builder: str) -> None:
     outcome = gangplan("render", "-C", REPOSITORY, "--check")
     assert outcome.code == Exit.CLEAN, outcome.out[:2000] + outcome.err
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in CODE if "__all__ = " in path.read_text("utf-8")], ids=relative
+)
+def test_what_a_module_offers_is_there(path: Path) -> None:
+    name = ".".join(path.relative_to(REPOSITORY).with_suffix("").parts).removesuffix(".__init__")
+    module = importlib.import_module(name if name.startswith("gangplan") else f"gangplan.{name}")
+    assert [one for one in module.__all__ if not hasattr(module, one)] == []
 
 
 @pytest.mark.parametrize("module", RUN_ELSEWHERE)
