@@ -94,7 +94,7 @@ def bucket_env(name: str, connection: Connection) -> tuple[EnvVar, ...]:
         EnvVar("AWS_ENDPOINT_URL", connection.endpoint or "", origins=said("endpoint")),
         EnvVar(
             S3_URL,
-            f"s3://{connection.bucket}/{connection.prefix}".rstrip("/"),
+            f"s3://{connection.bucket}/{connection.prefix.strip('/')}".rstrip("/"),
             origins=said("bucket", "prefix"),
         ),
         EnvVar("AWS_REGION", connection.region or "", origins=said("region")),

@@ -201,7 +201,8 @@ def _source(context: JobResolution, one: Asked) -> str:
         return source
     name, _, path = source.partition("/")
     bucket = context.team.spec.connections[name]
-    return "/".join(part.strip("/") for part in (f"s3://{bucket.bucket}", bucket.prefix, path) if part)
+    parts = (f"s3://{bucket.bucket}", bucket.prefix.strip("/"), path.strip("/"))
+    return "/".join(part for part in parts if part)
 
 
 def _keys(context: JobResolution, index: int, one: Asked) -> tuple[EnvVar, ...]:

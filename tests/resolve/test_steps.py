@@ -122,6 +122,17 @@ def test_a_bucket_is_fetched_with_the_keys_of_its_connection(lab: Path) -> None:
     assert not keys & {one["name"] for one in pod_of(node)["containers"][0]["env"]}
 
 
+@pytest.mark.parametrize(("prefix", "path"), [("/", ""), ("/2026/", "/2026"), ("2026", "/2026")])
+def test_slashes_of_a_prefix_do_not_count(lab: Path, prefix: str, path: str) -> None:
+    team = workspaces.TEAM.replace("bucket: lidar,", f"bucket: lidar, prefix: {prefix},")
+    write(lab, {"specs/nlp/team.yaml": team})
+    put(lab, BUCKET, data="filings: /data, lidar: env")
+    spec, _ = built(lab)
+    step, node = (pod_of(one)["containers"][0] for one in spec["replicatedJobs"])
+    assert step["args"][3] == f"s3://lidar{path}/2026"
+    assert {"name": "S3_URL", "value": f"s3://lidar{path}"} in node["env"]
+
+
 CASES = {
     "no endpoint and no proxy": (
         "egress-unknown",
