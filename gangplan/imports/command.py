@@ -37,7 +37,6 @@ _PER_NODE = re.compile(r"ppr:([0-9]+):node")
 _VALUE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?-([^{}]*))?\})")
 _FRAMEWORKS = {"torch": "torch", "accelerate": "torch", "horovod": "horovod", "deepspeed": "deepspeed"}
 _EMPTY_LINE = re.compile(r"(?<=\\\n)[ \t]*\\\n")
-_EXPANSION = re.compile(r"\$(\$|\(([A-Za-z_][A-Za-z0-9_]*)\))")
 
 
 @dataclass(slots=True)
@@ -69,7 +68,7 @@ def converted(words: Sequence[str], family: Mpi | None, env: Mapping[str, str]) 
 
     Raises UnreadableError for a script that no shell would accept.
     """
-    found = Converted(expanded(words, env))
+    found = Converted(tuple(words))
     found.command, dropped = simplified(found.command)
     found.losses += dropped
     launchers = find(found.command, family)
@@ -107,21 +106,6 @@ def converted(words: Sequence[str], family: Mpi | None, env: Mapping[str, str]) 
         found.command = _tidied(corrected(found.command, one, edits) or found.command)
         found.losses += [(use.spelled, _why(use)) for use in one.reading.uses if _goes(use)]
     return found
-
-
-def expanded(words: Sequence[str], env: Mapping[str, str]) -> tuple[str, ...]:
-    """Expand `$(NAME)` of static variables like the kubelet; a name that is not set stays as it is.
-
-    `$$(` becomes `$(`, so that it is not expanded; any other `$$` stays (k8s.io/kubernetes
-    third_party/forked/golang/expansion, v1.34).
-    """
-
-    def value(found: re.Match[str]) -> str:
-        if found[1] == "$":
-            return "$" if found.string[found.end() : found.end() + 1] == "(" else "$$"
-        return env.get(found[2], found[0])
-
-    return tuple(_EXPANSION.sub(value, word) if "$" in word else word for word in words)
 
 
 def _tidied(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -274,4 +258,4 @@ def _breaks(name: str, use: Use) -> bool:
     )
 
 
-__all__ = ["Converted", "UnreadableError", "converted", "expanded"]
+__all__ = ["Converted", "UnreadableError", "converted"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 from gangplan.imports.account import Node
+from gangplan.imports.made import Made
 from gangplan.records import dataclass
 
 # Kinds of volumes by their field, and the field that names what is mounted (core/v1, Kubernetes 1.34).
@@ -23,6 +25,8 @@ _REFERENCES = {
 
 # The word before the command itself, in the shell of a container that gangplan rendered.
 OWN_SCRIPTS = ("gangplan-launch", "gangplan-worker")
+
+_EXPANSION = re.compile(r"\$(\$|\(([A-Za-z_][A-Za-z0-9_]*)\))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,18 +146,30 @@ def _container(node: Node, volumes: Mapping[str, VolumeOf]) -> ContainerOf:
     if command[:2] == ("/bin/sh", "-c") and command[-1] in OWN_SCRIPTS:
         node["command"].dropped("gangplan writes the script that starts the command")
         command = ()
+    env = tuple(map(env_of, node["env"].items()))
     mounts = tuple(mount_of(one, volumes) for one in node["volumeMounts"].items())
     return ContainerOf(
         node["name"].text(),
         node["image"].text(),
-        (*command, *args),
+        # What was made of a script is its words; no kubelet comes between.
+        (*command, *args) if isinstance(node, Made) else expanded((*command, *args), env),
         has_entrypoint,
-        tuple(map(env_of, node["env"].items())),
+        env,
         amounts(node["resources"]),
         mounts,
         node["workingDir"].text(),
         node,
         node["resources"],
+    )
+
+
+def expanded(words: Sequence[str], env: Sequence[EnvValue] = ()) -> tuple[str, ...]:
+    """Words as the kubelet hands them on (k8s.io/kubernetes third_party/forked/golang/expansion, v1.34): `$(NAME)`
+    of static variables filled in, `$$` as one dollar sign; a name that is not set stays as it is."""
+    known = {one.name: one.value or "" for one in env if not one.source}
+    return tuple(
+        _EXPANSION.sub(lambda found: known.get(found[2], found[0]) if found[2] else "$", word)
+        for word in words
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from gangplan.imports.account import Node
 from gangplan.imports.command import UnreadableError, converted
 from gangplan.imports.draft import Draft
-from gangplan.imports.pods import OWN_SCRIPTS, PodOf
+from gangplan.imports.pods import OWN_SCRIPTS, PodOf, expanded
 from gangplan.imports.volumes import mounts_of
 from gangplan.imports.workload import Role
 from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB, role_of
@@ -115,7 +115,7 @@ def shape_of_run(objects: Sequence[Body]) -> Shape:
     shape.add("ranks", "ranks", nodes * int(slots) if str(slots).isdigit() else nodes)
     lead = entries.get("launcher") or entries["node"]
     container = lead["template"]["spec"]["template"]["spec"]["containers"][0]
-    shape.add("command", "program", program_text(_argv(container), {}))
+    shape.add("command", "program", program_text(expanded(_argv(container)), {}))
     shape.add("image", "image", container["image"])
     if (limit := job["spec"].get("activeDeadlineSeconds")) is not None:
         shape.add("policy", "deadline in seconds", limit)
@@ -131,7 +131,7 @@ def _of_mpi_job(shape: Shape, spec: Mapping[str, Any]) -> Shape:
     pods = int(roles.get("Worker", {}).get("replicas", 0)) + bool(spec.get("runLauncherAsWorker"))
     shape.add("ranks", "ranks", pods * int(spec.get("slotsPerWorker", 1)))
     container = roles["Launcher"]["template"]["spec"]["containers"][0]
-    shape.add("command", "program", program_text(_argv(container), {}))
+    shape.add("command", "program", program_text(expanded(_argv(container)), {}))
     shape.add("image", "image", container["image"])
     if (limit := spec.get("runPolicy", {}).get("activeDeadlineSeconds")) is not None:
         shape.add("policy", "deadline in seconds", limit)

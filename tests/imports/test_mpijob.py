@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,23 @@ def test_the_spec_is_short_and_keeps_comments(tmp_path: Path) -> None:
     (one,) = batch.imported
     assert one.text == HEAT
     assert one.draft.file == "specs/nlp/migrated-heat.yaml"
+
+
+def test_dollars_are_as_the_kubelet_leaves_them(tmp_path: Path) -> None:
+    """What a program or a shell gets of `$$`, `$$(A)` and `$(A)` in a pod, it gets of the run."""
+    steps = '--steps, "1000"'
+    assert steps in MPIJOB
+    source = MPIJOB.replace(steps, "--case, $(HEAT_CASE), $$, a$$, $$(HEAT_CASE)")
+    (one,) = imported(tmp_path, "mpijob", source).imported
+    wanted = ("/opt/heat/solve", "--case", "oven-7", "$", "a$", "$(HEAT_CASE)")
+    assert tuple(one.draft.values["command"]) == wanted
+
+
+def test_dollars_of_setup_and_sidecars(tmp_path: Path) -> None:
+    box = "initContainers: [{name: first, image: busybox, command: [echo, $$, $(A), $$(A)], env: [{name: A, value: b}]}]"
+    source = re.sub(r"^( +)containers:", rf"\1{box}\n\1containers:", MPIJOB, flags=re.MULTILINE)
+    (one,) = imported(tmp_path, "mpijob", source).imported
+    assert one.draft.values["setup"][0]["command"] == ["echo", "$", "b", "$(A)"]
 
 
 def test_the_run_has_what_the_source_says(tmp_path: Path) -> None:

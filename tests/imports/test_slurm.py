@@ -214,6 +214,7 @@ def test_values_known_in_advance_are_filled_in(tmp_path: Path, body: str, comman
     [
         ("mkdir -p out\nsrun ./x", "mkdir -p out\nmpirun ./x"),
         ("D=$(date +%s)\nsrun ./x --at $D", "./x --at $(date +%s)"),
+        ('srun ./x --at "$$(date)"', './x --at "$$(date)"'),
         ('srun ./x --home "$HOME/a b"', './x --home "$HOME/a b"'),
         ("srun ./x --rank $SLURM_PROCID", "./x --rank $OMPI_COMM_WORLD_RANK"),
         ("f() {\n  echo $1\n}\nsrun ./x $(f 3)", "f() {\n  echo $1\n}\n./x $(f 3)"),
