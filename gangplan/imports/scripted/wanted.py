@@ -12,8 +12,10 @@ from gangplan.imports.workload import Setting
 from gangplan.records import dataclass
 
 _TIME = re.compile(r"(?:(?P<days>[0-9]+)-)?(?P<rest>[0-9]+(?::[0-9]+){0,2})(?:\.[0-9]+)?")
-_AMOUNT = re.compile(r"(?P<number>[0-9]+)(?P<unit>[kKmMgGtTpP]?)[bBwW]?")
+_AMOUNT = re.compile(r"(?P<number>[0-9]+)(?P<unit>[kKmMgGtTpP]?)(?P<of>[bBwW]?)")
 _AGAIN = "a later one says it again"
+# PBS counts in words, too (OpenPBS, attr_fn_size.c); one has 8 bytes on machines of 64 bits.
+_WORD = 8
 _UNITS = {"k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 
 
@@ -169,7 +171,8 @@ def bytes_of(text: str, plain_unit: str) -> int | None:
     if found is None:
         return None
     unit = (found["unit"] or plain_unit).lower()
-    return int(found["number"]) << (_UNITS[unit] if unit else 0)
+    size = _WORD if found["of"].lower() == "w" else 1
+    return (int(found["number"]) << (_UNITS[unit] if unit else 0)) * size
 
 
 def memory_text(count: int) -> str:
