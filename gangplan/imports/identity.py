@@ -12,7 +12,7 @@ from gangplan.resolve.limits import RESERVED_LABELS, RESERVED_PLAIN
 
 # The name of a run is the job's, a dash and eight digits; MPI pods leave 44 characters (gangplan.plan.names).
 _LONGEST = 35
-_MOST_LABELS = 15
+_MOST_LABELS = 16
 _OF_METADATA = {
     "namespace": "a run is in its team's namespace",
     "generateName": "runs are named by what they are",

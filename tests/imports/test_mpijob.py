@@ -47,6 +47,19 @@ def test_the_spec_is_short_and_keeps_comments(tmp_path: Path) -> None:
     assert one.draft.file == "specs/nlp/migrated-heat.yaml"
 
 
+@pytest.mark.parametrize(("count", "asked"), [(15, 0), (16, 1)])
+def test_a_spec_has_as_many_labels_as_it_may(tmp_path: Path, count: int, asked: int) -> None:
+    """Sixteen, of which one says where the job came from."""
+    labels = ", ".join(f"l{number}: a" for number in range(count))
+    source = re.sub(r"labels: \{.*?\}", f"labels: {{{labels}}}", MPIJOB, count=1)
+    assert labels in source
+    batch = imported(tmp_path, "mpijob", source)
+    (one,) = batch.imported
+    assert len(one.draft.values["labels"]) == 16
+    assert sum(entry.why == "a spec has up to 16 labels" for entry in one.draft.work.entries()) == asked
+    assert one.is_right, one.findings
+
+
 def test_dollars_are_as_the_kubelet_leaves_them(tmp_path: Path) -> None:
     """What a program or a shell gets of `$$`, `$$(A)` and `$(A)` in a pod, it gets of the run."""
     steps = '--steps, "1000"'
