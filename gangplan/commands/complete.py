@@ -31,18 +31,25 @@ def _quietly(find: Callable[[Path], Iterable[str]], ctx: Any, incomplete: str) -
         return []
 
 
+def _listed(find: Callable[[Path], Iterable[str]], ctx: Any, incomplete: str) -> list[str]:
+    """The same for the last of several names with commas, behind those that stand there already."""
+    before, comma, last = incomplete.rpartition(",")
+    names = _quietly(find, ctx, last)
+    return [f"{before}{comma}{name}" for name in names if name not in before.split(",")]
+
+
 def clusters(ctx: Any, incomplete: str) -> list[str]:
     """Return names of clusters."""
     from gangplan.contents.files import Files
 
-    return _quietly(lambda root: Files(root).cluster_names, ctx, incomplete)
+    return _listed(lambda root: Files(root).cluster_names, ctx, incomplete)
 
 
 def teams(ctx: Any, incomplete: str) -> list[str]:
     """Return names of teams."""
     from gangplan.contents.files import Files
 
-    return _quietly(lambda root: Files(root).team_names, ctx, incomplete)
+    return _listed(lambda root: Files(root).team_names, ctx, incomplete)
 
 
 def column(table: str, name: str) -> Callable[[Any, str], list[str]]:
@@ -52,7 +59,7 @@ def column(table: str, name: str) -> Callable[[Any, str], list[str]]:
         from gangplan.contents.files import Files
         from gangplan.contents.tables import TABLES
 
-        return _quietly(lambda root: _texts(TABLES[table](Files(root)), name), ctx, incomplete)
+        return _listed(lambda root: _texts(TABLES[table](Files(root)), name), ctx, incomplete)
 
     return found
 
@@ -70,7 +77,7 @@ def of_team(table: str, name: str, end: str = "") -> Callable[[Any, str], list[s
             rows = TABLES[table](Files(root, (team,) if team else ()))
             return (f"{one}{end}" for one in _texts(rows, name))
 
-        return _quietly(names, ctx, incomplete)
+        return _listed(names, ctx, incomplete)
 
     return found
 
