@@ -67,8 +67,13 @@ def _stated(request: Request, said: Stated) -> Iterator[Exit]:
 
 def _found(request: Request, said: Stated, app: typer.Typer) -> Iterator[Exit]:
     """Compare files of other commands, by their first line: it is parsed, and never run by a shell."""
-    program = typer.main.get_command(app)
+    program, known = typer.main.get_command(app), [one.name for one in engines()]
     for words, folder, path in _commands(request.root, said):
+        if not words or words[0] not in known:  # the others are compared all the same
+            message = f"{path} says that `gangplan gitops {' '.join(words)}` made it"
+            fatal(UserError(message, "Write it again."))
+            yield Exit.INPUT
+            continue
         arguments = [*words, "-C", str(request.root), "-o", str(folder), "--check"]
         try:
             outcome = program(arguments, prog_name="gangplan gitops", standalone_mode=False)
@@ -82,20 +87,13 @@ def _found(request: Request, said: Stated, app: typer.Typer) -> Iterator[Exit]:
 
 
 def _commands(root: Path, said: Stated) -> Iterator[tuple[list[str], Path, Path]]:
-    """Yield each command once, with the folder that it wrote into and a file.
-
-    Raises UserError for an unknown command.
-    """
-    seen, known = set(), [one.name for one in engines()]
+    """Yield each command once, with the folder that it wrote into and a file."""
+    seen = set()
     for path, folder in _places(root, said):
         words = made_by(path.read_text(encoding="utf-8", errors="replace"))
         if words is None or words[:1] == [PIPELINE]:
             continue
-        if not words or words[0] not in known:
-            raise UserError(
-                f"{path} says that `gangplan gitops {' '.join(words)}` made it", "Write it again."
-            )
-        if words[0] not in said.engines and (tuple(words), folder) not in seen:
+        if not {*words[:1]} & {*said.engines} and (tuple(words), folder) not in seen:
             seen.add((tuple(words), folder))
             yield words, folder, path
 
