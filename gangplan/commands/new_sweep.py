@@ -24,6 +24,8 @@ from gangplan.starter.sweeps import parameters_of, sweep_text
 from gangplan.starter.text import modeline
 from gangplan.starter.write import write_new
 
+_MOST = 10_000  # of maxConcurrent (spec/sweep.py)
+
 
 def new_sweep(
     name: str,
@@ -117,8 +119,8 @@ def asked(
 
 
 def _count(answer: str) -> None:
-    if not answer.isdecimal() or not 0 < len(answer) < 5 or int(answer) < 1:
-        raise UserError(f"'{answer}' is no number of trials", "Write a whole number from 1 on.")
+    if not answer.isdecimal() or len(answer) > len(str(_MOST)) or not 1 <= int(answer) <= _MOST:
+        raise UserError(f"'{answer}' is no number of trials", f"Write a whole number from 1 to {_MOST}.")
 
 
 def _source(root: Path, job: str) -> str:

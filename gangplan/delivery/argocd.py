@@ -90,7 +90,7 @@ def _plugin(value: Any, words: str) -> Any:
 
 def _attempts(value: Any, words: str) -> Any:
     if value < 0:
-        raise UserError(f"{words} {value}: a sync cannot be tried less than once", f"Write {words} 5.")
+        raise UserError(f"{words} {value}: the least is 0, which means never", f"Write {words} 5.")
     return value
 
 
@@ -111,7 +111,7 @@ ENGINE = Engine(
             check=destinations,
             against=_known,
         ),
-        Option("retries", "Attempts of a failed sync.", "N", "3", 5, check=_attempts),
+        Option("retries", "How often a failed sync is tried again; 0: never.", "N", "3", 5, check=_attempts),
         Option(
             "notify",
             "Who hears of failed syncs and failed runs, such as slack=ml-runs.",

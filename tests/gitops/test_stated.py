@@ -84,7 +84,11 @@ WRONG = {
     "an unknown engine": ("github: {branch: release}", "gitub: {}", "gangplan.yaml:8:5: error[spec-unknown"),
     "an unknown setting": ("{retries: 0", "{retrys: 0", "did you mean 'retries'?"),
     "a wrong type": ("retries: 0", "retries: many", "gangplan.yaml:7:23: error[spec-type]"),
-    "a wrong value": ("retries: 0", "retries: -1", "gangplan.yaml:7:23: retries: -1: a sync cannot be"),
+    "a wrong value": (
+        "retries: 0",
+        "retries: -1",
+        "gangplan.yaml:7:23: retries: -1: the least is 0",
+    ),
     "a shared one": (f"repo: {URL}", "repo: nowhere", "gangplan.yaml:4:9: 'nowhere' is not the address"),
     "no address": (f"  repo: {URL}\n", "", "--repo is missing"),
     "an outer folder": ("deploy/argo", "../argo", "output ../argo is outside of the workspace"),

@@ -9,7 +9,8 @@ import pytest
 
 from gangplan.commands.new_flags import parameters
 from gangplan.commands.new_questions import with_answer
-from gangplan.errors import Exit
+from gangplan.commands.new_sweep import _count
+from gangplan.errors import Exit, UserError
 from gangplan.objects import scalar
 from gangplan.reference.fields import all_fields
 from gangplan.reference.schemas import models
@@ -503,6 +504,15 @@ def test_questions_create_a_sweep(root: Path) -> None:
         assert terminal.end() == Exit.CLEAN
     spec = plain.load((root / "specs/nlp/lr.yaml").read_text())
     assert spec["maxConcurrent"] == 2
+
+
+def test_trials_at_once_are_limited_as_in_a_sweep() -> None:
+    for answer in ("1", "10000"):
+        _count(answer)
+    for answer in ("", "0", "-1", "two", "10001", "1" * 5000):
+        with pytest.raises(UserError) as caught:
+            _count(answer)
+        assert caught.value.help == "Write a whole number from 1 to 10000."
 
 
 def test_a_job_cannot_be_created_without_a_team(tmp_path: Path) -> None:
