@@ -83,6 +83,12 @@ def _found(request: Request, said: Stated, app: typer.Typer) -> Iterator[Exit]:
             message = f"the command in the first line of {path} is refused: {bad.message}"
             fatal(UserError(message, bad.help))
             outcome = Exit.INPUT
+        except Exception as bad:
+            if not hasattr(bad, "format_message"):  # wrong flags (commands/fatal.py)
+                raise
+            message = f"the command in the first line of {path} is refused: {bad.format_message()}"
+            fatal(UserError(message, "Write it again."))
+            outcome = Exit.INPUT
         yield Exit(int(outcome or 0))
 
 

@@ -126,17 +126,25 @@ def test_an_unknown_command_in_a_file_is_refused(rendered: Path) -> None:
     assert "says that `gangplan gitops ../cache clear` made it" in outcome.err
 
 
-def test_a_file_of_no_command_stops_no_other(rendered: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("nothing", "argocd/a.yaml says that `gangplan gitops nothing` made it"),
+        ("argocd --nothing", "argocd/a.yaml is refused: No such option: --nothing"),
+        ("argocd --retries x", "argocd/a.yaml is refused: Invalid value for '--retries'"),
+    ],
+)
+def test_a_file_of_no_command_stops_no_other(rendered: Path, line: str, said: str) -> None:
     """Files after it are compared all the same."""
     assert (
         gangplan("gitops", "flux", "-C", rendered, "-o", rendered / "flux", "--repo", URL).code == Exit.CLEAN
     )
     (stale,) = (one for one in (rendered / "flux").iterdir() if one.name.startswith("lab"))
     stale.write_text(stale.read_text() + "# changed\n")
-    write(rendered, {"argocd/a.yaml": "# Made by `gangplan gitops nothing`; see docs/gitops.md.\n"})
+    write(rendered, {"argocd/a.yaml": f"# Made by `gangplan gitops {line}`; see docs/gitops.md.\n"})
     outcome = gangplan("gitops", "check", "-C", rendered)
     assert outcome.code == Exit.INPUT
-    assert "argocd/a.yaml says that `gangplan gitops nothing` made it" in outcome.err
+    assert said in outcome.err
     assert f"flux/{stale.name} is stale" in outcome.out
 
 
