@@ -67,9 +67,8 @@ def known(counts: Counts, about: About) -> dict[str, Value]:
         "NCPUS": counts.cpus_per_task,
         "OMP_THREADS": counts.cpus_per_task,
     }
-    for name in ("SLURM_NTASKS", "SLURM_CPUS_PER_TASK", "SLURM_GPUS_PER_NODE", "SLURM_NTASKS_PER_NODE"):
-        if found[name] is None and name != "SLURM_GPUS_PER_NODE":
-            found[name] = 1 if name != "SLURM_NTASKS" else counts.nodes
+    usual = {"SLURM_NTASKS": counts.nodes, "SLURM_CPUS_PER_TASK": 1, "SLURM_NTASKS_PER_NODE": 1}
+    found |= {name: number for name, number in usual.items() if found[name] is None}
     found["SLURM_NPROCS"] = found["SLURM_NTASKS"]
     found["SLURM_TASKS_PER_NODE"] = found["SLURM_NTASKS_PER_NODE"]
     values: dict[str, Value] = {name: str(number) for name, number in found.items() if number is not None}
