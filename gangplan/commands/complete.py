@@ -32,7 +32,7 @@ def _quietly(find: Callable[[Path], Iterable[str]], ctx: Any, incomplete: str) -
 
 
 def _listed(find: Callable[[Path], Iterable[str]], ctx: Any, incomplete: str) -> list[str]:
-    """The same for the last of several names with commas, behind those that stand there already."""
+    """Return the candidates for the last of several names with commas, after those already typed."""
     before, comma, last = incomplete.rpartition(",")
     names = _quietly(find, ctx, last)
     return [f"{before}{comma}{name}" for name in names if name not in before.split(",")]

@@ -69,7 +69,7 @@ def _found(request: Request, said: Stated, app: typer.Typer) -> Iterator[Exit]:
     """Compare files of other commands, by their first line: it is parsed, and never run by a shell."""
     program, known = typer.main.get_command(app), [one.name for one in engines()]
     for words, folder, path in _commands(request.root, said):
-        if not words or words[0] not in known:  # the others are compared all the same
+        if not words or words[0] not in known:
             message = f"{path} says that `gangplan gitops {' '.join(words)}` made it"
             fatal(UserError(message, "Write it again."))
             yield Exit.INPUT
@@ -84,7 +84,7 @@ def _found(request: Request, said: Stated, app: typer.Typer) -> Iterator[Exit]:
             fatal(UserError(message, bad.help))
             outcome = Exit.INPUT
         except Exception as bad:
-            if not hasattr(bad, "format_message"):  # wrong flags (commands/fatal.py)
+            if not hasattr(bad, "format_message"):  # not a usage error (commands/fatal.py)
                 raise
             message = f"the command in the first line of {path} is refused: {bad.format_message()}"
             fatal(UserError(message, "Write it again."))

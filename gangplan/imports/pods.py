@@ -151,7 +151,7 @@ def _container(node: Node, volumes: Mapping[str, VolumeOf]) -> ContainerOf:
     return ContainerOf(
         node["name"].text(),
         node["image"].text(),
-        # What was made of a script is its words; no kubelet comes between.
+        # No kubelet expands the words of a batch script.
         (*command, *args) if isinstance(node, Made) else expanded((*command, *args), env),
         has_entrypoint,
         env,
@@ -164,8 +164,10 @@ def _container(node: Node, volumes: Mapping[str, VolumeOf]) -> ContainerOf:
 
 
 def expanded(words: Sequence[str], env: Sequence[EnvValue] = ()) -> tuple[str, ...]:
-    """Words as the kubelet hands them on (k8s.io/kubernetes third_party/forked/golang/expansion, v1.34): `$(NAME)`
-    of static variables filled in, `$$` as one dollar sign; a name that is not set stays as it is."""
+    """Expand `$(NAME)` of static variables like the kubelet; a name that is not set stays as it is.
+
+    `$$` becomes one dollar sign (k8s.io/kubernetes third_party/forked/golang/expansion, v1.34).
+    """
     known = {one.name: one.value or "" for one in env if not one.source}
     return tuple(
         _EXPANSION.sub(lambda found: known.get(found[2], found[0]) if found[2] else "$", word)

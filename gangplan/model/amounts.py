@@ -31,7 +31,7 @@ GPUS = frozenset(
 
 
 def is_gpu(resource: str) -> bool:
-    """Whether a resource is GPUs, or slices of one, whoever makes them."""
+    """Return whether a resource is GPUs or slices of a GPU, of any vendor."""
     return resource in GPUS or bool(_GPU.fullmatch(resource) or _MIG.fullmatch(resource))
 
 

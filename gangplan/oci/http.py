@@ -197,7 +197,7 @@ def _port(parts: urllib.parse.SplitResult) -> int | None:
 
 
 def _login(via: urllib.parse.SplitResult) -> dict[str, str]:
-    """Who comes, as the proxy's address says. Raises ToolError for one that does not speak plain HTTP."""
+    """Return the header that logs in to a proxy. Raises ToolError for a proxy that is not http://."""
     if via.scheme != "http":
         help = "Write http:// in HTTPS_PROXY: what goes through it is encrypted to the registry all the same."
         raise ToolError(f"the proxy {_bare(via.geturl())} is not one that gangplan can use", help)

@@ -77,7 +77,7 @@ def _report(path: Path, _changed_ns: int) -> tuple[tuple[Scan, ...], str]:
 
 
 def _scans(report: dict[str, Any]) -> Iterator[Scan]:
-    """Yield one entry for each digest that the report is about. Raises TypeError for a report of another form."""
+    """Yield one entry for each digest that the report is about. Raises TypeError for another form."""
     if "SchemaVersion" in report:  # Trivy omits Results if there are none
         texts = [
             str(report.get("ArtifactName", "")),
@@ -102,7 +102,7 @@ def _scans(report: dict[str, Any]) -> Iterator[Scan]:
 
 
 def _part(whole: Any, name: str, form: type[_Form]) -> _Form:
-    """A field of a part of a report, empty where it is left out. Raises TypeError for another form."""
+    """Return a field of a part of a report; empty if it is omitted. Raises TypeError for another type."""
     if not isinstance(whole, dict):
         raise TypeError(f"what should have {name} is no object")
     found = whole.get(name)

@@ -142,12 +142,12 @@ def _claims(cluster: Cluster, cluster_name: str, team: Team) -> tuple[ClaimToMak
 
 
 def is_there(claim: Claim, cluster_name: str) -> bool:
-    """Whether a claim is on a cluster of its team."""
+    """Return whether a claim is on a cluster of its team."""
     return claim.clusters is None or cluster_name in claim.clusters
 
 
 def claims_held(cluster: ClusterFile, team: TeamFile) -> int:
-    """How many claims a team's namespace has before any run starts: those of classes and those of volumes."""
+    """Return how many claims of storage classes and volumes a team's namespace has, without those of runs."""
     made = sum(one.size is not None and is_there(one, cluster.name) for one in team.spec.claims.values())
     return made + len(cluster.spec.teams[team.name].persistent_volumes)
 

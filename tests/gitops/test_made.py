@@ -134,8 +134,9 @@ def test_an_unknown_command_in_a_file_is_refused(rendered: Path) -> None:
         ("argocd --retries x", "argocd/a.yaml is refused: Invalid value for '--retries'"),
     ],
 )
-def test_a_file_of_no_command_stops_no_other(rendered: Path, line: str, said: str) -> None:
-    """Files after it are compared all the same."""
+def test_a_file_with_an_unknown_command_does_not_stop_the_comparison(
+    rendered: Path, line: str, said: str
+) -> None:
     assert (
         gangplan("gitops", "flux", "-C", rendered, "-o", rendered / "flux", "--repo", URL).code == Exit.CLEAN
     )

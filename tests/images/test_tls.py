@@ -110,7 +110,7 @@ def test_a_certificate_of_the_site_is_trusted_once_it_is_named(
     assert behind[-1].startswith(f"CONNECT {HOST}:443 ")
 
 
-def test_a_proxy_that_asks_who_comes(
+def test_the_login_of_a_proxy_is_sent_with_connect(
     behind: list[str], certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
@@ -120,7 +120,7 @@ def test_a_proxy_that_asks_who_comes(
     assert f"\r\nProxy-Authorization: Basic {login}\r\n" in behind[-1]
 
 
-def test_a_proxy_of_http_asks_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_login_of_a_proxy_is_sent_with_plain_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(auth="basic")
     with serve(store) as server:
         monkeypatch.setenv("http_proxy", server.url.replace("//", "//anna:secret@"))
@@ -131,8 +131,7 @@ def test_a_proxy_of_http_asks_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["https", "socks5"])
-def test_a_proxy_of_another_kind_is_refused(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
-    """Nothing is sent to it as if it were one of HTTP."""
+def test_a_proxy_that_is_not_plain_http_is_refused(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
     monkeypatch.setenv("https_proxy", f"{scheme}://anna:secret@127.0.0.1:1")
     with pytest.raises(ToolError) as caught:
         request(f"https://{HOST}/v2/", most=1000)

@@ -1,4 +1,4 @@
-"""Conditions of batch scripts that are known before they run: as bash finds them, or left to it."""
+"""Conditions of batch scripts that are known before they run have the value that bash finds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LEFT_TO_BASH = (
 
 
 def bash(condition: str) -> bool:
-    """What bash says."""
+    """Return whether bash finds a condition true."""
     return subprocess.run(["bash", "-c", condition], capture_output=True, check=False).returncode == 0
 
 

@@ -48,8 +48,8 @@ def test_the_spec_is_short_and_keeps_comments(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("count", "asked"), [(15, 0), (16, 1)])
-def test_a_spec_has_as_many_labels_as_it_may(tmp_path: Path, count: int, asked: int) -> None:
-    """Sixteen, of which one says where the job came from."""
+def test_a_label_too_many_is_asked_about(tmp_path: Path, count: int, asked: int) -> None:
+    """A spec may have sixteen, of which one says where the job came from."""
     labels = ", ".join(f"l{number}: a" for number in range(count))
     source = re.sub(r"labels: \{.*?\}", f"labels: {{{labels}}}", MPIJOB, count=1)
     assert labels in source
@@ -60,8 +60,7 @@ def test_a_spec_has_as_many_labels_as_it_may(tmp_path: Path, count: int, asked: 
     assert one.is_right, one.findings
 
 
-def test_dollars_are_as_the_kubelet_leaves_them(tmp_path: Path) -> None:
-    """What a program or a shell gets of `$$`, `$$(A)` and `$(A)` in a pod, it gets of the run."""
+def test_a_command_is_expanded_like_by_the_kubelet(tmp_path: Path) -> None:
     steps = '--steps, "1000"'
     assert steps in MPIJOB
     source = MPIJOB.replace(steps, "--case, $(HEAT_CASE), $$, a$$, $$(HEAT_CASE)")
@@ -70,7 +69,7 @@ def test_dollars_are_as_the_kubelet_leaves_them(tmp_path: Path) -> None:
     assert tuple(one.draft.values["command"]) == wanted
 
 
-def test_dollars_of_setup_and_sidecars(tmp_path: Path) -> None:
+def test_a_command_of_setup_is_expanded_like_by_the_kubelet(tmp_path: Path) -> None:
     box = "initContainers: [{name: first, image: busybox, command: [echo, $$, $(A), $$(A)], env: [{name: A, value: b}]}]"
     source = re.sub(r"^( +)containers:", rf"\1{box}\n\1containers:", MPIJOB, flags=re.MULTILINE)
     (one,) = imported(tmp_path, "mpijob", source).imported

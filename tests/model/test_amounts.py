@@ -54,7 +54,7 @@ def test_resources_of_all_vendors_count_as_gpus() -> None:
 
 @pytest.mark.parametrize("resource", GPUS.split())
 def test_hours_are_gpu_hours_for_every_kind_of_gpu(resource: str) -> None:
-    """Two workers with four of them, for an hour."""
+    """Two workers have four of them each, for an hour."""
     box = {"name": "node", "resources": {"limits": {resource: "4", "cpu": "8"}}}
     pod = {"template": {"spec": {"template": {"spec": {"containers": [box]}}}}}
     runtime = {"kind": "TrainingRuntime", "spec": {"template": {"spec": {"replicatedJobs": [pod]}}}}

@@ -122,7 +122,7 @@ def test_a_bucket_is_fetched_with_the_keys_of_its_connection(lab: Path) -> None:
     assert not keys & {one["name"] for one in pod_of(node)["containers"][0]["env"]}
 
 
-@pytest.mark.parametrize(("prefix", "path"), [("/", ""), ("/2026/", "/2026"), ("2026", "/2026")])
+@pytest.mark.parametrize(("prefix", "path"), [("/", ""), ("/2026/", "/2026"), ("q3", "/q3")])
 def test_slashes_of_a_prefix_do_not_count(lab: Path, prefix: str, path: str) -> None:
     team = workspaces.TEAM.replace("bucket: lidar,", f"bucket: lidar, prefix: {prefix},")
     write(lab, {"specs/nlp/team.yaml": team})

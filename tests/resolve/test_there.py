@@ -138,7 +138,7 @@ VOLUME = "volumes: {work: {storageClass: files, accessMode: ReadWriteMany, size:
 
 
 def counted(root: Path, claims: str, most: int = 1, spec: str = "", lab: str = "") -> list[tuple[str, str]]:
-    """Place and rule of what is found where lab may hold so many claims, and far any number."""
+    """Return place and rule of each error if lab may hold so many claims, and far any number."""
     team = workspaces.TEAM.replace("[lab]", "[lab, far]").replace("claims:\n", f"claims:\n{claims}")
     near = workspaces.CLUSTER.replace("{pool: a100}", LOCAL_DISK)
     near += f"{CLASS}{VOLUME}limits: {{objects: {{claims: {most}}}}}\n"
@@ -173,8 +173,8 @@ NFS = "filings: {nfs: {server: nfs.example.com, path: /films}, size: 2Ti}"
 
 
 @pytest.mark.parametrize("spec", ["scratch: {size: 2Ti, medium: local}\n", "volumes: {work: /w}\n"])
-def test_claims_of_workers_are_counted_with_those_of_their_cluster(tmp_path: Path, spec: str) -> None:
-    """Four workers with a claim each, beside those of the team and those of the platform's volumes."""
+def test_claims_of_workers_are_added_to_those_of_their_cluster(tmp_path: Path, spec: str) -> None:
+    """Four workers need a claim each, in addition to those of the team and of the platform's volumes."""
     spec += "clusters: [lab]\n"
     assert counted(tmp_path, ELSEWHERE, 4, spec) == []
     volumes = f"persistentVolumes: {{{NFS}}}"
@@ -185,7 +185,7 @@ def test_claims_of_workers_are_counted_with_those_of_their_cluster(tmp_path: Pat
     assert counted(tmp_path, ELSEWHERE, 5, spec, volumes) == []
 
 
-def test_claims_of_volumes_are_counted_with_those_of_their_cluster(tmp_path: Path) -> None:
+def test_claims_of_volumes_are_added_to_those_of_their_cluster(tmp_path: Path) -> None:
     assert counted(tmp_path, ELSEWHERE, 1, "clusters: [lab]\n", f"persistentVolumes: {{{NFS}}}") == []
 
 

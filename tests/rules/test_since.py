@@ -38,7 +38,7 @@ def test_each_transition_has_the_listed_findings(name: str) -> None:
 
 
 def test_runs_of_equal_names_in_two_namespaces_are_two_users_of_queues() -> None:
-    """Runs of the same name are two runs; the one whose queue stays does not hide the other."""
+    """The run whose queue stays does not hide the other one."""
     labels = {"gangplan.dev/job": "a", "kueue.x-k8s.io/queue-name": "q"}
     runs, queues = (
         [{"kind": kind, "metadata": {"name": name, "namespace": home, **more}, "spec": spec} for home in "ab"]

@@ -58,7 +58,7 @@ def pod(path: Path, spec: Body, added: tuple[str, ...] = ()) -> Found:
 
 
 def _names(path: Path, spec: Body) -> Found:
-    """Containers of both lists have different names."""
+    """Report names of containers that occur twice, in either list."""
     before: list[str] = []
     for field in ("containers", "initContainers"):
         boxes = spec.get(field) or ()

@@ -16,7 +16,7 @@ _NUMBERS = {
     "-le": lambda a, b: a <= b,
 }
 
-# The marks between conditions, "or" before "and"; and words that make more of them than a list.
+# The operators between conditions, "or" before "and"; and words that no plain list of conditions has.
 _DOUBLE, _TEST = ("||", "&&"), ("-o", "-a")
 _BEYOND = frozenset({"(", ")", r"\(", r"\)", "[", "]", "]]", ";", "\n"})
 
@@ -38,14 +38,16 @@ def holds(text: str, scope: Scope) -> bool | None:
     if not _BEYOND.isdisjoint(words):
         return None
     is_new = found[1] is not None
-    if len(words) == 4 and words[0] == "!" and not is_new:  # POSIX: of four words, `!` denies the other three
+    if (
+        len(words) == 4 and words[0] == "!" and not is_new
+    ):  # POSIX: of four words, `!` negates the other three
         inner = _listed(words[1:], _TEST, scope)
         return None if inner is None else not inner
     return _listed(words, _DOUBLE if is_new else _TEST, scope)
 
 
 def _listed(words: list[str], marks: tuple[str, str], scope: Scope) -> bool | None:
-    """A list of conditions: "and" binds tighter than "or", both in `[[` and in `[`."""
+    """Evaluate a list of conditions: "and" binds tighter than "or", both in `[[` and in `[`."""
     for mark, decisive in zip(marks, (True, False), strict=True):
         if mark in words[1:-1]:
             at = words.index(mark, 1)

@@ -14,7 +14,7 @@ from gangplan.records import dataclass
 _TIME = re.compile(r"(?:(?P<days>[0-9]+)-)?(?P<rest>[0-9]+(?::[0-9]+){0,2})(?:\.[0-9]+)?")
 _AMOUNT = re.compile(r"(?P<number>[0-9]+)(?P<unit>[kKmMgGtTpP]?)(?P<of>[bBwW]?)")
 _AGAIN = "a later one says it again"
-# PBS counts in words, too (OpenPBS, attr_fn_size.c); one has 8 bytes on machines of 64 bits.
+# PBS also counts in words (OpenPBS, src/lib/Libattr/attr_fn_size.c), which have 8 bytes on 64-bit machines.
 _WORD = 8
 _UNITS = {"k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 

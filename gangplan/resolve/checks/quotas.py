@@ -220,7 +220,7 @@ def _check_limit(notes: Notes, path: Path, shares: Shares, quota: Shares | None)
 
 
 def _check_lent(notes: Notes, path: Path, share: Share, quota: Share) -> None:
-    """No resource is lent beyond the quota, also where it follows in proportion: Kueue refuses the queue."""
+    """Report the first resource that is lent beyond the quota, also in proportion: Kueue refuses the queue."""
     name = str(path[-1])
     pool = notes.spec.node_pools[name]
     lent, own = amounts_of(share, pool), amounts_of(quota, pool)
