@@ -50,7 +50,7 @@ def changed(pod: PodOf, trainer: Node, starts: bool, works: bool) -> PodOf:
     main = replace(
         main,
         image=over["image"].text() if "image" in over else main.image,
-        command=(*command, *args),
+        words=(*command, *args),
         has_entrypoint=not command,
         env=tuple(env.values()),
         resources=amounts(resources),

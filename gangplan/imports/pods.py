@@ -70,13 +70,13 @@ class MountOf:
 class ContainerOf:
     """A container.
 
-    `command` is its command and arguments; `has_entrypoint` is set if they are passed to the image's own
+    `words` are its command and arguments; `has_entrypoint` is set if they are passed to the image's own
     entrypoint.
     """
 
     name: str
     image: str
-    command: tuple[str, ...]
+    words: tuple[str, ...]
     has_entrypoint: bool
     env: tuple[EnvValue, ...]
     resources: Mapping[str, str]
@@ -84,6 +84,11 @@ class ContainerOf:
     workdir: str
     node: Node
     resources_node: Node
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """Return the words as the program gets them; no kubelet expands those of a batch script."""
+        return self.words if isinstance(self.node, Made) else expanded(self.words, self.env)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,15 +151,13 @@ def _container(node: Node, volumes: Mapping[str, VolumeOf]) -> ContainerOf:
     if command[:2] == ("/bin/sh", "-c") and command[-1] in OWN_SCRIPTS:
         node["command"].dropped("gangplan writes the script that starts the command")
         command = ()
-    env = tuple(map(env_of, node["env"].items()))
     mounts = tuple(mount_of(one, volumes) for one in node["volumeMounts"].items())
     return ContainerOf(
         node["name"].text(),
         node["image"].text(),
-        # No kubelet expands the words of a batch script.
-        (*command, *args) if isinstance(node, Made) else expanded((*command, *args), env),
+        (*command, *args),
         has_entrypoint,
-        env,
+        tuple(map(env_of, node["env"].items())),
         amounts(node["resources"]),
         mounts,
         node["workingDir"].text(),

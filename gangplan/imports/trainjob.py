@@ -10,7 +10,7 @@ from gangplan.imports.amounts import memory_value
 from gangplan.imports.jobs import job_policy, jobset_policy
 from gangplan.imports.layers import REPLACED, LayeredNode, changed, patched
 from gangplan.imports.mpijob import FAMILIES, SETS
-from gangplan.imports.pods import ContainerOf, PodOf, amounts, env_of, expanded, pod_of
+from gangplan.imports.pods import ContainerOf, PodOf, amounts, env_of, pod_of
 from gangplan.imports.policies import POD_GROUP, suspend
 from gangplan.imports.runtimes import KnownRuntime, known_runtime
 from gangplan.imports.sources import OtherObject
@@ -182,9 +182,8 @@ def _alone(trainer: Node, known: KnownRuntime | None) -> ContainerOf:
     node = LayeredNode(
         trainer["absent"], {name: trainer[name] for name in ("image", "command", "args") if trainer[name]}
     )
-    env = tuple(map(env_of, trainer["env"].items()))
     return ContainerOf(
-        _NODE, image, expanded((*command, *args), env), not command, env,
+        _NODE, image, (*command, *args), not command, tuple(map(env_of, trainer["env"].items())),
         amounts(trainer["resourcesPerNode"]), (), "", node, trainer["resourcesPerNode"],
     )  # fmt: skip
 

@@ -80,6 +80,14 @@ def test_the_account_includes_the_runtime(tmp_path: Path) -> None:
     assert not [entry for entry in entries.values() if entry.state == "asked"]
 
 
+def test_the_command_is_expanded_with_all_variables(tmp_path: Path) -> None:
+    """The runtime, the TrainJob and a patch set them; the kubelet knows them all."""
+    job = JOB.replace("--far]", "--far, $(WINGS), $(STINGS), $$]")
+    assert job != JOB
+    (one,) = imported(tmp_path, "trainjob", f"{job}---\n{RUNTIME}").imported
+    assert one.draft.values["command"] == ["python", "fly.py", "--far", "4", "1", "$"]
+
+
 def test_older_patches_are_read_too(tmp_path: Path) -> None:
     """These are podTemplateOverrides of Trainer 2.0 and 2.1."""
     begin = JOB.index("  runtimePatches:")
