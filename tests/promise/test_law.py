@@ -71,7 +71,8 @@ def started(found: Verdict) -> tuple[Any, ...]:
     slots = trainer.get("numProcPerNode", mpi["numProcPerNode"])
     network = jobset.get("network", {})
     names_ = (network.get("enableDNSHostnames", True), network.get("subdomain", ""))
-    ends = jobset.get("successPolicy", {}).get("targetReplicatedJobs")
+    # JobSet asks whether a job is in the list (v0.12, success_policy.go), so that one may be there twice.
+    ends = sorted(set(jobset.get("successPolicy", {}).get("targetReplicatedJobs", ())))
     return (hosts, launchers, slots, mpi["runLauncherAsNode"], names_, ends, run.get("activeDeadlineSeconds"))
 
 
