@@ -20,7 +20,7 @@ from tests.diagnose.test_causes import judged
 from tests.lab import fixtures, samples
 from tests.lab.client import ApiError, Object, poll
 from tests.lab.lab import Lab
-from tests.lab.stages import Plot, Story
+from tests.lab.stages import PLOT, STAYS, Plot, Story
 
 pytestmark = pytest.mark.e2e
 PATIENCE = 60.0
@@ -476,7 +476,7 @@ def test_a_volume_in_another_zone(lab: Lab, told: Callable[..., None]) -> None:
 def test_a_pod_that_is_evicted_from_a_node(lab: Lab, told: Callable[..., None]) -> None:
     where = namespace_of(lab, "drained")
     body = job(where)
-    keeps = {"finalizers": ["example.com/look"], "annotations": {"lab.gangplan.dev/plot": "run"}}
+    keeps = {"finalizers": ["example.com/look"], "annotations": {PLOT: "run", STAYS: "yes"}}
     body["spec"]["template"]["metadata"] = keeps
     lab.client.apply(body)
 
@@ -485,20 +485,13 @@ def test_a_pod_that_is_evicted_from_a_node(lab: Lab, told: Callable[..., None]) 
             one for one in lab.client.list("Pod", where) if one.get("status", {}).get("phase") == "Running"
         ]
 
-    def evicted() -> bool:
-        """Evict the pod until its status says so: kwok may still write the status that it had planned."""
-        pods = lab.client.list("Pod", where)
-        if any(one["type"] == "DisruptionTarget" for pod in pods for one in pod["status"]["conditions"]):
-            return True
-        own = {"name": pods[0]["metadata"]["name"], "namespace": where}
-        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": own}
-        lab.client.request("POST", f"/api/v1/namespaces/{where}/pods/{own['name']}/eviction", eviction)
-        return False
-
     poll(running, PATIENCE, lambda: f"{of_namespace(lab, where)}")
-    poll(evicted, PATIENCE, lambda: f"{of_namespace(lab, where)}")
+    name = running()[0]["metadata"]["name"]
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": where}}
+    lab.client.request("POST", f"/api/v1/namespaces/{where}/pods/{name}/eviction", eviction)
     told("node-lost", lambda: of_namespace(lab, where))
     lab.client.delete("Job", body["metadata"]["name"], where)
     for one in lab.client.list("Pod", where):
         with suppress(ApiError):  # gone by now
-            lab.client.patch("Pod", one["metadata"]["name"], {"metadata": {"finalizers": None}}, where)
+            freed = {"metadata": {"finalizers": None, "annotations": {STAYS: None}}}
+            lab.client.patch("Pod", one["metadata"]["name"], freed, where)

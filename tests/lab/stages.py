@@ -15,6 +15,8 @@ Object = dict[str, Any]
 Expression = dict[str, Any]
 
 PLOT = "lab.gangplan.dev/plot"
+# An annotation of pods that stay once they are deleted, so that a test can look at them.
+STAYS = "lab.gangplan.dev/stays"
 AFTER = "lab.gangplan.dev/after"
 MPI_ROLE = "training.kubeflow.org/job-role"
 ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
@@ -157,9 +159,10 @@ def _stage(
 
 
 def _deletion() -> Object:
-    """Return the stage that removes a deleted pod at once."""
+    """Return the stage that removes a deleted pod at once, with its finalizers."""
     gone = {"key": ".metadata.deletionTimestamp", "operator": "Exists"}
-    stage = _stage("pod-delete", {"matchExpressions": [gone]}, "")
+    may_go = {"key": f'.metadata.annotations["{STAYS}"]', "operator": "DoesNotExist"}
+    stage = _stage("pod-delete", {"matchExpressions": [gone, may_go]}, "")
     stage["spec"]["next"] = {"finalizers": {"empty": True}, "delete": True}
     return stage
 
