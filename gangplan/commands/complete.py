@@ -31,25 +31,28 @@ def _quietly(find: Callable[[Path], Iterable[str]], ctx: Any, incomplete: str) -
         return []
 
 
-def _listed(find: Callable[[Path], Iterable[str]], ctx: Any, incomplete: str) -> list[str]:
-    """Return the candidates for the last of several names with commas, after those already typed."""
-    before, comma, last = incomplete.rpartition(",")
-    names = _quietly(find, ctx, last)
-    return [f"{before}{comma}{name}" for name in names if name not in before.split(",")]
+def several(find: Callable[[Any, str], list[str]]) -> Callable[[Any, str], list[str]]:
+    """Return a completion of the last of several names with commas, without those already typed."""
+
+    def found(ctx: Any, incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        return [f"{before}{comma}{name}" for name in find(ctx, last) if name not in before.split(",")]
+
+    return found
 
 
 def clusters(ctx: Any, incomplete: str) -> list[str]:
     """Return names of clusters."""
     from gangplan.contents.files import Files
 
-    return _listed(lambda root: Files(root).cluster_names, ctx, incomplete)
+    return _quietly(lambda root: Files(root).cluster_names, ctx, incomplete)
 
 
 def teams(ctx: Any, incomplete: str) -> list[str]:
     """Return names of teams."""
     from gangplan.contents.files import Files
 
-    return _listed(lambda root: Files(root).team_names, ctx, incomplete)
+    return _quietly(lambda root: Files(root).team_names, ctx, incomplete)
 
 
 def column(table: str, name: str) -> Callable[[Any, str], list[str]]:
@@ -59,7 +62,7 @@ def column(table: str, name: str) -> Callable[[Any, str], list[str]]:
         from gangplan.contents.files import Files
         from gangplan.contents.tables import TABLES
 
-        return _listed(lambda root: _texts(TABLES[table](Files(root)), name), ctx, incomplete)
+        return _quietly(lambda root: _texts(TABLES[table](Files(root)), name), ctx, incomplete)
 
     return found
 
@@ -77,7 +80,7 @@ def of_team(table: str, name: str, end: str = "") -> Callable[[Any, str], list[s
             rows = TABLES[table](Files(root, (team,) if team else ()))
             return (f"{one}{end}" for one in _texts(rows, name))
 
-        return _listed(names, ctx, incomplete)
+        return _quietly(names, ctx, incomplete)
 
     return found
 
@@ -140,14 +143,14 @@ def listed(help: str) -> list[str]:
     return [*found[1].split(", "), found[2]] if found else []
 
 
-def rules(incomplete: str) -> list[str]:
+def rules(ctx: Any, incomplete: str) -> list[str]:
     """Return the ids of rules."""
     from gangplan.rulebook import built_in
 
     return [name for name in sorted(built_in()) if name.startswith(incomplete)]
 
 
-def packs(incomplete: str) -> list[str]:
+def packs(ctx: Any, incomplete: str) -> list[str]:
     """Return the policy packs that come with gangplan."""
     from gangplan.policies import PACKS
 
@@ -161,7 +164,7 @@ def pages(incomplete: str) -> list[str]:
     from gangplan.reference.topics import kinds
 
     fields = (name for one in all_fields() for name in (".".join(one.path), one.name))
-    names = dict.fromkeys((*rules(incomplete), *kinds(), *PACKS, *fields))
+    names = dict.fromkeys((*rules(None, incomplete), *kinds(), *PACKS, *fields))
     return [name for name in names if name.startswith(incomplete)]
 
 

@@ -121,7 +121,8 @@ def _candidates(field: NewField) -> Callable[..., list[str]] | None:
         "--scope-cluster": complete.clusters,
         "--scope-job": complete.column("specs", "job"),
     }
-    return known.get(field.flag)
+    found = known.get(field.flag)
+    return complete.several(found) if found and field.shape == "list" else found
 
 
 def _help(field: NewField) -> str:

@@ -174,8 +174,10 @@ def completed(root: Path, line: str) -> list[str]:
         ("gangplan new job --team nlp --data f", ["filings="]),
         ("gangplan new team --clusters other,l", ["other,lab"]),
         ("gangplan new team --clusters lab,", []),
-        ("gangplan new waiver --scope-team other,n", ["other,nlp"]),
+        ("gangplan new waiver --scope-team other,n", []),
         ("gangplan new job --team nlp --after other,f", ["other,filings"]),
+        ("gangplan plan --cluster other,l", []),  # one name a flag
+        ("gangplan validate --team other,n", []),
         ("gangplan new job --team cv --data ", ["images="]),
         ("gangplan new job --team nlp --queue ", ["training"]),
         ("gangplan edit specs/nlp/filings.yaml --set network.post", ["network.posture"]),

@@ -38,9 +38,8 @@ def holds(text: str, scope: Scope) -> bool | None:
     if not _BEYOND.isdisjoint(words):
         return None
     is_new = found[1] is not None
-    if (
-        len(words) == 4 and words[0] == "!" and not is_new
-    ):  # POSIX: of four words, `!` negates the other three
+    if len(words) == 4 and words[0] == "!" and not is_new:
+        # POSIX: of four words, `!` negates the other three.
         inner = _listed(words[1:], _TEST, scope)
         return None if inner is None else not inner
     return _listed(words, _DOUBLE if is_new else _TEST, scope)
