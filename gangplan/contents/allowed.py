@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gangplan.contents.files import Files, block, entries
+from gangplan.contents.files import Files, block, blocks, entries
 
 Row = dict[str, Any]
 #: Defaults of a cluster's `limits`, as its format has them; importing the format would load its models for
@@ -39,10 +39,16 @@ def limits(files: Files) -> Iterator[Row]:
     """Yield the most that one run may have on each cluster, with defaults for what the file leaves out."""
     for cluster, body in files.clusters.items():
         stated = LIMITS | block(body, "limits")
+        own = {
+            team: queue["timeoutHours"]
+            for team, queue in blocks(body, "teams").items()
+            if "timeoutHours" in queue and (not files.wanted_teams or team in files.wanted_teams)
+        }
         yield {
             "cluster": cluster,
             "workers": stated["workers"],
             "timeout": f"{stated['timeoutHours']}h",
+            "teamTimeouts": [f"{team}: {hours}h" for team, hours in own.items()],
             "trials": stated["trials"],
             "teamShare": f"{stated['teamShare']}%",
         }

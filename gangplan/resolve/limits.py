@@ -130,17 +130,18 @@ def _check_gpus(context: JobResolution, gpus: int) -> None:
 
 
 def check_timeout(context: JobResolution, timeout_s: int) -> None:
-    """Check the timeout: 24 hours, with extendedTimeout seven days, never above the cluster's limit."""
+    """Check the timeout: 24 hours, with extendedTimeout seven days, never above the limit of the cluster or
+    that of the team there."""
     spec, where = context.spec.spec, context.origin_of("timeout", ("timeout",))
-    most_s = context.cluster.spec.limits.timeout_hours * 3600
+    most_s, who, stated = _longest_timeout(context)
     by_profile = context.origins["timeout"].layer.startswith("profile")
-    if timeout_s > min(most_s, EXTENDED_TIMEOUT_S):
-        most = format_duration(min(most_s, EXTENDED_TIMEOUT_S))
+    if timeout_s > most_s:
+        most = format_duration(most_s)
         context.report(
             TIMEOUT_OVER_LIMIT,
             where,
-            f"timeout is {format_duration(timeout_s)}, but cluster {context.cluster.name} allows {most}",
-            f"Write timeout: {most} or less, and save checkpoints.",
+            f"timeout is {format_duration(timeout_s)}, but {who} {most}",
+            f"Write timeout: {most} or less, and save checkpoints{stated}.",
         )
     elif timeout_s > PLAIN_TIMEOUT_S and not spec.extended_timeout and not by_profile:
         context.report(
@@ -149,6 +150,21 @@ def check_timeout(context: JobResolution, timeout_s: int) -> None:
             f"timeout is {format_duration(timeout_s)}, longer than 24h",
             "Add extendedTimeout: true.",
         )
+
+
+def _longest_timeout(context: JobResolution) -> tuple[int, str, str]:
+    """Return the longest timeout in seconds, who allows it, and where a limit of the team is written."""
+    cluster, team = context.cluster, context.team.name
+    most_s = min(cluster.spec.limits.timeout_hours * 3600, EXTENDED_TIMEOUT_S)
+    queue = cluster.spec.teams.get(team)
+    if queue is None or queue.timeout_hours is None or queue.timeout_hours * 3600 >= most_s:
+        return most_s, f"cluster {cluster.name} allows", ""
+    place = cluster.document.where(("teams", team, "timeoutHours"))
+    return (
+        queue.timeout_hours * 3600,
+        f"cluster {cluster.name} allows team {team}",
+        f"; or ask the cluster's owner to raise timeoutHours ({place.file}:{place.line})",
+    )
 
 
 def check_labels(context: JobResolution) -> None:

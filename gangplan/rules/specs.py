@@ -209,9 +209,10 @@ SLOTS_NOT_GPUS = Rule(
 TIMEOUT_OVER_LIMIT = Rule(
     "timeout-over-limit",
     ERROR,
-    "The timeout is longer than the cluster allows.",
+    "The timeout is longer than the cluster allows, or allows this team.",
     why=(
-        "A run that hangs holds its GPUs until its deadline. The cluster's owner limits how long that may be."
+        "A run that hangs holds its GPUs until its deadline. The cluster's owner limits how long that may be: "
+        "limits.timeoutHours for everybody, timeoutHours of a team for its runs."
     ),
     fix="Write a shorter timeout and save checkpoints, so that the next run can resume.",
     waivable=True,

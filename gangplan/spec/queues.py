@@ -226,6 +226,13 @@ class TeamQueue(Strict):
         description="Priorities that its runs may have; omitted: all of the cluster except critical.",
         examples=[["low", "normal"]],
     )
+    timeout_hours: int | None = Field(
+        None,
+        ge=1,
+        le=8760,
+        description="Longest timeout of its runs in hours, where that is less than limits.timeoutHours; omitted: the cluster's limit.",
+        examples=[48],
+    )
     preemption: Preemption | None = Field(
         None,
         description="When its runs may preempt others; omitted: the cluster's rule.",
