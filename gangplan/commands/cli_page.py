@@ -32,6 +32,7 @@ gangplan plan --base main         # what a pull request does: runs, GPU-hours, n
 gangplan provenance -o DIR         # what rendered/ was made of, as in-toto statements; verify FILE...: compare
 gangplan diff --base main         # which objects change, by meaning: image, resources, quota, network, ...
 gangplan plan --network [FILE...] # who may talk to whom, and by which policy
+gangplan plan --hostfile [FILE...] # the host file that the launcher of each run will find
 gangplan simulate --cluster NAME  # simulate the queue: waits, preemptions, utilisation per team
 gangplan run SPEC                 # try a small copy of the job on this machine: same command and launch, a few ranks
 gangplan why SPEC                 # where each value comes from

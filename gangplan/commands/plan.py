@@ -23,8 +23,15 @@ from gangplan.report.now import now_document, now_text
 from gangplan.report.plan import plan_document, plan_text
 
 
-def plan(request: Request, format: str, usage: Path | None = None, today: str | None = None) -> Exit:
-    """Print what the specs amount to, or if the request has `with_flows`, who may talk to whom.
+def plan(
+    request: Request,
+    format: str,
+    usage: Path | None = None,
+    today: str | None = None,
+    with_hosts: bool = False,
+) -> Exit:
+    """Print what the specs amount to, or if the request has `with_flows`, who may talk to whom; `with_hosts`:
+    the host files of MPI.
 
     With `usage`, a snapshot of what is in use, print also which runs would be admitted now. As JSON, findings
     are in the document, in the form that validate gives them. Schedules show their next starts from `today`,
@@ -32,6 +39,8 @@ def plan(request: Request, format: str, usage: Path | None = None, today: str | 
     """
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
+    if with_hosts and request.with_flows:
+        raise UserError("--hostfile and --network each replace the plan", "Leave one of them out.")
     result = preview(replace(request, is_brief=usage is None))
     now, near = against(request, result, usage) if usage and not result.has_errors else ([], [])
     findings = in_order([*result.findings, *near])
@@ -39,6 +48,10 @@ def plan(request: Request, format: str, usage: Path | None = None, today: str | 
     since = _since(today)
     if request.with_flows:
         text, document = network_text, network_document
+    elif with_hosts:
+        from gangplan.report.hostfile import hostfile_document, hostfile_text  # seldom asked for
+
+        text, document = hostfile_text, hostfile_document
     else:
         text, document = partial(plan_text, since=since), partial(plan_document, since=since)
     if format == "json":

@@ -44,9 +44,9 @@ from gangplan.commands.flags import (
 from gangplan.errors import UserError
 
 
-def refuse_with_base(cluster: list[str] | None, network: bool, usage: Path | None) -> None:
+def refuse_with_base(cluster: list[str] | None, network: bool, hostfile: bool, usage: Path | None) -> None:
     """Raise UserError for flags of a plan without a comparison."""
-    flags = {"--cluster": cluster, "--network": network, "--usage": usage}
+    flags = {"--cluster": cluster, "--network": network, "--hostfile": hostfile, "--usage": usage}
     for name in (name for name, value in flags.items() if value):
         raise UserError(f"{name} cannot be used with --base", "Leave one of them out; --team and files work.")
 
@@ -159,6 +159,10 @@ def plan(
         bool,
         typer.Option("--network", help="Show a table of each run's network connections instead."),
     ] = False,
+    hostfile: Annotated[
+        bool,
+        typer.Option("--hostfile", help="Show the host file that each run's launcher will find instead."),
+    ] = False,
     usage: Annotated[
         Path | None,
         typer.Option(
@@ -182,11 +186,11 @@ def plan(
         if base is not None:
             from gangplan.commands.review import ReviewFlags, plan_since
 
-            refuse_with_base(cluster, network, usage)
+            refuse_with_base(cluster, network, hostfile, usage)
             raise typer.Exit(plan_since(asked, ReviewFlags(base, format, limit, today)))
         if limit is not None:
             raise UserError("--limit is for what changed", "Add --base REF.")
-        raise typer.Exit(command(asked, format, usage, today))
+        raise typer.Exit(command(asked, format, usage, today, hostfile))
 
 
 @app.command()
