@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from functools import lru_cache
 
-from gangplan.generators.common import PREFIX, Pairs, literal, run_labels
+from gangplan.generators.common import PLATFORM_PREFIX, PREFIX, Pairs, literal, run_labels
 from gangplan.model.exits import LAUNCH_EXITS
 from gangplan.model.job import EnvVar, Job, Resources, TargetPool
 from gangplan.model.pods import GCSFUSE, GCSFUSE_ANNOTATION
@@ -69,9 +69,8 @@ def pod_labels(unit: Unit, role: str) -> Pairs:
         f"{PREFIX}role": role,
         # A sidecar that outlives the program would keep the run from ever completing (trainer#2794).
         "sidecar.istio.io/inject": "false",
-        # Names that the platform's log and cost tools select by (founding requirements).
-        "training.openshift.io/mpijob": unit.run_name,
-        "training.openshift.io/mpijob-role": role,
+        f"{PLATFORM_PREFIX}mpijob": unit.run_name,
+        f"{PLATFORM_PREFIX}mpijob-role": role,
         **dict(unit.job.identity.pod_labels if unit.job.identity else ()),
     }
     return tuple(sorted(labels.items()))

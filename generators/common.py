@@ -16,6 +16,8 @@ from gangplan.plan import Unit
 from gangplan.waivers import mark_labels
 
 PREFIX = "gangplan.dev/"
+# Names that the platform's log and cost tools select by (founding requirements).
+PLATFORM_PREFIX = "training.openshift.io/"
 # Kueue serves v1beta2 since 0.15, the oldest line that gangplan supports.
 KUEUE_API = "kueue.x-k8s.io/v1beta2"
 # A `$` that the kubelet would not leave alone.

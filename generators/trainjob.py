@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.generators.common import PREFIX, Writer, objects_of, run_annotations, run_labels
+from gangplan.generators.common import (
+    PLATFORM_PREFIX,
+    PREFIX,
+    Writer,
+    objects_of,
+    run_annotations,
+    run_labels,
+)
 from gangplan.generators.launch import has_run_deadline
+from gangplan.model.duration import format_duration
 from gangplan.model.frameworks import ONE_RANK
+from gangplan.model.job import Job
 from gangplan.objects import Body
 from gangplan.plan import Unit
 from gangplan.plan.names import DATED, SCHEDULED
@@ -52,7 +61,13 @@ def run_values(unit: Unit) -> dict[str, Any]:
         "name": unit.run_name,
         "labels": run_labels(unit),
         "annotations": tuple(
-            sorted({**dict(run_annotations(unit, unit.job.backend.kind)), **_lineage(unit)}.items())
+            sorted(
+                {
+                    **dict(run_annotations(unit, unit.job.backend.kind)),
+                    **_lineage(unit),
+                    **_for_tools(unit.job),
+                }.items()
+            )
         ),
         "priority_class": f"training-{unit.job.priority}",
     }
@@ -72,4 +87,19 @@ def _lineage(unit: Unit) -> dict[str, str]:
         found[PARAMETERS] = " ".join(f"{name}={text}" for name, text in job.trial.values)
     if job.datasets:
         found[DATASETS] = ",".join(job.datasets)
+    return found
+
+
+def _for_tools(job: Job) -> dict[str, str]:
+    """Return what the platform's log and cost tools look for on a run (founding requirements).
+
+    Not on pods: their templates cannot change while the run exists, and a longer retention must not make a
+    new run.
+    """
+    found = {f"{PLATFORM_PREFIX}log-retention": format_duration(job.log_retention_s)}
+    if job.timeout_s:
+        found[f"{PLATFORM_PREFIX}timeout"] = format_duration(job.timeout_s)
+        found[f"{PLATFORM_PREFIX}timeout-action"] = "terminate"
+    if job.debug is not None:
+        found[f"{PLATFORM_PREFIX}debug-mode"] = "true"
     return found

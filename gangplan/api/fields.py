@@ -53,6 +53,7 @@ class JobFields(TypedDict, total=False):
     timeout: str | None
     extendedTimeout: bool | None
     gracePeriod: str | None
+    logRetention: str | None
     retries: int | None
     exitCodes: Mapping[str, Any] | None
     debug: Mapping[str, Any] | None

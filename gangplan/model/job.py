@@ -154,6 +154,7 @@ class Job:
     priority: str
     timeout_s: int
     grace_s: int
+    log_retention_s: int
     retries: int
     labels: tuple[tuple[str, str], ...]
     cost_centre: str

@@ -13,6 +13,8 @@ DEFAULT_RETRIES = 0
 # Our choice: the notice that AWS gives a spot node, the longest of any cloud (Google and Azure: 30 s).
 DEFAULT_GRACE_S = 120
 LEAST_GRACE_S, MOST_GRACE_S = 30, 3600
+# Founding requirements: logs stay for a week, and what explains a failure for a day at least.
+DEFAULT_LOG_RETENTION_S, LEAST_LOG_RETENTION_S = 604_800, 86_400
 DEFAULT_PRIORITY = "normal"
 DEFAULT_POSTURE = "default"
 # Our choice: enough for a data loader per rank; every sample and profile sets its own.

@@ -55,7 +55,7 @@ LEVELS: dict[str, tuple[Level, ...]] = {
         _level(
             "how it ends, and what happens then",
             "[gitops.md](gitops.md) has the life of a run.",
-            "extendedTimeout gracePeriod retries exitCodes schedule after model run state keep retired debug",
+            "extendedTimeout gracePeriod logRetention retries exitCodes schedule after model run state keep retired debug",
         ),
         _level(
             "regulated data, and rights",

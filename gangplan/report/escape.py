@@ -28,6 +28,10 @@ _PARTED = frozenset("@#:")
 _LINK = re.compile(r"\[(?=[^\[\]]*\]\()")
 
 
+# The most letters of a job's description in a table or beside other lines.
+LONGEST_DESCRIPTION = 120
+
+
 def visible(text: str) -> str:
     r"""Return one line without control characters: `\n`, `\x1b` and `\u202e` replace what cannot be seen."""
     if text.isascii() and text.isprintable():

@@ -22,6 +22,7 @@ def origins_text(run: PlannedRun) -> str:
         "posture": job.posture,
         "priority": job.priority,
         "timeout": format_duration(job.timeout_s),
+        "logRetention": format_duration(job.log_retention_s),
         "retries": job.retries,
     }
     rows = []

@@ -16,6 +16,7 @@ from gangplan.pipeline.worker import PlannedRun
 from gangplan.report.admission import admission_document
 from gangplan.report.cost import cost_document, cost_words
 from gangplan.report.edit import edit_words, over_words, seldom_parts, seldom_rows
+from gangplan.report.escape import LONGEST_DESCRIPTION, own_line, short
 from gangplan.report.fabric import fabric_document, fabric_words
 from gangplan.report.losses import elastic, exits
 from gangplan.report.nodes import node_document, node_words
@@ -91,6 +92,7 @@ def _block(run: PlannedRun, since: int | None) -> str:
         )
     others = "".join(f" + {one.workers} {one.name}" for one in job.others)
     rows = [
+        ("about", short(own_line(job.description), LONGEST_DESCRIPTION)),
         ("edit", edit_words(run)),
         *seldom_rows(job, since),
         ("ranks", f"{layout.ranks} = {layout.workers} workers x {layout.slots} slots"),
@@ -247,6 +249,7 @@ def _run(run: PlannedRun, since: int | None) -> dict[str, Any]:
         "namespace": job.namespace,
         "name": run.name,
         "file": run.path,
+        **({"description": job.description} if job.description else {}),
         "edit": edit_words(run),
         **({"trial": dict(job.trial.values)} if job.trial else {}),
         **seldom_parts(job, since),
@@ -269,6 +272,7 @@ def _run(run: PlannedRun, since: int | None) -> dict[str, Any]:
         "queue": job.queue,
         "priority": job.priority,
         "timeoutSeconds": job.timeout_s,
+        "logRetentionSeconds": job.log_retention_s,
         "retries": job.retries,
         "gracePeriodSeconds": job.grace_s,
         "posture": job.posture,

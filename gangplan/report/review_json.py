@@ -38,6 +38,7 @@ def review_document(review: Review, folder: str) -> dict[str, Any]:
                 "changed": list(changed),
                 "removed": list(removed),
                 "renamed": [{"from": old, "to": now} for old, now in review.renamed],
+                **({"descriptions": dict(review.descriptions)} if review.descriptions else {}),
             },
             "runs": [_edit(one) for one in review.edits],
             "totals": _totals(review),

@@ -52,7 +52,13 @@ def review_schema() -> dict[str, Any]:
                     {
                         **dict.fromkeys(("new", "changed", "removed"), _TEXTS),
                         "renamed": _list(_object({"from": _TEXT, "to": _TEXT})),
-                    }
+                        "descriptions": {
+                            "type": "object",
+                            "additionalProperties": _TEXT,
+                            "description": "Of new and changed specs that have one, by file.",
+                        },
+                    },
+                    optional=("descriptions",),
                 ),
                 "runs": _list(_edit()),
                 "totals": _object(

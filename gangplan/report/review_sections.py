@@ -13,6 +13,7 @@ from gangplan.findings import Finding
 from gangplan.model.amounts import bare
 from gangplan.model.cost import hours_words
 from gangplan.model.quantity import Quantity
+from gangplan.report.escape import LONGEST_DESCRIPTION, short
 from gangplan.report.model import is_waived, title
 from gangplan.report.review_budgets import budgets_section
 from gangplan.report.review_objects import objects_section
@@ -253,4 +254,7 @@ def _specs(review: Review) -> Section:
     rows += [("changed", one) for one in changed]
     rows += [("removed", one) for one in removed]
     rows += [("renamed", f"{old} {ARROW} {now}") for old, now in review.renamed]
-    return Section("Specs", ("what", "file"), rows, "spec")
+    if not (about := review.descriptions):
+        return Section("Specs", ("what", "file"), rows, "spec")
+    rows = [(what, file, short(about.get(file, ""), LONGEST_DESCRIPTION)) for what, file in rows]
+    return Section("Specs", ("what", "file", "about"), rows, "spec")

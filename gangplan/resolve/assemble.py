@@ -33,6 +33,7 @@ class JobBounds(NamedTuple):
 
     timeout_s: int
     grace_s: int
+    log_retention_s: int
     retries: int
     priority: str
     after_losses: AfterLosses
@@ -103,6 +104,7 @@ def assemble(context: JobResolution, parts: JobParts) -> Job:
         priority=bounds.priority,
         timeout_s=bounds.timeout_s,
         grace_s=bounds.grace_s,
+        log_retention_s=bounds.log_retention_s,
         retries=bounds.retries,
         labels=tuple(sorted(spec.labels.items())),
         cost_centre=team.cost_centre or "",

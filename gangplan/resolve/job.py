@@ -33,6 +33,7 @@ from gangplan.resolve.limits import (
     check_priority,
     check_timeout,
     resolve_egress,
+    resolve_log_retention,
     resolve_posture,
 )
 from gangplan.resolve.losses import check_checkpoint, check_spot
@@ -234,4 +235,5 @@ def _bounds(context: JobResolution, image: PulledImage | None) -> JobBounds:
     check_timeout(context, timeout_s)
     check_grace(context, grace_s)
     check_priority(context, priority)
-    return JobBounds(timeout_s, grace_s, retries, priority, after_losses(context, image, retries))
+    logs_s = resolve_log_retention(context)
+    return JobBounds(timeout_s, grace_s, logs_s, retries, priority, after_losses(context, image, retries))

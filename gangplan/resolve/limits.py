@@ -8,9 +8,11 @@ from gangplan.findings import Location
 from gangplan.model.duration import format_duration
 from gangplan.model.job import Egress, Origin, Posture
 from gangplan.model.profiles import (
+    DEFAULT_LOG_RETENTION_S,
     DEFAULT_POSTURE,
     EXTENDED_TIMEOUT_S,
     LEAST_GRACE_S,
+    LEAST_LOG_RETENTION_S,
     MANY_WORKERS,
     MOST_GRACE_S,
     PLAIN_TIMEOUT_S,
@@ -21,7 +23,7 @@ from gangplan.resolve.context import JobResolution
 from gangplan.resolve.grants import POSTURES, too_weak
 from gangplan.resolve.proxy import INTERNET, proxy_egress
 from gangplan.rules.grants import LABEL_INJECTS
-from gangplan.rules.recipes import GRACE_PERIOD
+from gangplan.rules.recipes import GRACE_PERIOD, LOG_RETENTION
 from gangplan.rules.security import LABEL_RESERVED
 from gangplan.rules.specs import (
     EGRESS_INTERNET,
@@ -221,6 +223,32 @@ def check_grace(context: JobResolution, grace_s: int) -> None:
         f"gracePeriod is {format_duration(grace_s)}; it must be between {least} and {most}",
         f"Write gracePeriod: {least if grace_s < LEAST_GRACE_S else most}.",
     )
+
+
+def resolve_log_retention(context: JobResolution) -> int:
+    """Return how long logs should stay, in seconds; report less than a day, and more than the cluster keeps.
+
+    The built-in week is shorter where the cluster keeps logs for less.
+    """
+    most_s = context.cluster.spec.retention.logs
+    built_in = max(min(DEFAULT_LOG_RETENTION_S, most_s or DEFAULT_LOG_RETENTION_S), LEAST_LOG_RETENTION_S)
+    chosen_s: int = context.choose("log_retention", built_in)
+    least = format_duration(LEAST_LOG_RETENTION_S)
+    if chosen_s < LEAST_LOG_RETENTION_S:
+        why, help = f"what explains a failure stays {least} at least", f"Write logRetention: {least} or more."
+    elif most_s is not None and chosen_s > most_s:
+        place, most = context.cluster.document.where(("retention", "logs")), format_duration(most_s)
+        why = f"cluster {context.cluster.name} keeps logs for {most}"
+        help = f"Write logRetention: {most} or less; {place.file}:{place.line} has the limit."
+    else:
+        return chosen_s
+    context.report(
+        LOG_RETENTION,
+        context.origin_of("logRetention", ("logRetention",)),
+        f"logRetention is {format_duration(chosen_s)}, but {why}",
+        help,
+    )
+    return chosen_s
 
 
 def check_priority(context: JobResolution, priority: str) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import field, replace
 from pathlib import Path
 
 from gangplan.findings import Finding, in_order
@@ -20,6 +21,8 @@ from gangplan.review.reach import Reach, reaches
 from gangplan.review.scope import Part
 from gangplan.review.sides import Side, Sides
 from gangplan.review.totals import Headroom, Total, TotalChange, headroom_of, total_of, totals_of
+from gangplan.source import load_objects
+from gangplan.source.manifests import ManifestError
 from gangplan.tools.revisions import Revision
 
 
@@ -28,7 +31,8 @@ class Review:
     """The effects of a change, from a revision to the current workspace.
 
     `specs` are those that are new, changed and removed, `renamed` those that only have another name (before,
-    after). `notes` are sentences about the comparison itself.
+    after). `notes` are sentences about the comparison itself,
+    `descriptions` those of new and changed specs that have one, by file.
     """
 
     revision: Revision
@@ -44,6 +48,7 @@ class Review:
     reaches: Sequence[Reach]
     notes: tuple[str, ...]
     budgets: Sequence[BudgetChange] = ()
+    descriptions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def all_findings(self) -> list[Finding]:
@@ -78,9 +83,10 @@ def review_of(root: Path, sides: Sides, part: Part, day: datetime.date) -> Revie
         replace(side, runs={one.key: one for one in own})
         for side, own in zip((before, after), runs, strict=True)
     ]
+    specs = _specs(before, after, renamed)
     return Review(
         sides.revision,
-        _specs(before, after, renamed),
+        specs,
         tuple(sorted(renamed.items())),
         edits,
         totals_of(*seen),
@@ -92,7 +98,19 @@ def review_of(root: Path, sides: Sides, part: Part, day: datetime.date) -> Revie
         reaches(sides, edits, objects, news.new),
         _notes(sides, len(unknown)),
         [one for one in budget_changes(before, after) if part.has_team(one.cluster, one.team)],
+        _descriptions(after, (*specs[0], *specs[1])),
     )
+
+
+def _descriptions(side: Side, files: Sequence[str]) -> dict[str, str]:
+    """Return the descriptions of these specs, by file; those that cannot be read have findings."""
+    found = {}
+    for file in files:
+        with suppress(ManifestError, UnicodeDecodeError):
+            for body in load_objects(side.specs[file].decode()):
+                if isinstance(text := body.get("description"), str):
+                    found[file] = " ".join(text.split())
+    return found
 
 
 def _as_of(side: Side, day: datetime.date) -> Side:

@@ -16,6 +16,17 @@ GRACE_PERIOD = Rule(
     fix="Write gracePeriod: 2m, or any time from 30s to 1h.",
 )
 
+LOG_RETENTION = Rule(
+    "log-retention",
+    ERROR,
+    "Logs are to be kept for less than a day, or for longer than the cluster keeps any.",
+    why=(
+        "Whoever looks for the cause of a failed run looks the next morning. A log store drops what is older than "
+        "its own limit (retention.logs of the cluster), whatever an annotation asks for."
+    ),
+    fix="Write logRetention: 7d, or any time from 24h to the limit of the cluster.",
+)
+
 LAUNCHER_DEEPSPEED = Rule(
     "launcher-deepspeed",
     ERROR,

@@ -288,6 +288,11 @@ class Retention(Strict):
         description="Audit log of the API server; omitted: not stated, and regimes refuse the cluster.",
         examples=["90d"],
     )
+    logs: DurationSeconds | None = Field(
+        None,
+        description="Logs of runs: the longest that the cluster's log store keeps them, and so the most that logRetention may ask for; omitted: not stated, any time.",
+        examples=["30d"],
+    )
 
 
 class Limits(Strict):

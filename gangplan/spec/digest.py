@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from gangplan.spec.job import TrainingJob
 
 # Fields that may change without a new run.
-_NOT_HASHED = {"after", "description", "keep", "retired", "schedule", "state"}
+_NOT_HASHED = {"after", "description", "keep", "log_retention", "retired", "schedule", "state"}
 
 
 def digest_of(spec: TrainingJob, files: Mapping[str, bytes] | None = None) -> str:
     """Return a hash of what the user wrote, except fields that may change without a new run.
 
-    These are description, state, keep, retired, and the schedule and the jobs that it comes after, which
+    These are description, logRetention, state, keep, retired, and the schedule and the jobs that it comes after, which
     decide when runs start, not what they are. `files` are the files in the spec's folder that it mounts.
     """
     written = spec.model_dump(mode="json", exclude=_NOT_HASHED, exclude_unset=True)

@@ -635,6 +635,11 @@ class TrainingJob(Strict):
         description="How long ranks may keep running after SIGTERM (preemption, timeout, a drained node) to save their state; from 30s to 1h; omitted: 2m.",
         examples=["5m"],
     )
+    log_retention: DurationSeconds | None = Field(
+        None,
+        description="How long the log store should keep the run's logs, an annotation for whoever sets it up; from 24h to the cluster's retention.logs; omitted: 7d. It never makes a new run.",
+        examples=["30d"],
+    )
     retries: int | None = Field(
         None,
         ge=0,

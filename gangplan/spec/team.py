@@ -42,6 +42,9 @@ class Defaults(Strict):
     grace_period: DurationSeconds | None = Field(
         None, description="How long ranks may keep running after SIGTERM, from 30s to 1h.", examples=["5m"]
     )
+    log_retention: DurationSeconds | None = Field(
+        None, description="How long the log store should keep the logs of a run.", examples=["30d"]
+    )
     retries: int | None = Field(None, ge=0, le=3, description="Restarts after a failure.", examples=[0])
     posture: Posture | None = Field(None, description="Network posture.", examples=["restricted"])
     egress: tuple[Name, ...] | None = Field(

@@ -112,6 +112,10 @@ _ANNOTATIONS = _table(
         "job.image | catalog.images.{image}.digest | ~catalog.images.{image}.clusters.{cluster}.digest",
     ),
     (f"{PREFIX}parameters", "spec.parameters: the values of this trial"),
+    ("training.openshift.io/log-retention", "job.logRetention | ~cluster.retention.logs"),
+    ("training.openshift.io/timeout", "job.timeout"),
+    ("training.openshift.io/timeout-action", "= the deadline ends the run | ~job.timeout"),
+    ("training.openshift.io/debug-mode", "spec.debug"),
 )
 _MAY_BE_OVER = stated(
     "= what Argo CD or Flux may do with a run, and with the record of one that is over"
