@@ -124,6 +124,7 @@ class World:
     fair_sharing: bool = True
     pods_per_node: int = 110
     manager: ManagerSettings = UNCONFIGURED
+    asks_at: str = ""  # the address at which people ask for quota
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def once(self, make: Callable[[World], Value]) -> Value:
@@ -206,7 +207,8 @@ def world_of(cluster: str, spec: Cluster, versions: SchemaVersions, standing: Se
     pods = (
         250 if spec.versions.openshift else 110
     )  # the kubelet's maxPods: OpenShift 4's default, Kubernetes'
-    return World(cluster, versions, tuple(standing), groups, spec.fair_sharing, pods, settings_of(spec))
+    settings, asks_at = settings_of(spec), spec.support.quota or ""
+    return World(cluster, versions, tuple(standing), groups, spec.fair_sharing, pods, settings, asks_at)
 
 
 def node_group(name: str, pool: NodePool, levels: tuple[tuple[str, int], ...]) -> NodeGroup:

@@ -17,6 +17,7 @@ from gangplan.findings import in_order
 from gangplan.pipeline.now import against
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
+from gangplan.pipeline.team_room import rooms_of
 from gangplan.report.json import findings_part
 from gangplan.report.network import network_document, network_text
 from gangplan.report.now import now_document, now_text
@@ -53,7 +54,9 @@ def plan(
 
         text, document = hostfile_text, hostfile_document
     else:
-        text, document = partial(plan_text, since=since), partial(plan_document, since=since)
+        rooms = rooms_of(result)
+        text = partial(plan_text, since=since, rooms=rooms)
+        document = partial(plan_document, since=since, rooms=rooms)
     if format == "json":
         part = findings_part(findings, repository_folder(request.root))
         whole = document(runs) | ({"now": now_document(now)} if usage else {}) | part

@@ -129,7 +129,8 @@ def nearly_used(cluster: ClusterFile, holding: ClusterHoldings) -> list[Finding]
                 if beyond:
                     message = f"team {team} uses more than its quota ({shares}): the rest is borrowed"
                 where = cluster.document.where(("teams", team), key=True)
-                found.append(
-                    Finding(QUOTA_NEARLY_USED, where, message, "Raise its quota, or expect its runs to wait.")
-                )
+                asks_at = cluster.spec.support.quota
+                help = "Raise its quota, or expect its runs to wait."
+                help += f" {asks_at} is where to ask for more." if asks_at else ""
+                found.append(Finding(QUOTA_NEARLY_USED, where, message, help))
     return found

@@ -89,7 +89,7 @@ LEVELS: dict[str, tuple[Level, ...]] = {
         _level(
             "rules and protection",
             "See [policies.md](policies.md) and [security.md](security.md).",
-            "policies certifications fips networkEncrypted gitopsOnly limits runtimeClasses retention",
+            "policies certifications fips networkEncrypted gitopsOnly limits runtimeClasses retention support",
         ),
         _level(
             "queues and quotas",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ from gangplan.model.duration import format_duration
 from gangplan.model.identity import subject_of
 from gangplan.model.job import Job, PodContainer, Resources, Role
 from gangplan.model.quantity import ZERO, Quantity
+from gangplan.pipeline.team_room import TeamRoom
 from gangplan.pipeline.worker import PlannedRun
 from gangplan.report.admission import admission_document
 from gangplan.report.cost import cost_document, cost_words
@@ -20,15 +21,21 @@ from gangplan.report.escape import LONGEST_DESCRIPTION, own_line, short
 from gangplan.report.fabric import fabric_document, fabric_words
 from gangplan.report.losses import elastic, exits
 from gangplan.report.nodes import node_document, node_words
+from gangplan.report.room import room_document, room_words
 from gangplan.validate.kueue import admission_words
 
 SHAPE = 1
 
 
-def plan_text(runs: Sequence[PlannedRun], since: int | None = None) -> str:
+def plan_text(
+    runs: Sequence[PlannedRun], since: int | None = None, rooms: Mapping[str, TeamRoom] = {}
+) -> str:
     """Return a block per run, then totals per cluster; for schedules, the starts after `since` (seconds
-    since 1970)."""
-    block = partial(_block, since=since)
+    since 1970).
+
+    `rooms` are what runs leave of their teams' quotas, by the paths of their files.
+    """
+    block = partial(_block, since=since, rooms=rooms)
     if any(run.unit.job.trial for run in runs):
         from gangplan.report import sweeps  # few workspaces have sweeps
 
@@ -52,11 +59,14 @@ def run_line(run: PlannedRun) -> str:
     return f"on {run.cluster}: {ranks} on {workers}, {_sentence(run_totals(run))}; {admission_words(run.verdict)}"
 
 
-def plan_document(runs: Sequence[PlannedRun], since: int | None = None) -> dict[str, Any]:
-    """Return the plan as data. Quantities are canonical texts, times are seconds."""
+def plan_document(
+    runs: Sequence[PlannedRun], since: int | None = None, rooms: Mapping[str, TeamRoom] = {}
+) -> dict[str, Any]:
+    """Return the plan as data. Quantities are canonical texts, times are seconds. `rooms` are as in
+    `plan_text`."""
     return {
         "version": SHAPE,
-        "runs": [_run(run, since) for run in runs],
+        "runs": [_run(run, since, rooms.get(run.path)) for run in runs],
         **_sweeps(runs),
         **({"chains": chains} if (chains := _chains(runs, text=False)) else {}),
         "totals": {cluster: _as_text(total) for cluster, total in _totals(runs).items()},
@@ -81,7 +91,7 @@ def _sweeps(runs: Sequence[PlannedRun]) -> dict[str, Any]:
     return {"sweeps": [sweeps.sweep_document(one) for one in sweeps.apart(runs)[1]]}
 
 
-def _block(run: PlannedRun, since: int | None) -> str:
+def _block(run: PlannedRun, since: int | None, rooms: Mapping[str, TeamRoom]) -> str:
     job, layout, launch = run.unit.job, run.unit.layout, run.unit.launch
     launcher = ""
     if layout.launcher_pods:
@@ -117,6 +127,7 @@ def _block(run: PlannedRun, since: int | None) -> str:
             "queue",
             f"{job.queue or 'none'}, priority {job.priority}, timeout {format_duration(job.timeout_s)}, retries {job.retries}, grace period {format_duration(job.grace_s)}",
         ),
+        ("quota", room_words(rooms.get(run.path))),
         ("admission", admission_words(run.verdict)),
         ("nodes", node_words(run.fit)),
         (
@@ -241,7 +252,7 @@ def _as_text(total: dict[str, Quantity]) -> dict[str, str]:
     return {name: amount.canonical() for name, amount in sorted(total.items())}
 
 
-def _run(run: PlannedRun, since: int | None) -> dict[str, Any]:
+def _run(run: PlannedRun, since: int | None, room: TeamRoom | None) -> dict[str, Any]:
     job, layout, launch = run.unit.job, run.unit.layout, run.unit.launch
     return {
         "spec": job.source,
@@ -277,6 +288,7 @@ def _run(run: PlannedRun, since: int | None) -> dict[str, Any]:
         "gracePeriodSeconds": job.grace_s,
         "posture": job.posture,
         "fabric": fabric_document(job.fabric),
+        **({"quota": room_document(room)} if room else {}),
         "admission": admission_document(run.verdict),
         "nodes": node_document(run.fit),
         "cost": cost_document(run),

@@ -295,6 +295,16 @@ class Retention(Strict):
     )
 
 
+class Support(Strict):
+    """Where people turn to."""
+
+    quota: Annotated[str, Field(pattern=r"^https?://[!-~]+$", max_length=2048)] | None = Field(
+        None,
+        description="Address at which people ask for quota; findings about quota and `gangplan plan` name it.",
+        examples=["https://portal.example.com/quota"],
+    )
+
+
 class Limits(Strict):
     """Limits that no spec on this cluster may exceed."""
 
@@ -403,6 +413,11 @@ class Cluster(Strict):
     )
     retention: Retention = Field(
         Retention(), description="How long records are kept.", examples=[{"audit": "90d"}]
+    )
+    support: Support = Field(
+        Support(),
+        description="Where people of this cluster turn to.",
+        examples=[{"quota": "https://portal.example.com/quota"}],
     )
     policies: Policies = Field(
         Policies(), description="Policies that hold here.", examples=[{"packs": ["baseline", "restricted"]}]

@@ -278,6 +278,7 @@ FORMS = {
     r"^(limits|requests)\.(cpu|memory|ephemeral-storage|hugepages-[A-Za-z0-9]+)$": "limits or requests, a dot, and cpu, memory, ephemeral-storage or hugepages-SIZE",
     r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[-._a-zA-Z0-9]+$": "the name of a ConfigMap, a slash and its key",
     r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$": "lower-case letters, digits, '-' and '.', starting and ending with a letter or digit",
+    r"^https?://[!-~]+$": "an address that begins with https://, without spaces",
     r"^https?://[A-Za-z0-9.-]+(:[0-9]+)?$": "https:// and a host, with a port if it needs one, and no path",
     r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$": "3 to 63 lower-case letters, digits, '-' and '.', as buckets are called",
     r"^[A-Za-z0-9][-A-Za-z0-9_.@/=, ]*$": "letters, digits, blanks and any of -_.@/=, as groups are called",

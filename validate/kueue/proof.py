@@ -69,7 +69,8 @@ def admission(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
         Problem(
             _count_at(found[1]),
             _sentence(world, run, verdict),
-            f"{_smallest_change(world, run, verdict, most)} Kueue would say: {_quote(verdict)}.",
+            f"{_smallest_change(world, run, verdict, most)} Kueue would say: {_quote(verdict)}."
+            f"{_asking(world, verdict)}",
             OVER_QUOTA
             if verdict.cause == EXCEEDS
             else NO_FLAVOR
@@ -78,6 +79,11 @@ def admission(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
             field=field,
         ),
     )
+
+
+def _asking(world: World, verdict: Verdict) -> str:
+    """Return where to ask for quota, if the cluster's file says so and quota is what is missing."""
+    return f" {world.asks_at} is where to ask for more." if world.asks_at and verdict.cause == EXCEEDS else ""
 
 
 def _sliced(world: World, run: BuiltRun, name: str, count: int, rest: int) -> Problem:

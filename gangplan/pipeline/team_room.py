@@ -1,0 +1,136 @@
+"""What a run leaves of its team's quota, by what Git has: without a snapshot of the cluster.
+
+The team's other runs are read from `rendered/`, so only committed runs of the same team on the same cluster
+cost anything, and no other spec is expanded. Kueue's arithmetic says what each uses on an idle cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+
+from gangplan.emit.earlier import EarlierRuns
+from gangplan.kueue.model import Key
+from gangplan.kueue.units import NANO
+from gangplan.model.backend import BY_KIND
+from gangplan.model.quantity import Quantity
+from gangplan.pipeline.request import Result
+from gangplan.pipeline.worker import PlannedRun, WorkerState, world_on
+from gangplan.records import dataclass
+from gangplan.resolve import resolve_site
+from gangplan.resolve.counted import counted
+from gangplan.source import load_objects
+from gangplan.validate.kueue.contention import demand_of
+from gangplan.validate.runs import is_applied
+from gangplan.workspace import RENDERED
+
+Usages = Mapping[str, Mapping[Key, Fraction]]
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaRoom:
+    """A resource of a pool that a run uses: the team's own quota, what its other active runs use, and what
+    this run asks for."""
+
+    pool: str
+    resource: str
+    quota: Quantity
+    used: Fraction
+    asked: Fraction
+
+    @property
+    def left(self) -> Fraction:
+        """The own quota that is left after the run; negative if it is not enough."""
+        return Fraction(self.quota.nano, NANO) - self.used - self.asked
+
+
+@dataclass(frozen=True, slots=True)
+class TeamRoom:
+    """What a run leaves of its team's quota.
+
+    `runs` are those that the team has in Git with this one, ended and stopped ones included, of `most`.
+    `asks_at` is the address at which people ask for quota, empty if the cluster's file has none.
+    """
+
+    rooms: tuple[QuotaRoom, ...]
+    runs: int
+    most: int
+    asks_at: str = ""
+
+    @property
+    def is_short(self) -> bool:
+        """Whether any resource is not enough."""
+        return any(one.left < 0 for one in self.rooms)
+
+
+def rooms_of(result: Result) -> dict[str, TeamRoom]:
+    """Return what each active run under Kueue leaves of its team's quota, by the path of its file."""
+    found: dict[str, TeamRoom] = {}
+    earlier = EarlierRuns(result.workspace.root / RENDERED)
+    quotas: dict[str, Mapping[tuple[str, str], Mapping[str, Quantity]]] = {}
+    usages: dict[tuple[str, str], Usages] = {}
+    for run in result.runs:
+        job, cluster = run.unit.job, run.cluster
+        if result.worker is None or run.verdict is None or not run.verdict.usage or not job.is_active:
+            continue
+        if cluster not in quotas:
+            quotas[cluster] = _quotas(result, cluster)
+        if (cluster, job.team) not in usages:
+            usages[cluster, job.team] = dict(_usages(result.worker, earlier, cluster, job.team))
+        found[run.path] = _room(result, run, quotas[cluster], usages[cluster, job.team])
+    return found
+
+
+def _quotas(result: Result, cluster: str) -> dict[tuple[str, str], dict[str, Quantity]]:
+    """Return the quota of each team for each flavor and resource, as it is rendered."""
+    return {
+        (queue.team, quota.flavor): {one.resource: one.nominal for one in quota.amounts}
+        for queue in counted(resolve_site(result.workspace, cluster)).queues
+        for quota in queue.quotas
+    }
+
+
+def _usages(
+    worker: WorkerState, earlier: EarlierRuns, cluster: str, team: str
+) -> Iterator[tuple[str, Mapping[Key, Fraction]]]:
+    """Yield the name and the usage of each active run that a team has in `rendered/`."""
+    folder = f"{cluster}/runs/{team}"
+    for job in earlier.jobs(folder):
+        for name in earlier.names(f"{folder}/", job):
+            file = earlier.read(f"{folder}/{name}.yaml")
+            if file is None:
+                continue
+            bodies = [] if file.is_record else load_objects(file.text)
+            if not any(body.get("kind") in BY_KIND and is_applied(body) for body in bodies):
+                yield name, {}  # a record, archived, or a schedule's template: it counts as an object
+                continue
+            demand = demand_of(world_on(worker, cluster), bodies)
+            yield name, demand.usage or {} if demand is not None else {}
+
+
+def _room(
+    result: Result,
+    run: PlannedRun,
+    quotas: Mapping[tuple[str, str], Mapping[str, Quantity]],
+    usages: Usages,
+) -> TeamRoom:
+    """Return the room after one run.
+
+    Earlier runs of its job are not counted: the new one replaces them in Git.
+    """
+    assert run.verdict is not None
+    others = {name: usage for name, usage in usages.items() if name != run.name and name not in run.there}
+    flavors = {one.name: one.pool for one in resolve_site(result.workspace, run.cluster).flavors}
+    rooms = tuple(
+        QuotaRoom(
+            flavors.get(flavor, flavor),
+            resource,
+            quotas[run.unit.job.team, flavor][resource],
+            sum((usage.get((flavor, resource), Fraction(0)) for usage in others.values()), Fraction(0)),
+            asked,
+        )
+        for (flavor, resource), asked in (run.verdict.usage or {}).items()
+        if resource in quotas.get((run.unit.job.team, flavor), {})
+    )
+    spec = result.workspace.clusters[run.cluster].spec
+    return TeamRoom(rooms, len(others) + 1, spec.limits.objects.runs, spec.support.quota or "")

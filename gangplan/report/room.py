@@ -1,0 +1,53 @@
+"""What a run leaves of its team's quota: as text for people, as data for machines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gangplan.model.amounts import bare, say, written
+from gangplan.pipeline.team_room import QuotaRoom, TeamRoom
+
+
+def room_words(room: TeamRoom | None) -> str:
+    """Return `a100: 16 of 32 GPUs left (other runs: 8), ...; 7 of 500 runs`; empty where nothing is known."""
+    if room is None:
+        return ""
+    pools = dict.fromkeys(one.pool for one in room.rooms)
+    parts = [
+        f"{pool}: {', '.join(_words(one) for one in _in_order(room) if one.pool == pool)}" for pool in pools
+    ]
+    asking = [f"more at {room.asks_at}"] if room.is_short and room.asks_at else []
+    return "; ".join([*parts, f"{room.runs} of {room.most} runs", *asking])
+
+
+def _in_order(room: TeamRoom) -> list[QuotaRoom]:
+    """Return the rows with GPUs first."""
+    return sorted(room.rooms, key=lambda one: (one.resource in ("cpu", "memory"), one.resource))
+
+
+def _words(one: QuotaRoom) -> str:
+    others = f" (other runs: {bare(one.resource, one.used)})" if one.used else ""
+    if one.left < 0:
+        return f"{say(one.resource, -one.left)} over the quota of {bare(one.resource, one.quota)}{others}"
+    return f"{bare(one.resource, one.left)} of {say(one.resource, one.quota)} left{others}"
+
+
+def room_document(room: TeamRoom | None) -> dict[str, Any] | None:
+    """Return the same as data; None where nothing is known. Quantities are texts as in files."""
+    if room is None:
+        return None
+    return {
+        "runs": {"used": room.runs, "quota": room.most},
+        **({"askAt": room.asks_at} if room.asks_at else {}),
+        "resources": [
+            {
+                "pool": one.pool,
+                "resource": one.resource,
+                "quota": written(one.resource, one.quota),
+                "otherRuns": written(one.resource, one.used),
+                "thisRun": written(one.resource, one.asked),
+                "left": written(one.resource, one.left),
+            }
+            for one in _in_order(room)
+        ],
+    }
