@@ -15,6 +15,7 @@ from gangplan.errors import UserError
 from gangplan.findings import Finding
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request, Result
+from gangplan.pipeline.team_room import rooms_of
 from gangplan.records import dataclass
 from gangplan.report.json import findings_part
 from gangplan.report.plan import plan_document
@@ -227,4 +228,4 @@ def _names(what: str, given: str | Sequence[str]) -> tuple[str, ...]:
 
 def _plan(result: Result) -> dict[str, Any]:
     runs = sorted(result.runs, key=lambda run: (run.unit.job.source, run.cluster))
-    return {**plan_document(runs), **findings_part(result.findings)}
+    return {**plan_document(runs, rooms=rooms_of(result)), **findings_part(result.findings)}
