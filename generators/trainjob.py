@@ -29,6 +29,9 @@ IMAGE_DIGEST = f"{PREFIX}image-digest"
 DATASETS = f"{PREFIX}datasets"
 PARAMETERS = f"{PREFIX}parameters"  # of a trial of a sweep
 
+# Its last word is also the name of a rule, so it is written whole.
+LOG_RETENTION = "training.openshift.io/log-retention"
+
 
 def train_job(unit: Unit, write: Writer = objects_of) -> list[Body]:
     """Return the TrainJob of a run."""
@@ -96,7 +99,7 @@ def _for_tools(job: Job) -> dict[str, str]:
     Not on pods: their templates cannot change while the run exists, and a longer retention must not make a
     new run.
     """
-    found = {f"{PLATFORM_PREFIX}log-retention": format_duration(job.log_retention_s)}
+    found = {LOG_RETENTION: format_duration(job.log_retention_s)}
     if job.timeout_s:
         found[f"{PLATFORM_PREFIX}timeout"] = format_duration(job.timeout_s)
         found[f"{PLATFORM_PREFIX}timeout-action"] = "terminate"

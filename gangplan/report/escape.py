@@ -28,7 +28,7 @@ _PARTED = frozenset("@#:")
 _LINK = re.compile(r"\[(?=[^\[\]]*\]\()")
 
 
-# The most letters of a job's description in a table or beside other lines.
+# The most letters of a job's description in a table, or in a line of text.
 LONGEST_DESCRIPTION = 120
 
 

@@ -55,7 +55,7 @@ SYNONYMS = _by_name(
         "timeout": "time time_limit walltime wall_time max_run max_runtime max_run_time max_runtime_in_seconds"
         " activeDeadlineSeconds deadline duration execution_timeout timeout_seconds timeout_minutes timeout_hours max_duration",
         "gracePeriod": "terminationGracePeriodSeconds grace_period_seconds grace_time termination_grace_period",
-        "logRetention": "log_retention log_retention_days logs_retention keep_logs",
+        "logRetention": "log_retention_days logs_retention keep_logs",
         "exitCodes": "exit_code on_exit_codes podFailurePolicy pod_failure_policy",
         "retries": "backoffLimit max_retries restarts max_restarts retry restart restart_policy restartPolicy requeue",
         "clusters": "cluster target targets",
