@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
-from gangplan.emit.earlier import EarlierRuns
+from gangplan.emit.earlier import EarlierRun, EarlierRuns
 from gangplan.kueue.model import Key
 from gangplan.kueue.units import NANO
 from gangplan.model.backend import BY_KIND
 from gangplan.model.quantity import Quantity
+from gangplan.objects import Body
 from gangplan.pipeline.request import Result
 from gangplan.pipeline.worker import PlannedRun, WorkerState, world_on
 from gangplan.records import dataclass
 from gangplan.resolve import resolve_site
 from gangplan.resolve.counted import counted
-from gangplan.source import load_objects
+from gangplan.source import ManifestError, load_objects
+from gangplan.validate.gate import judge
 from gangplan.validate.kueue.contention import demand_of
 from gangplan.validate.runs import is_applied
 from gangplan.workspace import RENDERED
@@ -93,19 +95,30 @@ def _quotas(result: Result, cluster: str) -> dict[tuple[str, str], dict[str, Qua
 def _usages(
     worker: WorkerState, earlier: EarlierRuns, cluster: str, team: str
 ) -> Iterator[tuple[str, Mapping[Key, Fraction]]]:
-    """Yield the name and the usage of each active run that a team has in `rendered/`."""
+    """Yield the name and the usage of each active run that a team has in `rendered/`.
+
+    A file that cannot be read as a run uses nothing here: `validate` reports it.
+    """
+    world = world_on(worker, cluster)
     folder = f"{cluster}/runs/{team}"
     for job in earlier.jobs(folder):
         for name in earlier.names(f"{folder}/", job):
             file = earlier.read(f"{folder}/{name}.yaml")
             if file is None:
                 continue
-            bodies = [] if file.is_record else load_objects(file.text)
+            bodies = [] if file.is_record else _bodies(file)
             if not any(body.get("kind") in BY_KIND and is_applied(body) for body in bodies):
                 yield name, {}  # a record, archived, or a schedule's template: it counts as an object
                 continue
-            demand = demand_of(world_on(worker, cluster), bodies)
+            demand = None if any(judge(bodies, world.versions)) else demand_of(world, bodies)
             yield name, demand.usage or {} if demand is not None else {}
+
+
+def _bodies(file: EarlierRun) -> list[Body]:
+    try:
+        return load_objects(file.text)
+    except ManifestError:
+        return []
 
 
 def _room(

@@ -137,3 +137,25 @@ def test_findings_about_quota_say_where_to_ask(support: str, root: Path) -> None
 def test_an_address_is_a_web_address(address: str, root: Path) -> None:
     workspaces.write(root, {CLUSTER: QUOTA + f"support: {{quota: {address}}}\n"})
     assert [rule for _, rule in gangplan("validate", "-C", root).errors()] == ["spec-value"]
+
+
+SPOILT: dict[str, tuple[str, str]] = {
+    "conflict markers": ("apiVersion: networking", "<<<<<<< HEAD\napiVersion: networking"),
+    "no specs": ("\nspec:\n", "\nother:\n"),
+    "a list for a spec": ("\nspec:\n", "\nspec: [1]\nother:\n"),
+    "no metadata": ("\nmetadata:\n", "\nmetadata: null\nother:\n"),
+    "workers in words": ("numNodes: 3", "numNodes: three"),
+    "no groups of pods": ("replicatedJobs:\n", "replicatedJobs: null\n      others:\n"),
+    "binary": ("spec", "\x00\x01"),
+}
+
+
+@pytest.mark.parametrize("name", SPOILT)
+def test_a_file_that_is_no_run_uses_nothing(name: str, root: Path) -> None:
+    workspaces.write(root, {CLUSTER: QUOTA, OTHER: other(3)})
+    render(root)
+    (path,) = (root / "rendered/lab/runs/nlp").glob("notes-*.yaml")
+    old, new = SPOILT[name]
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    assert room(root)["nvidia.com/gpu"]["left"] == "12"
