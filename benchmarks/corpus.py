@@ -64,7 +64,7 @@ def write_corpus(folder: Path, jobs: int) -> Corpus:
         (folder / spec).write_text(_SPEC.format(seed=seed), encoding="utf-8")
     gangplan("render", "--no-cache", "--cluster", cluster, "-C", str(folder))
     runs = folder / "rendered" / cluster / "runs"
-    files = sorted(runs.rglob("*.yaml"))
+    files = sorted(runs.rglob("*-*.yaml"))
     texts = {file: file.read_text(encoding="utf-8") for file in files}
     rows = {file: _values(text) for file, text in texts.items()}
     forms = Counter(_emptied(texts[file], rows[file]) for file in files)

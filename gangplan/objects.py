@@ -146,6 +146,9 @@ def _mapping(
             text = _PLAIN.get(value)
             lines.append(f"{prefix} {text or _string(value, indent + '  ')}")
         elif (kind is dict or kind is list) and value:
+            if key not in _BLOCK and (text := _flow(value, _WIDTH - len(prefix))):
+                lines.append(f"{prefix} {text}")
+                continue
             lines.append(prefix)
             inner = indent + "  " if kind is dict else indent
             if written is not None and id(value) in written.ids:
@@ -167,6 +170,8 @@ def _list(
         if kind is str:
             text = _PLAIN.get(entry)
             lines.append(f"{lead}- {text or _string(entry, inner)}")
+        elif kind is dict and entry and (text := _flow(entry, _WIDTH - len(inner))):
+            lines.append(f"{lead}- {text}")
         elif (kind is dict or kind is list) and entry and written is not None and id(entry) in written.ids:
             lines.append(written.write(entry, lead + "- ", inner))
         elif kind is dict:
@@ -176,6 +181,46 @@ def _list(
         else:
             lines.append(f"{lead}- {_leaf(entry)}")
         lead = indent
+
+
+def _flow(value: Mapping[str, Any] | Sequence[Any], width: int) -> str:
+    """Return a small value on one line, as `{a: 1, b: {c: d}}` or `[a]`, if it has no more than `width`
+    characters; else an empty text.
+
+    A list of several entries has a line for each, so that a change shows the entry.
+    """
+    if len(value) > _FEW or width < _LEAST:
+        return ""
+    if type(value) is list:
+        is_one = len(value) == 1 and type(value[0]) not in (dict, list)
+        text = _atom(value[0]) if is_one else ""
+        return f"[{text}]" if text and len(text) + 2 <= width else ""
+    assert isinstance(value, Mapping)
+    parts = []
+    for key, inner in value.items():
+        if (type(inner) is dict or type(inner) is list) and inner:
+            text = "" if key in _BLOCK else _flow(inner, width)
+        else:
+            text = _atom(inner)
+        if not text:
+            return ""
+        parts.append(f"{_KEYS.get(key) or _key(key)}: {text}")
+        width -= len(parts[-1]) + 2
+        if width < 0:
+            return ""
+    return "{" + ", ".join(parts) + "}"
+
+
+def _atom(value: Any) -> str:
+    """Return a scalar on one line; empty for text of several lines.
+
+    PyYAML before 5.1 and libyaml before 0.2.1 refuse an unquoted colon between brackets.
+    """
+    if type(value) is not str:
+        return _leaf(value)
+    if "\n" in value:
+        return ""
+    return _quoted(value) if ":" in value else _PLAIN.get(value) or _one_line(value)
 
 
 def _leaf(value: Any) -> str:
@@ -196,6 +241,11 @@ def _leaf(value: Any) -> str:
         return "[]"
     raise TypeError(f"{value!r} ({kind.__name__}) has no canonical form")
 
+
+# A small mapping has at most so many entries, and ends before this column; none is shorter than _LEAST.
+_FEW, _WIDTH, _LEAST = 5, 110, 6
+# Mappings that people read and engines change entry by entry.
+_BLOCK = frozenset(("metadata", "labels", "annotations", "data", "spec"))
 
 _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
 

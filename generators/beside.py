@@ -121,13 +121,6 @@ class BuiltRole:
     deadline_s: int = 0
 
 
-def debug_of(job: Job) -> dict[str, Hashable]:
-    """Return until when a failed container is kept: the day for its script, and seconds since 1970."""
-    return (
-        {"debug_until": job.debug.until, "debug_end_s": job.debug.end_s} if job.debug else {"debug_end_s": 0}
-    )
-
-
 def restart_policy(job: Job, role: str) -> str:
     """Return Never, or OnFailure for pods that are kept after a failure.
 

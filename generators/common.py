@@ -48,6 +48,14 @@ def run_labels(unit: Unit) -> Pairs:
     return tuple(sorted(labels.items()))
 
 
+def group_labels(job: Job) -> Pairs:
+    """Return the labels of the JobSet and its Jobs: only those by which policies select or leave out objects.
+
+    People look for a run by its TrainJob or its pods, which have all labels.
+    """
+    return tuple(sorted((mark_labels(job.waived) | regime_labels(job.regimes)).items()))
+
+
 def regime_labels(regimes: tuple[str, ...]) -> dict[str, str]:
     """Return the labels by which the policies of a regime select their objects."""
     return {f"{PREFIX}{regime}": "true" for regime in regimes}

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
-from gangplan.generators.beside import debug_of, text_of
-from gangplan.model.exits import PREFLIGHT_EXITS
+from gangplan.generators.common import literal
+from gangplan.generators.scripts import start_words
 from gangplan.model.job import Job, Platform
 from gangplan.plan import Unit
 from gangplan.plan.environment import GPUS_SHOWN, hides_gpus
-from gangplan.plan.names import HOSTFILE, HYDRA_HOSTS
 
 # How long the name of a worker may take to resolve, and MPI to reach all workers, before the run gives up.
 # Workers are Ready before the launcher starts, so this covers slow DNS, not image pulls.
-WAIT_S = 300
+WAIT_S = DEFAULT_WAIT_S = 300
 
 # The script that SSH sessions start with in a worker that has variables of its own. sshd passes none of its
 # environment on to them; of two SetEnv lines it takes only the first, and an image may have one
@@ -59,60 +56,58 @@ def job_grace_s(platform: Platform) -> int:
 
 
 def worker_start(job: Job, argv: list[str]) -> tuple[list[str], list[str]]:
-    """Return a worker's command and arguments: a shell that starts the SSH server, or for torch the command.
+    """Return a worker's command and arguments: a script that starts the SSH server, or without MPI the
+    command.
 
-    On SIGTERM the shell ends the ranks.
+    On SIGTERM the script ends the ranks.
     """
-    template = "launch/worker.sh.j2" if job.uses_mpi else "launch/torch.sh.j2"
-    own = _own_names(job) if job.uses_mpi else ()
-    values: dict[str, Hashable] = {"grace_s": job.grace_s, "torch": not job.uses_mpi, "hold_s": _hold_s(job)}
-    values |= debug_of(job)
-    given = job.identity.given if job.identity and job.uses_mpi else ()
-    script = text_of(template, {**values, "own_names": own, "given_names": given, "session": SESSION})
+    options: list[tuple[str, str | int]] = [("grace", job.grace_s)]
+    if not job.uses_mpi:
+        return start_words("program.sh", [*options, ("hold", _hold_s(job)), *_debug(job)]), argv
+    own, given = _own_names(job), job.identity.given if job.identity else ()
     server = [job.image.ssh.server, "-De", "-f", job.image.ssh.config]
     if own or given:
         server += ["-o", f"ForceCommand=exec /bin/sh {SESSION}"]
-    return ["/bin/sh", "-c", script, "gangplan-worker"], server if job.uses_mpi else argv
+    options += [("own", " ".join(own)), ("given", " ".join(given))]
+    return start_words("worker.sh", options), server
 
 
-def launch_script(unit: Unit) -> str:
-    """Render the launcher's script: wait for names, count workers, start the command and pass SIGTERM on.
+def launcher_start(unit: Unit) -> list[str]:
+    """Return the launcher's command: a script that waits for names, counts workers, starts the program and
+    passes SIGTERM on.
 
     In a pod group the launcher starts with the workers, so it also waits for their SSH servers.
     """
     job = unit.job
     assert job.image.mpi is not None  # a job that uses MPI has one: resolve refuses it otherwise
-    template = "openmpi" if job.image.mpi.family == "OpenMPI" else "hydra"
-    names = tuple(one.name for one in job.env if not one.is_own) if unit.launch.program == "deepspeed" else ()
-    values: dict[str, Hashable] = {
-        "workers": unit.layout.workers,
-        "wait_s": WAIT_S,
-        "start_wait_s": job.platform.start_wait_s if _waits_itself(job) else 0,
-        "setup": job.image.mpi.setup,
-        "deepspeed_names": names,
-        # The daemon that mpirun starts on each worker.
-        "daemon": "orted" if job.image.mpi.major < 5 else "prted",
-        "grace_s": job.grace_s,
-        "runs_ranks": job.launcher_runs_ranks,
-        "torch": False,
-        "hides_gpus": hides_gpus(job),
-        "hold_s": _hold_s(job),
-        "forgotten": _forgotten(unit),
-        **_of_operator(job),
-        **debug_of(job),
-        **(_preflight(job, template) if job.image.preflight else {"preflight": ()}),
-    }
-    return text_of(f"launch/{template}.sh.j2", values)
+    looks: tuple[str, ...] = ()
+    # Hydra carries the environment by itself.
+    reads_file = unit.launch.program == "deepspeed" and not _is_hydra(job)
+    names = [one.name for one in job.env if not one.is_own] if reads_file else []
+    if job.image.preflight:
+        from gangplan.plan.preflight import preflight_words  # few runs have one
+
+        looks = preflight_words(job)
+    options: list[tuple[str, str | int]] = [
+        ("mpi", "openmpi" if job.image.mpi.family == "OpenMPI" else "hydra"),
+        ("workers", unit.layout.workers),
+        ("grace", job.grace_s),
+        ("hold", _hold_s(job)),
+        ("wait", WAIT_S if WAIT_S != DEFAULT_WAIT_S else 0),
+        ("ssh-wait", job.platform.start_wait_s if _waits_itself(job) else 0),
+        ("setup", job.image.mpi.setup or ""),
+        ("ranks", job.launcher_runs_ranks and "yes"),
+        ("hosts-in", _hosts_in(job)),
+        ("unset", " ".join(_forgotten(unit))),
+        ("deepspeed", " ".join(names)),
+        ("preflight", len(looks)),
+        *_debug(job),
+    ]
+    return [*start_words("launcher.sh", options), *map(literal, looks)]
 
 
-def _preflight(job: Job, template: str) -> dict[str, Hashable]:
-    """Return the preflight's command, the exit codes of its findings, and those of an inconclusive one."""
-    from gangplan.plan.preflight import preflight_words  # few runs have one
-
-    own = {name: one.code for name, one in PREFLIGHT_EXITS.items()}
-    ends = {name: own.pop(name) for name in ("unstarted", "unfinished")}
-    words: dict[str, Hashable] = {"preflight": preflight_words(job), "preflight_codes": tuple(own.values())}
-    return {**words, **ends, "finds_program": template == "openmpi"}
+def _debug(job: Job) -> list[tuple[str, str | int]]:
+    return [("keep-until", f"{job.debug.end_s}:{job.debug.until}")] if job.debug else []
 
 
 def _waits_itself(job: Job) -> bool:
@@ -125,28 +120,24 @@ def _waits_itself(job: Job) -> bool:
     return job.platform.has_pod_group or not job.backend.by_jobset
 
 
-def _of_operator(job: Job) -> dict[str, Hashable]:
-    """Return what the script needs to know about a hostfile that the MPI operator writes."""
-    is_hydra = job.image.mpi is not None and job.image.mpi.family != "OpenMPI"
-    if not job.backend.sets_environment:
-        return {"hostfile": HOSTFILE, "host_file_in": "", "is_colon": False}
-    assert job.image.mpi is not None
-    return {
-        # Names only, because the lines of the operator's own file end in slots: host:4.
-        "hostfile": HYDRA_HOSTS if is_hydra else HOSTFILE,
-        "host_file_in": HOST_FILE_IN.get(job.image.mpi.family, ""),
-        "is_colon": is_hydra,
-    }
+def _hosts_in(job: Job) -> str:
+    """Return the variable that must name the script's own list of hosts: the MPI operator's has names that
+    Hydra does not know its launcher by."""
+    if not job.backend.sets_environment or job.image.mpi is None:
+        return ""
+    return HOST_FILE_IN.get(job.image.mpi.family, "")
 
 
 def _forgotten(unit: Unit) -> tuple[str, ...]:
     """Return variables of the launcher that it must not pass on to ranks on other pods."""
     job = unit.job
     own = _own_names(job) if _hands_on_all(unit) else ()
+    if _is_hydra(job) and hides_gpus(job):
+        own = (*own, GPUS_SHOWN)  # Hydra carries the environment to all ranks
     if not job.backend.sets_environment:
         return own
     alone = LAUNCHERS_ALONE if job.launcher_runs_ranks else (*LAUNCHERS_ALONE, *HIDE_GPUS)
-    return (*own, *(name for name in alone if all(one.name != name for one in job.env)))
+    return tuple(dict.fromkeys((*own, *(one for one in alone if all(own.name != one for own in job.env)))))
 
 
 def _own_names(job: Job) -> tuple[str, ...]:
@@ -160,8 +151,11 @@ def _hands_on_all(unit: Unit) -> bool:
     A launcher without ranks unsets what each worker knows better (plan/env_problems.py refuses the other
     cases).
     """
-    mpi = unit.job.image.mpi
-    return (mpi is not None and mpi.family != "OpenMPI") or unit.launch.program in ("horovodrun", "deepspeed")
+    return _is_hydra(unit.job) or unit.launch.program in ("horovodrun", "deepspeed")
+
+
+def _is_hydra(job: Job) -> bool:
+    return job.image.mpi is not None and job.image.mpi.family != "OpenMPI"
 
 
 def _hold_s(job: Job) -> int:

@@ -12,14 +12,23 @@ from gangplan.generators.beside import (
     restart_policy,
     restarts,
 )
-from gangplan.generators.common import Pairs, Writer, literal, objects_of, run_annotations, run_labels
+from gangplan.generators.common import (
+    Pairs,
+    Writer,
+    group_labels,
+    literal,
+    objects_of,
+    run_annotations,
+    run_labels,
+)
 from gangplan.generators.launch import (
     WAIT_S,
     forgives_disruptions,
     job_grace_s,
-    launch_script,
+    launcher_start,
     worker_start,
 )
+from gangplan.generators.scripts import SCRIPTS_FOLDER, SCRIPTS_VOLUME, launch_map_name
 from gangplan.model.backend import RUNTIME
 from gangplan.model.exits import FINAL_CODES, LAUNCH_EXITS, PREFLIGHT_EXITS
 from gangplan.model.frameworks import POLICIES
@@ -60,6 +69,7 @@ def training_runtime(unit: Unit, write: Writer = objects_of) -> list[Body]:
             "policy": POLICIES.get(job.image.framework, ""),
             "labels": run_labels(unit),
             "annotations": run_annotations(unit, RUNTIME),
+            "group_labels": group_labels(job),
             "group_annotations": _group_annotations(job),
             "schedule_timeout_s": SCHEDULE_TIMEOUT_S,
             **pods_of(unit),
@@ -96,7 +106,10 @@ def pods_of(unit: Unit) -> dict[str, Any]:
         "worker_annotations": pod_annotations(job, "worker"),
         "launcher_labels": pod_labels(unit, "launcher"),
         "launcher_annotations": pod_annotations(job, "launcher"),
-        "script": launch_script(unit) if job.uses_mpi else "",
+        "launcher_command": launcher_start(unit) if job.uses_mpi else [],
+        "scripts_of": _scripts_of,
+        "scripts_folder": SCRIPTS_FOLDER,
+        "scripts_volume": SCRIPTS_VOLUME,
         "grace_s": job.grace_s + GRACE_MARGIN_S,
         "startup_tries": WAIT_S // 2,  # one each two seconds
         "restart_policy": restart_policy,
@@ -104,6 +117,11 @@ def pods_of(unit: Unit) -> dict[str, Any]:
         "volumes": _volumes,
         "containers": containers_of(job),
     }
+
+
+def _scripts_of(job: Job, role: str) -> str:
+    """Return the ConfigMap of the launch scripts, which all pods mount but those of steps."""
+    return "" if any(one.name == role for one in job.steps) else launch_map_name()
 
 
 def _group_annotations(job: Job) -> Pairs:

@@ -133,7 +133,7 @@ class Cluster:
     def kinds(self, run: str) -> set[str]:
         """Return the kinds of the objects that a run has."""
         label = "gangplan.dev/run"
-        return {key[0] for key, one in self.live.items() if one.body["metadata"]["labels"][label] == run}
+        return {key[0] for key, one in self.live.items() if one.body["metadata"]["labels"].get(label) == run}
 
 
 def _queue(body: Object) -> str:
@@ -279,8 +279,9 @@ def _patched(patches: Sequence[Object], body: Object) -> Object | None:
     body = deepcopy(body)
     for patch in patches:
         target = patch["target"]
-        if "labelSelector" in target:  # deletes what does not belong to a run
-            assert target["labelSelector"].removeprefix("!") in body["metadata"]["labels"]
+        if "labelSelector" in target:  # deletes what is neither of a run nor its launch scripts
+            wanted = {term.removeprefix("!") for term in target["labelSelector"].split(",")}
+            assert wanted & body["metadata"]["labels"].keys()
         elif "$patch: delete" in patch["patch"]:
             if re.fullmatch(target["kind"], body["kind"]):
                 return None

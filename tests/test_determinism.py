@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from gangplan import engines
+from gangplan.emit import is_run_file
 from gangplan.errors import Exit
 from gangplan.tools.kustomize import KustomizeEngine
 from tests import workspaces
@@ -135,7 +136,7 @@ def in_one_process(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Render the workspace of many specs, one after the other."""
     root = many(tmp_path_factory.mktemp("many") / "workspace")
     render(root, "--engine", "serial")
-    assert sum("/runs/" in name for name in rendered(root)) == 1 + 60 + 2 * 60
+    assert sum(map(is_run_file, rendered(root))) == 1 + 60 + 2 * 60
     return root
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from gangplan.emit import is_run_file
 from gangplan.errors import Exit
 from tests.golden import (
     EXAMPLES,
@@ -61,7 +62,7 @@ def test_names_of_runs_are_as_committed(builder: str, is_updating: bool) -> None
     The hash in the name covers all of the run except metadata and network.
     """
     paths = (f"{one.name}/{path}" for one in EXAMPLES for path in read_example(one.name))
-    names = "".join(f"{path}\n" for path in paths if "/runs/" in path)
+    names = "".join(f"{path}\n" for path in paths if is_run_file(path))
     if is_updating:
         NAMES.write_text(names)
         return

@@ -143,10 +143,10 @@ PATCHES = {
 """,
     "copy and test": """
 - op: copy
-  from: /metadata/labels
-  path: /spec/template/metadata/annotations
+  from: /spec/mlPolicy
+  path: /spec/template/metadata
 - op: add
-  path: /spec/template/metadata/annotations/more
+  path: /spec/template/metadata/more
   value: "1"
 - op: test
   path: /kind

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.emit import is_run_file
 from gangplan.gitops.argocd import CHILD_KINDS, ArgoCluster, ArgoOptions, argocd_objects, spaced_kinds
 from gangplan.gitops.flux import MULTIKUEUE, flux_objects
 from gangplan.gitops.source import RepositorySource
@@ -226,9 +227,9 @@ def test_the_runs_application_names_a_namespace_that_its_project_allows(objects:
 
 
 def test_the_runs_project_allows_exactly_the_kinds_of_a_run() -> None:
-    texts = [text for path, text in preview(Request(ROOT, ("us-cloud",))).texts.items() if "/runs/" in path]
+    texts = [text for path, text in preview(Request(ROOT, ("us-cloud",))).texts.items() if is_run_file(path)]
     # The sample has no files next to its specs.
-    texts += [path.read_text() for path in render_example("files-beside-the-spec").glob("*/runs/*/*.yaml")]
+    texts += [path.read_text() for path in render_example("files-beside-the-spec").glob("*/runs/*/*-*.yaml")]
     rendered = {
         (body["apiVersion"].rpartition("/")[0], body["kind"]) for text in texts for body in load_objects(text)
     }

@@ -108,6 +108,32 @@ def test_a_text_of_several_lines_is_written_the_same_after_any_use() -> None:
     assert dump(body) == before == "data:\n  script: |\n    first\n    second\n"
 
 
+SMALL: dict[str, tuple[Any, str]] = {
+    "mapping of scalars": ({"a": 1, "b": "x"}, "{a: 1, b: x}"),
+    "mapping in a mapping": ({"a": {"b": {"c": True}}}, "{a: {b: {c: true}}}"),
+    "list of one": (["ALL"], "[ALL]"),
+    "empty ones inside": ({"a": {}, "b": []}, "{a: {}, b: []}"),
+    "colon": ({"image": "a/b:c"}, '{image: "a/b:c"}'),
+    "five entries": (dict.fromkeys("abcde", 1), "{a: 1, b: 1, c: 1, d: 1, e: 1}"),
+    "six entries": (dict.fromkeys("abcdef", 1), ""),
+    "list of two": (["a", "b"], ""),
+    "list of one mapping": ([{"a": 1}], ""),
+    "text of several lines": ({"a": "b\nc\n"}, ""),
+    "too long": ({"a": "x" * 100}, ""),
+    "labels inside": ({"labels": {"a": "b"}}, ""),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_values_are_written_on_one_line(name: str) -> None:
+    value, line = SMALL[name]
+    text = dump({"kind": "X", "value": value})
+    assert plain.load(text)["value"] == value
+    assert (text.splitlines()[1] == f"value: {line}") == bool(line)
+    for block in ("labels", "annotations", "data"):
+        assert len(dump({"kind": "X", block: {"a": "1"}}).splitlines()) == 3
+
+
 def test_an_object_is_written_as_expected() -> None:
     body = {
         "spec": {
@@ -152,20 +178,14 @@ spec:
     set -eu
     mpirun python train.py
   env:
-  - name: LR
-    value: "1e-4"
-  - name: NOTE
-    value: "a: b"
+  - {name: LR, value: "1e-4"}
+  - {name: NOTE, value: "a: b"}
   matrix:
   - - 1
     - 2
   - []
   image: registry.example.com:5000/nlp/train@sha256:00
-  resources:
-    limits:
-      cpu: 500m
-      memory: 8Gi
-      nvidia.com/gpu: "4"
+  resources: {limits: {cpu: 500m, memory: 8Gi, nvidia.com/gpu: "4"}}
   emptyDir: {}
   owner: null
 """

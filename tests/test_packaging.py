@@ -80,9 +80,10 @@ def test_the_wheel_contains_nothing_else(wheel: set[str]) -> None:
     for name in wheel:
         top = name.split("/")[0]
         assert top == "gangplan" or top.endswith(".dist-info"), name
-        assert name.endswith((".py", ".j2", ".json", ".yaml", ".txt", "py.typed")) or ".dist-info/" in name, (
-            name
-        )
+        assert (
+            name.endswith((".py", ".j2", ".sh", ".json", ".yaml", ".txt", "py.typed"))
+            or ".dist-info/" in name
+        ), name
     entries = [name for name in wheel if name.endswith("entry_points.txt")]
     assert len(entries) == 1
 

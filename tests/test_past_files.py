@@ -89,7 +89,7 @@ def joined(root: Path) -> None:
 OFF = all_of(edit("overlays/lab/cluster.yaml", CV), gone("specs/cv/first.yaml"))
 # The change, and how many files are outdated or no longer rendered.
 STALE: dict[str, tuple[Change, str]] = {
-    "a spec": (gone("specs/cv/first.yaml"), "1 file (1 no longer rendered)"),
+    "the last spec of a team": (gone("specs/cv/first.yaml"), "2 files (2 no longer rendered)"),
     "a spec with files": (gone("specs/nlp/mounts.yaml"), "1 file (1 no longer rendered)"),
     "a schedule": (gone("specs/nlp/nightly.yaml"), "1 file (1 no longer rendered)"),
     "a spec renamed": (
@@ -168,7 +168,7 @@ def in_run(old: str, new: str) -> Change:
     """Replace a text in the run of the team that is removed."""
 
     def change(root: Path) -> None:
-        (path,) = (root / "rendered/lab/runs/cv").glob("*.yaml")
+        (path,) = (root / "rendered/lab/runs/cv").glob("*-*.yaml")
         edit(path.relative_to(root).as_posix(), old, new)(root)
 
     return change
@@ -188,7 +188,7 @@ FOREIGN: dict[str, tuple[Change, ...]] = {
     "of a team that is off, a binding elsewhere": (OFF, more(TENANT, "RoleBinding", RBAC, "nlp")),
     "of a team that is off, a role that is not ours": (
         OFF,
-        edit(TENANT, "kind: ClusterRole\n  name: gangplan-scheduler", "kind: ClusterRole\n  name: admin"),
+        edit(TENANT, "kind: ClusterRole, name: gangplan-scheduler", "kind: ClusterRole, name: admin"),
     ),
     "of a team that is off, a namespace that admits all": (
         OFF,
@@ -228,8 +228,8 @@ def test_files_that_no_render_wrote_are_unmanaged(name: str, done: Path) -> None
 
 def test_a_merge_conflict_is_reported_once(done: Path) -> None:
     """It is not stale in addition, neither in a file that is rendered nor in one that is not."""
-    for change in (lambda _: None, gone("specs/cv/first.yaml")):
-        (path,) = (done / "rendered/lab/runs/cv").glob("*.yaml")
+    for change in (lambda _: None, gone("specs/nlp/mounts.yaml")):
+        (path,) = (done / "rendered/lab/runs/nlp").glob("mounts-*.yaml")
         text = path.read_text()
         if "<<<<<<<" not in text:
             path.write_text(

@@ -106,7 +106,7 @@ def test_verify_names_every_difference_from_the_tree(root: Path) -> None:
     assert verify(root) == (Exit.CLEAN, [])
     tenant = "rendered/lab/tenants/nlp/tenant.yaml"
     (root / tenant).write_text((root / tenant).read_text() + "# more\n")
-    (run,) = (root / "rendered/lab/runs/cv").iterdir()
+    (run,) = (root / "rendered/lab/runs/cv").glob("*-*.yaml")
     run.unlink()
     workspaces.write(
         root, {"specs/nlp/second.yaml": SPEC, "specs/nlp/filings.yaml": f"{SPEC}state: archived\n"}

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.emit import swap
+from gangplan.emit import is_launch_file, is_run_file, swap
 from gangplan.emit.lock import locked
 from gangplan.errors import Exit
 from tests import workspaces
@@ -44,8 +44,14 @@ def wide(tmp_path: Path) -> Path:
 
 
 def names(root: Path) -> list[str]:
-    """Return the rendered files, without the hash in the names of runs."""
-    return [name.rsplit("-", 1)[0] if "/runs/" in name else name for name in rendered(root)]
+    """Return the rendered files, without the hash in the names of runs and of launch scripts."""
+    return [_bare(name) for name in rendered(root)]
+
+
+def _bare(name: str) -> str:
+    if is_launch_file(name):
+        return name.rsplit(".", 2)[0]
+    return name.rsplit("-", 1)[0] if is_run_file(name) else name
 
 
 SITES = [
@@ -61,13 +67,19 @@ EVERYTHING = sorted(
         *SITES,
         *TENANTS,
         "far/runs/vision/first",
+        "far/runs/vision/launch",
         "far/runs/vision/second",
         "lab/runs/nlp/filings",
+        "lab/runs/nlp/launch",
         "lab/runs/nlp/second",
         "lab/runs/vision/first",
+        "lab/runs/vision/launch",
         "lab/runs/vision/second",
     ]
 )
+# A run comes with the launch scripts of its team, which all of its runs there mount.
+SECOND_OF_NLP = ["lab/runs/nlp/launch", "lab/runs/nlp/second"]
+SECONDS = [name for name in EVERYTHING if name.endswith(("/launch", "/second"))]
 
 
 # What is written
@@ -100,12 +112,12 @@ def _umask() -> int:
             ["--team", "vision", "--cluster", "lab"],
             [name for name in EVERYTHING if "lab" in name and "vis" in name],
         ),
-        (["specs/nlp/second.yaml"], ["lab/runs/nlp/second"]),
+        (["specs/nlp/second.yaml"], SECOND_OF_NLP),
         (["specs/vision"], [name for name in EVERYTHING if "runs/vision" in name]),
-        (["specs/vision/deep/"], ["far/runs/vision/second", "lab/runs/vision/second"]),
-        (["specs/*/second.yaml"], [name for name in EVERYTHING if name.endswith("second")]),
-        (["specs/nlp/filings.yaml", "specs/nlp/*"], ["lab/runs/nlp/filings", "lab/runs/nlp/second"]),
-        (["specs/*/second.yaml", "--team", "nlp"], ["lab/runs/nlp/second"]),
+        (["specs/vision/deep/"], [name for name in SECONDS if "/vision" in name]),
+        (["specs/*/second.yaml"], SECONDS),
+        (["specs/nlp/filings.yaml", "specs/nlp/*"], ["lab/runs/nlp/filings", *SECOND_OF_NLP]),
+        (["specs/*/second.yaml", "--team", "nlp"], SECOND_OF_NLP),
         (["specs/vision/team.yaml"], [name for name in EVERYTHING if "/vision" in name]),
         (
             ["specs/vision/team.yaml", "specs/vision/first.yaml"],
@@ -113,13 +125,13 @@ def _umask() -> int:
         ),
         (
             ["specs/nlp/second.yaml", "specs/vision/team.yaml"],
-            [name for name in EVERYTHING if "/vision" in name or name == "lab/runs/nlp/second"],
+            [name for name in EVERYTHING if "/vision" in name or name in SECOND_OF_NLP],
         ),
         (["overlays/far/cluster.yaml"], [name for name in EVERYTHING if name.startswith("far/")]),
         (["overlays/far/"], [name for name in EVERYTHING if name.startswith("far/")]),
         (
             ["overlays/far/cluster.yaml", "specs/nlp/second.yaml"],
-            [name for name in EVERYTHING if name.startswith("far/") or name == "lab/runs/nlp/second"],
+            [name for name in EVERYTHING if name.startswith("far/") or name in SECOND_OF_NLP],
         ),
         (
             ["overlays/far/cluster.yaml", "--team", "vision"],
@@ -152,7 +164,7 @@ def test_specs_are_found_from_the_current_folder(wide: Path, monkeypatch: pytest
     monkeypatch.chdir(wide / "specs/vision")
     assert gangplan("render", "deep/down/second.yaml").code == Exit.CLEAN
     assert gangplan("render", wide / "specs/nlp/second.yaml").code == Exit.CLEAN
-    assert sorted(names(wide)) == ["far/runs/vision/second", "lab/runs/nlp/second", "lab/runs/vision/second"]
+    assert sorted(names(wide)) == SECONDS
 
 
 @pytest.mark.parametrize(
@@ -207,8 +219,10 @@ def test_output_to_standard_output_writes_no_file(wide: Path) -> None:
     outcome = render(wide, "--output", "-", "--team", "nlp", "--cluster", "lab")
     assert not (wide / "rendered").exists()
     render(wide, "--team", "nlp", "--cluster", "lab")
-    texts = [data.decode() for data in rendered(wide).values()]
-    assert outcome.out == "---\n".join(texts)
+    files = rendered(wide)
+    # `kubectl apply -f -` creates the launch scripts before the runs that mount them.
+    order = sorted(files, key=lambda name: (not is_launch_file(name), name))
+    assert outcome.out == "---\n".join(files[name].decode() for name in order)
 
 
 # --check
@@ -234,7 +248,7 @@ def test_check_fails_when_nothing_was_rendered(wide: Path) -> None:
 def test_check_shows_the_difference(root: Path) -> None:
     render(root)
     write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + "labels: {project: filings}\n"})
-    (run,) = (root / "rendered/lab/runs/nlp").iterdir()
+    (run,) = (root / "rendered/lab/runs/nlp").glob("*-*.yaml")
     tenant = root / "rendered/lab/tenants/nlp/tenant.yaml"
     tenant.write_bytes(tenant.read_bytes().replace(b'stopPolicy: "None"', b"stopPolicy: Hold"))
     (root / "rendered/lab/tenants/nlp/old.yaml").write_bytes(MARK + b"specs/nlp/team.yaml\n")
@@ -267,6 +281,16 @@ def test_removing_a_spec_removes_its_runs(wide: Path) -> None:
     outcome = render(wide)
     assert "2 removed" in outcome.out
     assert sorted(names(wide)) == [name for name in EVERYTHING if not name.endswith("vision/first")]
+
+
+def test_launch_scripts_go_with_the_last_run_that_mounts_them(wide: Path) -> None:
+    render(wide)
+    (wide / "specs/nlp/second.yaml").unlink()
+    assert "1 removed" in render(wide).out
+    assert sorted(names(wide)) == [name for name in EVERYTHING if name != "lab/runs/nlp/second"]
+    (wide / "specs/nlp/filings.yaml").unlink()
+    assert "2 removed" in render(wide).out
+    assert sorted(names(wide)) == [name for name in EVERYTHING if "/runs/nlp/" not in name]
 
 
 def test_removing_a_cluster_removes_its_folder(wide: Path) -> None:
@@ -318,10 +342,10 @@ def test_named_files_prune_only_their_own_files(named: list[str], gone: list[str
 
 def test_a_changed_spec_replaces_its_run(root: Path) -> None:
     render(root)
-    (old,) = (root / "rendered/lab/runs/nlp").iterdir()
+    (old,) = (root / "rendered/lab/runs/nlp").glob("*-*.yaml")
     write(root, {"specs/nlp/filings.yaml": workspaces.SPEC.replace("workers: 4", "workers: 3")})
     render(root, "specs/nlp/filings.yaml")
-    (new,) = (root / "rendered/lab/runs/nlp").iterdir()
+    (new,) = (root / "rendered/lab/runs/nlp").glob("*-*.yaml")
     assert new.name != old.name
 
 
@@ -711,7 +735,7 @@ def test_without_programs_patches_cannot_be_applied(command: str, root: Path) ->
 
 def test_a_new_image_renames_runs_and_is_reported(root: Path) -> None:
     render(root)
-    (old,) = (root / "rendered/lab/runs/nlp").iterdir()
+    (old,) = (root / "rendered/lab/runs/nlp").glob("*-*.yaml")
     write(root, {"images/catalog.yaml": workspaces.CATALOG.replace("332211ffee", "332211ffef")})
     outcome = gangplan("render", "-C", root, "--check")
     assert outcome.code == Exit.FINDINGS
@@ -721,21 +745,21 @@ def test_a_new_image_renames_runs_and_is_reported(root: Path) -> None:
     assert old.stem in renamed.message
     kept = render(root, "--keep-runs")
     assert [(shown.severity, shown.rule) for shown in kept.findings] == [("note", "run-kept")]
-    assert list((root / "rendered/lab/runs/nlp").iterdir()) == [old]
+    assert list((root / "rendered/lab/runs/nlp").glob("*-*.yaml")) == [old]
     for check in (("validate",), ("render", "--check")):
         again = gangplan(*check, "-C", root, "--keep-runs")
         assert again.code == Exit.CLEAN
         assert [(shown.severity, shown.rule) for shown in again.findings] == [("note", "run-kept")]
     render(root)
-    (new,) = (root / "rendered/lab/runs/nlp").iterdir()
+    (new,) = (root / "rendered/lab/runs/nlp").glob("*-*.yaml")
     assert new.name != old.name
 
 
 def test_a_changed_spec_is_a_new_run_even_when_runs_are_kept(root: Path) -> None:
     render(root)
-    (old,) = (root / "rendered/lab/runs/nlp").iterdir()
+    (old,) = (root / "rendered/lab/runs/nlp").glob("*-*.yaml")
     write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + "run: 2\n"})
     outcome = render(root, "--keep-runs")
     assert outcome.findings == []
-    (new,) = (root / "rendered/lab/runs/nlp").iterdir()
+    (new,) = (root / "rendered/lab/runs/nlp").glob("*-*.yaml")
     assert new.name != old.name

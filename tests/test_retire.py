@@ -45,7 +45,7 @@ def merge(root: Path, day: str = "2026-11-01") -> None:
 
 def runs(root: Path) -> list[str]:
     """Return the names of the runs in rendered/."""
-    return sorted(path.stem for path in (root / RUNS).iterdir())
+    return sorted(path.stem for path in (root / RUNS).glob("*-*.yaml"))
 
 
 def statuses(root: Path, ends: dict[str, str], records: tuple[str, ...] = ()) -> Path:

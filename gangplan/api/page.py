@@ -59,8 +59,8 @@ As a draft of a team it is judged as if its file stood in the workspace; `write`
 >>> [run] = draft.plan()["runs"]
 >>> run["cluster"], run["ranks"], run["totals"]["memory"]
 ('lab', 8, '128Gi')
->>> draft.render().keys()
-dict_keys(['lab/runs/nlp/finetune-b5962a87.yaml'])
+>>> sorted(draft.render())  # the run, and the launch scripts that it mounts
+['lab/runs/nlp/finetune-6eef47dd.yaml', 'lab/runs/nlp/launch.fdbeea11.yaml']
 >>> draft.write().name
 'finetune.yaml'
 

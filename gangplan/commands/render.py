@@ -69,7 +69,9 @@ def _print(request: Request, wanted: Outputs) -> Exit:
     result = preview(request)
     _publish(request, result, wanted)
     if not result.has_errors:
-        sys.stdout.write("---\n".join(result.texts[path] for path in sorted(result.texts)))
+        # Launch scripts before the runs that mount them.
+        paths = sorted(result.texts, key=lambda path: (path.split("/")[:2], "/launch." not in path, path))
+        sys.stdout.write("---\n".join(result.texts[path] for path in paths))
     return exit_code(result.findings)
 
 

@@ -44,9 +44,9 @@ from gangplan.commands.flags import (
 from gangplan.errors import UserError
 
 
-def refuse_with_base(cluster: list[str] | None, network: bool, hostfile: bool, usage: Path | None) -> None:
+def refuse_with_base(cluster: list[str] | None, usage: Path | None, **views: bool) -> None:
     """Raise UserError for flags of a plan without a comparison."""
-    flags = {"--cluster": cluster, "--network": network, "--hostfile": hostfile, "--usage": usage}
+    flags = {"--cluster": cluster, "--usage": usage, **{f"--{name}": is_on for name, is_on in views.items()}}
     for name in (name for name, value in flags.items() if value):
         raise UserError(f"{name} cannot be used with --base", "Leave one of them out; --team and files work.")
 
@@ -163,6 +163,13 @@ def plan(
         bool,
         typer.Option("--hostfile", help="Show the host file that each run's launcher will find instead."),
     ] = False,
+    script: Annotated[
+        bool,
+        typer.Option(
+            "--script",
+            help="Show the commands that launcher and workers start with, and their scripts, instead.",
+        ),
+    ] = False,
     usage: Annotated[
         Path | None,
         typer.Option(
@@ -186,11 +193,11 @@ def plan(
         if base is not None:
             from gangplan.commands.review import ReviewFlags, plan_since
 
-            refuse_with_base(cluster, network, hostfile, usage)
+            refuse_with_base(cluster, usage, network=network, hostfile=hostfile, script=script)
             raise typer.Exit(plan_since(asked, ReviewFlags(base, format, limit, today)))
         if limit is not None:
             raise UserError("--limit is for what changed", "Add --base REF.")
-        raise typer.Exit(command(asked, format, usage, today, hostfile))
+        raise typer.Exit(command(asked, format, usage, today, hostfile, script))
 
 
 @app.command()

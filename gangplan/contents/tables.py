@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -26,6 +27,8 @@ from gangplan.spec.root import SPECS
 Row = dict[str, Any]
 
 _FIELDS = ("name", "clusters", "image", "profile", "workers", "gpus", "priority", "state")
+# Launch scripts, which the runs of a team mount.
+_SCRIPTS = re.compile(r"launch\.[0-9a-f]{8}\.yaml")
 _SOURCE = "# Rendered by gangplan from "
 _PRIORITIES = ["low", "normal", "high"]
 
@@ -67,6 +70,8 @@ def runs(files: Files) -> Iterator[Row]:
         base = files.root / RENDERED / cluster / "runs"
         for team in files.wanted_teams or folders(base):
             for file in yaml_files(f"{base}/{team}", f"{RENDERED}/{cluster}/runs/{team}"):
+                if _SCRIPTS.fullmatch(file.rpartition("/")[2]):
+                    continue
                 data = contents(f"{files.root}/{file}")
                 first = data[: data.find(b"\n")].decode("utf-8", "replace")
                 if not first.startswith(_SOURCE):

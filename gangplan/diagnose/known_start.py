@@ -87,6 +87,26 @@ CAUSES = (
         ("secret-unknown", "config-map-unknown"),
     ),
     Cause(
+        "launch-scripts-missing",
+        "the ConfigMap of its launch scripts is missing",
+        "All pods of a run mount one ConfigMap of its team, whose name ends in the scripts' hash. It was not synced with the run, or somebody deleted it.",
+        (
+            "Sync runs/<team>/ of that cluster as a whole: launch.<hash>.yaml there is the ConfigMap.",
+            "If the file is gone from Git, bring it back, or raise run: in the spec; gangplan render writes what a new run mounts.",
+        ),
+        ("launch-scripts-lost",),
+    ),
+    Cause(
+        "launch-scripts",
+        "its launch scripts are not those of the run",
+        "The ConfigMap that it mounts was deleted and created again with other scripts, or something else is mounted over them (193). Nothing of them ran.",
+        (
+            "Delete the ConfigMap that is named gangplan-launch-<hash>, and sync: Git has the right one.",
+            "Find out who created it (the API server's audit log): nobody but the engine that syncs may write it.",
+        ),
+        ("launch-scripts-lost", "plan-broken"),
+    ),
+    Cause(
         "program-missing",
         "its program is not in the image",
         "The command names a program that the image does not have, or not on its PATH.",

@@ -50,6 +50,11 @@ SIGNS = (
     Sign("image-pull", "Back-off pulling image"),
     # Making and starting containers.
     Sign("image-root", "container has runAsNonRoot"),
+    Sign(
+        "launch-scripts-missing",
+        'configmap "gangplan-launch-',
+        r'configmap "(?P<what>gangplan-launch-[0-9a-f]{8})" not found',
+    ),
     Sign("config-missing", "secret ", r'secrets? "(?P<what>[^"]+)" not found'),
     Sign("config-missing", "configmap ", r'configmaps? "(?P<what>[^"]+)" not found'),
     Sign(

@@ -12,7 +12,8 @@ from gangplan.diagnose.signs import Sign
 _PROCESS = r"(?:Process name: +\[(?:\[[^\]]*\]|[^\[\]]*?),(?P<rank>\d+)\]|Exit code: +(?P<code>\d+))"
 
 SIGNS = (
-    # gangplan's own script.
+    # gangplan's own scripts.
+    Sign("launch-scripts", "gangplan: ", r"gangplan: \S+ does not hold the launch scripts"),
     Sign("hostfile-differs", "gangplan: the hostfile names "),
     Sign("worker-unreached", "gangplan: ", r"gangplan: (?P<host>\S+) does not (?:resolve|answer)"),
     Sign("mpi-not-all-workers", "gangplan: MPI reached ", r"reached (?P<what>\d+ of \d+) workers"),

@@ -17,6 +17,7 @@ INDEX = "batch.kubernetes.io/job-completion-index"
 RUN = "jobset.sigs.k8s.io/jobset-name"
 #: Causes by the launch script's exit codes.
 LAUNCH = {
+    LAUNCH_EXITS["scripts"].code: "launch-scripts",
     LAUNCH_EXITS["setup"].code: "mpi-setup-missing",
     LAUNCH_EXITS["hostfile"].code: "hostfile-differs",
     LAUNCH_EXITS["unanswered"].code: "worker-unreached",

@@ -157,6 +157,7 @@ _PASSED = frozenset(
     {
         "quota-wait", "quota-never", "queue-inactive", "topology-full", "admission-check", "preempted", "not-ready-in-time",
         "object-quota", "no-gpu", "no-room", "no-matching-node", "volume-pending", "mount-failed", "image-pull",
+        "launch-scripts-missing",
     }
 )  # fmt: skip
 

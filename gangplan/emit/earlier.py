@@ -19,9 +19,23 @@ from gangplan.source import MOST_BYTES
 # On the TrainJob: the hash of what the user wrote, which distinguishes a change of platform or templates from
 # a change of the spec.
 SPEC_HASH = "gangplan.dev/spec-hash"
+# Launch scripts, which all runs of a team mount (pipeline/launch_maps.py).
+LAUNCH_MAP_FILE = re.compile(r"launch\.[0-9a-f]{8}\.yaml")
 _RUN_FILE = re.compile(r"(.+)-[0-9a-f]{8}\.yaml")
 _RECORD = re.compile(r"^    gangplan\.dev/state: stopped$", re.MULTILINE)
 _HASH_LINE = re.compile(rf'^    {re.escape(SPEC_HASH)}: "?([0-9a-f]+)"?$', re.MULTILINE)
+
+
+def is_run_file(path: str) -> bool:
+    """Return whether a file of the tree, by its path in it, is one of a run."""
+    _, part, *rest = path.split("/")
+    return part == "runs" and bool(rest) and not is_launch_file(path)
+
+
+def is_launch_file(path: str) -> bool:
+    """Return whether a file of the tree, by its path in it, is one of launch scripts of a team."""
+    _, part, *rest = path.split("/")
+    return part == "runs" and len(rest) == 2 and LAUNCH_MAP_FILE.fullmatch(rest[1]) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,8 +52,9 @@ _REPLACE_MPIJOB = f"""\
   path: /spec/runPolicy/suspend
 """
 _OVER = f"{STATE}={STOPPED}"
-# Objects that are not part of a run; with a target, kind and name of the patch mean nothing.
-_OTHERS = "!gangplan.dev/run"
+# Objects that are neither part of a run nor launch scripts; with a target, kind and name of the patch mean
+# nothing.
+_OTHERS = f"!gangplan.dev/run,!{syncing.SCRIPTS}"
 RUNTIMES, RUNS = "runtimes", "runs"
 _DROP = """\
 $patch: delete

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gangplan.imports.account import Node
-from gangplan.imports.pods import EnvValue, PodOf, amounts, env_of, mount_of, volume_of
+from gangplan.imports.pods import EnvValue, PodOf, amounts, env_of, is_own_start, mount_of, volume_of
 
 REPLACED = "the TrainJob has another one"
 _KUEUE = "kueue.x-k8s.io/manager"
@@ -39,6 +39,7 @@ def changed(pod: PodOf, trainer: Node, starts: bool, works: bool) -> PodOf:
             main.node[name].dropped(REPLACED)
     command = over.get("command", main.node["command"]).texts()
     args = over.get("args", main.node["args"]).texts()
+    words = args if is_own_start(command) else (*command, *args)
     env = {one.name: one for one in main.env}
     for node in trainer["env"].items() if starts else ():
         if (old := env.get(node["name"].text())) is not None:
@@ -50,7 +51,7 @@ def changed(pod: PodOf, trainer: Node, starts: bool, works: bool) -> PodOf:
     main = replace(
         main,
         image=over["image"].text() if "image" in over else main.image,
-        words=(*command, *args),
+        words=words,
         has_entrypoint=not command,
         env=tuple(env.values()),
         resources=amounts(resources),

@@ -9,7 +9,7 @@ from gangplan.imports.account import Node
 from gangplan.imports.draft import Draft, offers
 from gangplan.imports.environment import list_in_team
 from gangplan.imports.fabric import OF_GKE
-from gangplan.imports.pods import OWN_SCRIPTS, ContainerOf
+from gangplan.imports.pods import ContainerOf, is_own_start
 from gangplan.imports.workload import Role, Setting
 from gangplan.model.pods import GRACE_MARGIN_S
 from gangplan.model.profiles import DEFAULT_GRACE_S
@@ -165,8 +165,7 @@ def _security(draft: Draft, context: Node) -> None:
 
 def _is_rendered(container: ContainerOf) -> bool:
     """Return whether gangplan rendered a container: its command is the launch script."""
-    words = container.node["command"].texts()
-    return bool(words) and words[-1] in OWN_SCRIPTS
+    return is_own_start(container.node["command"].texts())
 
 
 def _grace(draft: Draft, node: Node, is_rendered: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from gangplan.generators.scripts import SCRIPT_FILES, SCRIPTS_FOLDER, SCRIPTS_VOLUME
 from gangplan.imports.account import Node
 from gangplan.imports.made import Made
 from gangplan.records import dataclass
@@ -23,9 +24,10 @@ _REFERENCES = {
     "downwardAPI": "",
 }
 
-# The word before the command itself, in the shell of a container that gangplan rendered.
-OWN_SCRIPTS = ("gangplan-launch", "gangplan-worker")
+# The last word of the command of a container that gangplan rendered while its scripts were part of each run.
+_SCRIPTS_INSIDE = ("gangplan-launch", "gangplan-worker")
 
+_SCRIPTS = "gangplan mounts its launch scripts in every run"
 _EXPANSION = re.compile(r"\$(\$|\(([A-Za-z_][A-Za-z0-9_]*)\))")
 
 
@@ -118,7 +120,7 @@ def pod_of(template: Node, main: str = "") -> PodOf | None:
     `main` names the container that trains; without one of that name, it is the first.
     """
     spec = template["spec"]
-    volumes = tuple(volume_of(one) for one in spec["volumes"].items())
+    volumes = tuple(volume_of(one) for one in spec["volumes"].items() if not _holds_scripts(one))
     by_name = {one.name: one for one in volumes}
     containers = [_container(one, by_name) for one in spec["containers"].items()]
     if not containers:
@@ -148,10 +150,10 @@ def volume_of(node: Node) -> VolumeOf:
 def _container(node: Node, volumes: Mapping[str, VolumeOf]) -> ContainerOf:
     command, args = node["command"].texts(), node["args"].texts()
     has_entrypoint = not command
-    if command[:2] == ("/bin/sh", "-c") and command[-1] in OWN_SCRIPTS:
+    if is_own_start(command):
         node["command"].dropped("gangplan writes the script that starts the command")
         command = ()
-    mounts = tuple(mount_of(one, volumes) for one in node["volumeMounts"].items())
+    mounts = [one for one in node["volumeMounts"].items() if not _mounts_scripts(one)]
     return ContainerOf(
         node["name"].text(),
         node["image"].text(),
@@ -159,11 +161,37 @@ def _container(node: Node, volumes: Mapping[str, VolumeOf]) -> ContainerOf:
         has_entrypoint,
         tuple(map(env_of, node["env"].items())),
         amounts(node["resources"]),
-        mounts,
+        tuple(mount_of(one, volumes) for one in mounts),
         node["workingDir"].text(),
         node,
         node["resources"],
     )
+
+
+def is_own_start(command: Sequence[str]) -> bool:
+    """Return whether the command of a container is that of a run: its arguments are what the user asked
+    for."""
+    if tuple(command[:2]) != ("/bin/sh", "-c"):
+        return False
+    is_mounted = len(command) > 3 and SCRIPTS_FOLDER in command[2] and command[3] in SCRIPT_FILES
+    return is_mounted or command[-1] in _SCRIPTS_INSIDE
+
+
+def _holds_scripts(volume: Node) -> bool:
+    """Return whether a volume holds the launch scripts of runs, and account for it."""
+    is_theirs = volume["configMap"]["name"].text().startswith(f"{SCRIPTS_VOLUME}-")
+    if is_theirs and volume["name"].text() == SCRIPTS_VOLUME:
+        volume.dropped(_SCRIPTS)
+        return True
+    return False
+
+
+def _mounts_scripts(mount: Node) -> bool:
+    """Return whether a mount is that of the launch scripts of runs, and account for it."""
+    if mount["name"].text() == SCRIPTS_VOLUME and mount["mountPath"].text() == SCRIPTS_FOLDER:
+        mount.dropped(_SCRIPTS)
+        return True
+    return False
 
 
 def expanded(words: Sequence[str], env: Sequence[EnvValue] = ()) -> tuple[str, ...]:

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
+from gangplan.generators.scripts import SCRIPTS_FOLDER
 from gangplan.imports.account import Node
 from gangplan.imports.command import UnreadableError, converted
 from gangplan.imports.draft import Draft
-from gangplan.imports.pods import OWN_SCRIPTS, PodOf, expanded
+from gangplan.imports.pods import PodOf, expanded, is_own_start
 from gangplan.imports.volumes import mounts_of
 from gangplan.imports.workload import Role
 from gangplan.model.backend import MPIJOB, RUNTIME, TRAINJOB, role_of
@@ -145,9 +146,8 @@ def _replicas(entry: Mapping[str, Any]) -> int:
 
 def _argv(container: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the command that the user knows, without the run's own shell."""
-    words = tuple(map(str, (*container.get("command", ()), *container.get("args", ()))))
-    own = next((index for index, word in enumerate(words) if word in OWN_SCRIPTS), -1)
-    return words[own + 1 :]
+    command = tuple(map(str, container.get("command", ())))
+    return (*(() if is_own_start(command) else command), *map(str, container.get("args", ())))
 
 
 def _container(shape: Shape, role: str, pod: Mapping[str, Any]) -> None:
@@ -158,7 +158,8 @@ def _container(shape: Shape, role: str, pod: Mapping[str, Any]) -> None:
     for one in container.get("env", ()):
         shape.add("environment", one["name"], _shown(one))
     for mount in container.get("volumeMounts", ()):
-        shape.add("volumes", mount["mountPath"], _volume(volumes.get(mount["name"], {})))
+        if mount["mountPath"] != SCRIPTS_FOLDER:
+            shape.add("volumes", mount["mountPath"], _volume(volumes.get(mount["name"], {})))
     if pod.get("hostNetwork"):
         shape.add("network", "hostNetwork", "true")
     for one in container.get("securityContext", {}).get("capabilities", {}).get("add", ()):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from gangplan.imports.draft import Draft
 from gangplan.model.duration import format_duration
+from gangplan.model.exits import LAUNCH_EXITS
 
 _DAY_S, _WEEK_S = 86_400, 7 * 86_400
 _MOST_RETRIES = 3
 _MOST_CODES = 64
 # Exit codes of gangplan's own scripts before the program starts (gangplan.rules.pods, exit-codes-clash).
-_OWN_CODES = range(196, 200)
+_OWN_CODES = frozenset(one.code for one in LAUNCH_EXITS.values())
 
 
 def map_times(draft: Draft) -> None:
@@ -59,7 +60,7 @@ def map_exit_codes(draft: Draft, framework: str) -> None:
         elif framework == "torch":
             node.asked("torchrun ends with 1 whatever a rank ended with, so that exit codes decide nothing")
         elif len(kept) < len(codes) or len(listed) > _MOST_CODES:
-            node.asked("exitCodes takes up to 64 codes from 1 to 255, without 196 to 199")
+            node.asked("exitCodes takes up to 64 codes from 1 to 255, without 193 and 196 to 199")
         else:
             draft.values.setdefault("exitCodes", {})[field] = list(dict.fromkeys(listed))
             node.mapped(f"exitCodes.{field}")

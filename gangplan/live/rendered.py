@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from gangplan.emit.header import source_of
+from gangplan.emit import is_launch_file, source_of
 from gangplan.gitops.record import STATE, STOPPED
 from gangplan.model.backend import BY_KIND
 from gangplan.records import dataclass
@@ -86,6 +86,8 @@ def runs_in_git(root: Path, clusters: Iterable[str], teams: Iterable[str] = ()) 
             if (wanted and team not in wanted) or not (folder / team).is_dir():
                 continue
             for path in sorted((folder / team).glob("*.yaml")):
+                if is_launch_file(f"{cluster}/runs/{team}/{path.name}"):
+                    continue
                 text = path.read_text(encoding="utf-8", errors="replace")
                 source = source_of(path) or ""
                 yield RunFile(cluster, team, path.stem, source, is_record(text), held_of(text))

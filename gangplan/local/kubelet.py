@@ -1,8 +1,8 @@
-"""The kubelet's expansion of command words and variables before a container starts."""
+"""What the kubelet does before a container starts: it expands command words and variables, and mounts files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 
@@ -49,3 +49,18 @@ def started(container: Mapping[str, Any], given: Mapping[str, str] | None = None
         "command": [expand(word, env) for word in container["command"]],
         "args": [expand(word, env) for word in container.get("args", ())],
     }
+
+
+def mounted_map(
+    pod: Mapping[str, Any], path: str, bodies: Iterable[Mapping[str, Any]]
+) -> tuple[str, dict[str, str]]:
+    """Return the ConfigMap that a pod's first container mounts at a path: its name, and its files by name.
+
+    Raises LookupError if nothing is mounted there, or if the ConfigMap is not among `bodies`: the kubelet
+    would not start the container.
+    """
+    mounts = {one["mountPath"]: one["name"] for one in pod["containers"][0].get("volumeMounts", ())}
+    volumes = {one["name"]: one for one in pod.get("volumes", ())}
+    name: str = volumes[mounts[path]]["configMap"]["name"]
+    maps = {one["metadata"]["name"]: one["data"] for one in bodies if one["kind"] == "ConfigMap"}
+    return name, dict(maps[name])

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
 from gangplan.errors import UserError
+from gangplan.generators.scripts import SCRIPTS_FOLDER
 from gangplan.model.job import Job, Mount
 from gangplan.plan.launchers import SHELLS, base, is_python
 from gangplan.plan.names import HOSTFILE
@@ -103,7 +106,26 @@ def launch_paths(root: Path) -> dict[str, str]:
         HOSTFILE: str(root / "etc/hostfile"),
         "/tmp/gangplan": str(root / "tmp/gangplan"),
         "/dev/shm/gangplan": str(root / "shm/gangplan"),
+        SCRIPTS_FOLDER: str(root / "launch"),
     }
+
+
+def with_scripts(places: Places, scripts: Mapping[str, str]) -> Places:
+    """Write the launch scripts with the paths that they need here; return the places for commands.
+
+    A command states the digest of its scripts, so the digest of what was written takes its place.
+    """
+    folder = Path(places.text(SCRIPTS_FOLDER))
+    folder.mkdir(parents=True)
+    texts = {name: places.text(text) for name, text in scripts.items()}
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return replace(places, moved={**places.moved, _digest(scripts): _digest(texts)})
+
+
+def _digest(scripts: Mapping[str, str]) -> str:
+    """Return the SHA-256 of `cat *.sh`."""
+    return sha256("".join(scripts[name] for name in sorted(scripts)).encode()).hexdigest()
 
 
 def named_files(words: Sequence[str]) -> list[str]:

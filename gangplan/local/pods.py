@@ -7,7 +7,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gangplan.local.kubelet import started
+from gangplan.generators.scripts import SCRIPTS_FOLDER
+from gangplan.local.kubelet import mounted_map, started
 from gangplan.local.trainer import host, hostfile, jax_variables, launcher_variables, torch_variables
 from gangplan.model.backend import RUNTIME
 from gangplan.model.frameworks import NUMBER
@@ -48,10 +49,12 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """The pods of a run and the launcher's hostfile; without MPI there is neither."""
+    """The pods of a run, the launcher's hostfile, and the scripts that all pods start with; without MPI there is
+    neither launcher nor hostfile."""
 
     pods: tuple[Pod, ...]
     hostfile: str
+    scripts: Mapping[str, str]
 
     @property
     def launcher(self) -> Pod | None:
@@ -60,7 +63,7 @@ class Cast:
 
 
 def cast_of(job: Job, bodies: Sequence[Body], given: Mapping[str, str], port: int) -> Cast:
-    """Return the pods of the run among `bodies`.
+    """Return the pods of the run among `bodies`, which hold the ConfigMap of its scripts, too.
 
     `given` are the values of variables that come from secrets and ConfigMaps; `port` is a free one, for the
     workers' rendezvous.
@@ -71,11 +74,12 @@ def cast_of(job: Job, bodies: Sequence[Body], given: Mapping[str, str], port: in
     roles = {one["name"]: one for one in runtime["spec"]["template"]["spec"]["replicatedJobs"]}
     workers = job.workers - (job.launcher_runs_ranks and job.uses_mpi)
     pods = [_pod(job, roles["node"], run, "worker", index, given, port) for index in range(workers)]
+    _, scripts = mounted_map(roles["node"]["template"]["spec"]["template"]["spec"], SCRIPTS_FOLDER, found)
     if not job.uses_mpi:
-        return Cast(tuple(pods), "")
+        return Cast(tuple(pods), "", scripts)
     launcher = _pod(job, roles["launcher"], run, "launcher", 0, given, port)
     ranked = [*pods, launcher] if job.launcher_runs_ranks else pods
-    return Cast((*pods, launcher), hostfile((pod.names[1] for pod in ranked), job.slots))
+    return Cast((*pods, launcher), hostfile((pod.names[1] for pod in ranked), job.slots), scripts)
 
 
 def _named(value: Any) -> Any:

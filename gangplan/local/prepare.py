@@ -10,6 +10,7 @@ from pathlib import Path
 from gangplan.errors import ToolError, UserError
 from gangplan.findings import Finding
 from gangplan.generators import run_objects
+from gangplan.generators.scripts import launch_map
 from gangplan.local.mpis import LocalMpi, choose, words_of
 from gangplan.local.places import (
     HOME,
@@ -18,6 +19,7 @@ from gangplan.local.places import (
     mounted,
     program_folder,
     shadow,
+    with_scripts,
 )
 from gangplan.local.pods import Cast, cast_of, given_names
 from gangplan.local.scale import Shape, shape_of, small
@@ -93,7 +95,8 @@ def prepare(
     check_programs(programs)
     words = tagged(made, unit.launch, stage.rank_program)
     unit = replace(unit, launch=replace(unit.launch, argv=words))
-    cast = cast_of(made, run_objects(unit), given, free_port())
+    cast = cast_of(made, [*run_objects(unit), launch_map(made)], given, free_port())
+    stage = replace(stage, places=with_scripts(stage.places, cast.scripts))
     if not (made.uses_mpi or made.image.framework == "torch"):
         pods = (replace(pod, argv=_tagged_worker(pod.argv, stage.rank_program)) for pod in cast.pods)
         cast = replace(cast, pods=tuple(pods))
@@ -175,8 +178,9 @@ def _uses_python(job: Job) -> bool:
 
 
 def _tagged_worker(argv: Sequence[str], word: str) -> tuple[str, ...]:
-    """Return a worker's words with the tag before its program, after a shell, its script and its name."""
-    return (*argv[:4], word, *argv[4:])
+    """Return a worker's words with the tag before its program, after a shell, its script and the options."""
+    at = argv.index("--") + 1
+    return (*argv[:at], word, *argv[at:])
 
 
 def _differences(job: Job, mpi: LocalMpi | None) -> list[str]:

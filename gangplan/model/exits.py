@@ -21,6 +21,7 @@ class LaunchExit(NamedTuple):
 
 
 LAUNCH_EXITS = {
+    "scripts": LaunchExit(193, "the launch scripts are not those of the run", True),
     "setup": LaunchExit(196, "the setup file of the MPI is not in the image", True),
     "hostfile": LaunchExit(197, "the hostfile names other workers than the plan", True),
     "unanswered": LaunchExit(198, "a worker has no address or does not answer by SSH", False),

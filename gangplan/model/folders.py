@@ -39,6 +39,8 @@ KERNEL = {
 ROOT = "/root"
 # Open MPI and Hydra keep the sockets and files of one host there, under names that are the same on all hosts.
 SCRATCH = "/tmp"
+# Where every run has gangplan's launch scripts (generators/scripts.py).
+LAUNCH_SCRIPTS = "/opt/gangplan-launch"
 
 
 def is_in(path: str, folder: str) -> bool:

@@ -46,6 +46,8 @@ NEVER_PRUNED, ASKED_FIRST = "Prune=false", "Prune=confirm"
 REPLACED = ("Force=true", "Replace=true")
 # What protects a run, and is no longer needed once the run is only a record.
 GUARDS = (NEVER_PRUNED, "Delete=confirm")
+# The label of launch scripts: they are part of the runs of a team, and have no label of any run.
+SCRIPTS = "gangplan.dev/scripts"
 
 ENGINES: Mapping[str, Engine] = {
     "argocd": Engine(

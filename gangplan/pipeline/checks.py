@@ -28,6 +28,7 @@ from gangplan.validate.gate import judge_built
 from gangplan.validate.kueue.contention import HELP as CHECKPOINT_HELP
 from gangplan.validate.kueue.contention import RunDemand
 from gangplan.validate.problems import Problem, dotted
+from gangplan.validate.promise.scripts import altered
 from gangplan.validate.proofs import prove
 from gangplan.validate.versions import versions_of
 from gangplan.validate.world import BuiltRun, World, node_group
@@ -161,6 +162,24 @@ def check_objects(
         finding
         for index, (built, wrong, generated) in enumerate(zip(bodies, judged, own, strict=True))
         for finding in _findings_of(index, built, wrong, generated, tracer, undone)
+    ]
+
+
+def check_scripts(
+    built: Sequence[Body], before: Sequence[Body], tracer: Tracer, component: Component
+) -> list[Finding]:
+    """Check that the overlay leaves launch scripts as they are: runs are proved with these."""
+
+    def judge(bodies: Sequence[Body]) -> list[list[Problem]]:
+        return [list(altered(one, was)) for one, was in zip(bodies, before, strict=True)]
+
+    if not any(judged := judge(built)):
+        return []
+    undone = _undone(component, before, judge)
+    return [
+        finding
+        for index, (body, wrong) in enumerate(zip(built, judged, strict=True))
+        for finding in _findings_of(index, body, wrong, [], tracer, undone)
     ]
 
 

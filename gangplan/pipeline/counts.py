@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from gangplan.component import Component
-from gangplan.emit import Change
+from gangplan.emit import Change, is_run_file
 from gangplan.findings import Finding, Location
 from gangplan.kueue.units import NANO
 from gangplan.model.backend import BACKENDS, MPIJOB, TRAINJOB
@@ -67,8 +67,8 @@ def count_findings(
     runs = Counter({one: count for one, count in standing.items() if scope.has_whole(one[0])})
     paths: dict[tuple[str, str], list[str]] = {}
     for path in {*(change.path for change in changes), *texts}:
-        cluster, part, team, *rest = path.split("/")
-        if part == "runs" and rest and scope.has_whole(cluster):
+        cluster, _, team, *_ = path.split("/")
+        if is_run_file(path) and scope.has_whole(cluster):
             runs[cluster, team] += 1
             paths.setdefault((cluster, team), []).append(path)
     dated: Counter[tuple[str, str]] = Counter()
@@ -89,7 +89,7 @@ def _files(workspace: Workspace, cluster: str, team: str) -> Iterator[str]:
     """Yield the runs that a team has in the tree."""
     folder = f"{cluster}/runs/{team}"
     for name in os.listdir(workspace.root / RENDERED / folder):
-        if name.endswith(".yaml"):
+        if name.endswith(".yaml") and is_run_file(f"{folder}/{name}"):
             yield f"{folder}/{name}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field, replace
 
-from gangplan.emit import Stage
+from gangplan.emit import Change, FileOutcome, Stage, is_run_file
 from gangplan.errors import InternalError
 from gangplan.findings import Finding, Location
 from gangplan.pipeline.known import Known
@@ -35,6 +35,7 @@ class Course:
     matched: dict[str, set[int]] = field(default_factory=dict)
     places: dict[tuple[str, str, str], Location] = field(default_factory=dict)
     demands: dict[str, dict[str, tuple[Location, RunDemand]]] = field(default_factory=dict)
+    scripts: set[str] = field(default_factory=set)  # files of launch scripts, which many specs have in common
     whole: set[str] = field(default_factory=set)  # teams that were taken as a whole
     others: set[tuple[str, str]] = field(default_factory=set)  # cluster and job of runs of these teams
     is_complete: bool = False  # the demands of these teams were added, and `others`
@@ -50,7 +51,7 @@ class Course:
         """Add the result of a task."""
         result = self.result
         result.findings += outcome.findings
-        result.changes += outcome.changes
+        result.changes += self._new_changes(outcome)
         result.runs += outcome.runs
         result.facts += outcome.facts
         result.texts |= outcome.texts
@@ -64,6 +65,18 @@ class Course:
             self.demands.setdefault(cluster, {})[job] = (place, demand)
         for cluster, namespace, job, place in outcome.jobs:
             self._check_unique(cluster, namespace, job, place)
+
+    def _new_changes(self, outcome: Expanded) -> list[Change]:
+        """Return a task's changes without launch scripts of earlier tasks; count those that are new."""
+        found = []
+        for change in outcome.changes:
+            if not is_run_file(change.path) and "/runs/" in change.path:
+                if change.path in self.scripts:
+                    continue
+                self.scripts.add(change.path)
+                self.result.objects += change.outcome is not FileOutcome.REMOVED
+            found.append(change)
+        return found
 
     def take_whole(self, team: str) -> None:
         """Add what is known of a team as a whole, unless that was done."""

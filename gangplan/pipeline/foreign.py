@@ -11,12 +11,13 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from gangplan.emit import conflict_line, source_of
+from gangplan.emit import conflict_line, is_launch_file, source_of
 from gangplan.findings import Finding, Location
-from gangplan.objects import Ref, ref_of
+from gangplan.generators.scripts import SCRIPTS_VOLUME, is_launch_map, source_of_team
+from gangplan.objects import Body, Ref, ref_of
 from gangplan.records import dataclass
 from gangplan.rules.grants import RENDERED_FOREIGN
 from gangplan.rules.merges import MERGE_CONFLICT
@@ -118,6 +119,9 @@ def _ours(tree: Path, today: Today, path: str, source: str) -> Iterator[Finding]
     except (OSError, ManifestError):
         yield _error(path, "it is not YAML as gangplan writes it", "Run gangplan render.")
         return
+    if is_launch_file(path):
+        yield from _launch_scripts(today, path, source, bodies)
+        return
     from gangplan.pipeline.past import is_past_file, is_past_object  # most files are as they were rendered
 
     if new.is_file():
@@ -129,6 +133,27 @@ def _ours(tree: Path, today: Today, path: str, source: str) -> Iterator[Finding]
         yield from _earlier_run(refs, path, run["name"], home)
     elif not is_past_file(path, source, bodies, _taken(today, path)):
         yield _error(path, "nothing is rendered into this file now", "Run gangplan render, which removes it.")
+
+
+def _launch_scripts(today: Today, path: str, source: str, bodies: Sequence[Body]) -> Iterator[Finding]:
+    """Check a file of launch scripts: today's or earlier ones, as many runs as may still mount them.
+
+    All pods of the team would run what it holds, so it must be exactly what its name says.
+    """
+    from gangplan.pipeline.past import is_past_file
+
+    cluster, _, team, file = path.split("/")
+    home = today.homes.get((cluster, team))
+    if home is None:  # the team is no more
+        is_known = is_past_file(path, source, bodies, _taken(today, path))
+        home = next((ref_of(one).namespace for one in bodies), "")
+    else:
+        is_known = source == source_of_team(team)
+    if not is_known or not is_launch_map(bodies, home, file.split(".")[1]):
+        message = (
+            f"it does not hold what {SCRIPTS_VOLUME}-{file.split('.')[1]} is: scripts that gangplan wrote"
+        )
+        yield _error(path, message, "Run gangplan render, which writes or removes it.")
 
 
 def _taken(today: Today, path: str) -> set[str]:

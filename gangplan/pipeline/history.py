@@ -28,7 +28,7 @@ from gangplan.tools.git_log import FileChange, changes_of
 from gangplan.tools.revisions import blobs
 from gangplan.workspace import OVERLAYS, RENDERED
 
-_RUN = re.compile(rf"{RENDERED}/([^/]+)/runs/([^/]+)/([^/]+)\.yaml")
+_RUN = re.compile(rf"{RENDERED}/([^/]+)/runs/([^/]+)/([^/.]+)\.yaml")
 _CLUSTER = re.compile(rf"{OVERLAYS}/([^/]+)/cluster\.yaml")
 _GPU = "nvidia.com/gpu"
 # A run whose objects state no deadline is not known to end.

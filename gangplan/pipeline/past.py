@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from gangplan.generators import PLATFORM_GENERATORS
+from gangplan.generators.scripts import SCRIPTS_VOLUME, source_of_team
 from gangplan.generators.tenants import DEBUGGER, ROLE_OF
 from gangplan.model.kinds import Part, kinds_of
 from gangplan.model.schedule import ACCOUNT
@@ -36,6 +37,7 @@ _FILES = "|".join((*PLATFORM_GENERATORS, "platform", "policies"))
 _PLACE = re.compile(
     rf"(?P<cluster>[^/]+)/(?:platform/(?P<platform>{_FILES})"
     r"|tenants/(?P<team>[^/]+)/(?P<tenant>tenant)"
+    r"|runs/(?P<mounting>[^/]+)/launch\.(?P<scripts>[0-9a-f]{8})"
     r"|runs/(?P<owner>[^/]+)/(?P<run>[^/]+-[0-9a-f]{8}))\.yaml"
 )
 
@@ -51,7 +53,10 @@ def is_past_file(path: str, source: str, bodies: Sequence[Body], taken: Collecti
     is_own = all(ref.namespace in (*own, "") for ref in refs) and not (own & {*taken})
     if not is_own or any(RESERVED.fullmatch(one) for one in own) or any(count > 1 for count in refs.values()):
         return False
-    if place["run"]:
+    if place["scripts"]:
+        wanted = f"{SCRIPTS_VOLUME}-{place['scripts']}"
+        is_known = all(ref.kind == "ConfigMap" and ref.name == wanted for ref in refs)
+    elif place["run"]:
         is_known = all(is_part(ref, place["run"]) for ref in refs) and len(own) == 1
     else:
         is_known = all(_is_in(place["platform"] or place["tenant"], ref) for ref in refs)
@@ -86,6 +91,8 @@ def _fits(place: re.Match[str], source: str) -> bool:
     """Return whether a file comes from where files of its name come from."""
     if place["run"]:
         return source.startswith(f"specs/{place['owner']}/")
+    if place["scripts"]:
+        return source == source_of_team(place["mounting"])
     if place["team"]:
         return source == f"specs/{place['team']}/team.yaml"
     return source == f"overlays/{place['cluster']}/cluster.yaml"
@@ -94,7 +101,14 @@ def _fits(place: re.Match[str], source: str) -> bool:
 def is_past_object(path: str, body: Body, wanted: Collection[Ref]) -> bool:
     """Return whether an additional object in a file that is rendered now may have been rendered before."""
     place, ref = _PLACE.fullmatch(path), ref_of(body)
-    if place is None or place["run"] or ref in wanted or ref.kind in _RIGHTS or not _is_marked(body):
+    if (
+        place is None
+        or place["run"]
+        or place["scripts"]
+        or ref in wanted
+        or ref.kind in _RIGHTS
+        or not _is_marked(body)
+    ):
         return False
     is_near = ref.namespace in {"", *(one.namespace for one in wanted)} or ref.name.startswith("gangplan-")
     return _is_in(place["platform"] or place["tenant"], ref) and is_near

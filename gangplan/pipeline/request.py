@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
 
-from gangplan.emit import Change, FileOutcome
+from gangplan.emit import Change, FileOutcome, is_run_file
 from gangplan.findings import Finding
 from gangplan.incremental.look import Look
 from gangplan.model.run_facts import RunFacts
@@ -101,7 +101,7 @@ class Result:
     def run_files(self) -> int:
         """The number of files of runs, without those that are removed."""
         there = (one for one in self.changes if one.outcome is not FileOutcome.REMOVED)
-        return sum("/runs/" in one.path for one in there) + sum(one.runs for one in self.wholes)
+        return sum(is_run_file(one.path) for one in there) + sum(one.runs for one in self.wholes)
 
     @property
     def has_errors(self) -> bool:

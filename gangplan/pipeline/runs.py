@@ -14,6 +14,7 @@ from gangplan.overlay import OverlayBuilder
 from gangplan.pipeline.checks import prove_run
 from gangplan.pipeline.facts import facts_of
 from gangplan.pipeline.kept_runs import check_retired, ended, named, of_retired, path_of, stood, with_creators
+from gangplan.pipeline.launch_maps import put_launch_maps
 from gangplan.pipeline.worker import (
     Expanded,
     PlannedRun,
@@ -257,6 +258,8 @@ def _put_text(draft: _Draft, name: str, bodies: list[Body], texts: Sequence[str]
     is_judged = bodies is draft.bodies
     is_telling = draft.is_telling if is_judged else shows_more(draft.worker, bodies, job.platform)
     put(draft.worker, draft.result, path, text, is_telling)
+    wrong = put_launch_maps(draft.worker, draft.cluster, job, text, draft.result)
+    draft.result.findings += about(draft.cluster, draft.excused(wrong))
     draft.result.objects += len(bodies)
 
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
+from gangplan.emit.earlier import LAUNCH_MAP_FILE
 from gangplan.findings import Finding
 from gangplan.incremental.look import Look, digest_of, held, look, memory_of
 from gangplan.incremental.store import Store
@@ -78,7 +79,7 @@ def folders_of_teams(seen: Look) -> dict[str, dict[str, str]]:
 def has_other_run(folder: Path, name: str) -> bool:
     """Return whether a folder holds another run of the job whose run has this file."""
     job = name[: -len("-00000000.yaml")]
-    names = os.listdir(folder)
+    names = [] if LAUNCH_MAP_FILE.fullmatch(name) else os.listdir(folder)
     return any(one != name and one.startswith(job) and _RUN_FILE.fullmatch(one[len(job) :]) for one in names)
 
 

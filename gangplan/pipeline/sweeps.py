@@ -129,7 +129,9 @@ def _spec(worker: WorkerState, file: SpecFile, one: TrialJob, part: Expanded) ->
 def _add(result: Expanded, part: Expanded) -> None:
     """Add all results of a trial but its findings, which are reported for all trials together."""
     result.is_lasting &= part.is_lasting
-    result.changes += part.changes
+    mine = part.scripts & result.scripts
+    result.changes += [one for one in part.changes if one.path not in mine]
+    result.scripts |= part.scripts
     result.jobs += part.jobs
     result.runs += part.runs
     result.demands += part.demands

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from gangplan.emit import Change, FileOutcome
+from gangplan.emit import Change, FileOutcome, is_launch_file, is_run_file
 from gangplan.findings import Finding, Location
 from gangplan.incremental.look import digest_of
 from gangplan.pipeline.stored import (
@@ -78,6 +78,7 @@ def summed(record: Json, marks: str) -> Json:
     if any(places.setdefault((*job,), place) != place for one in told for *job, place in one[2]):
         return None
     texts = [text for one in told for text in one[1]]
+    scripts = {path for path, _ in texts if is_launch_file(path)}
     matched: dict[str, set[int]] = {}
     for one in told:
         for cluster, numbers in one[3].items():
@@ -97,9 +98,9 @@ def summed(record: Json, marks: str) -> Json:
         "rendered": folders_with(texts),
         "judges": sorted({judge for _, judge, _ in files.values()}),
         "specs": len(files),
-        "same": len(texts),
-        "counts": dict(Counter(path.partition("/")[0] for path, _ in texts if "/runs/" in path)),
-        "sums": [sum(one[5] for one in told), sum(one[6] for one in told)],
+        "same": len({path for path, _ in texts}),
+        "counts": dict(Counter(path.partition("/")[0] for path, _ in texts if is_run_file(path))),
+        "sums": [sum(one[5] for one in told) + len(scripts), sum(one[6] for one in told)],
         "policies": sorted(policies),
         "matched": {cluster: sorted(numbers) for cluster, numbers in matched.items()},
         "ranks": _ranks(told, record["shared"].get("demands", [])),

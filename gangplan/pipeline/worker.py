@@ -99,6 +99,7 @@ class Expanded:
     texts: dict[str, str] = field(default_factory=dict)
     objects: int = 0
     active: int = 0  # runs that are neither stopped nor archived
+    scripts: set[str] = field(default_factory=set)  # files of launch scripts among the changes
     policies: set[str] = field(default_factory=set)  # those that were evaluated
     telling: set[str] = field(default_factory=set)  # files with new schema facts
 
@@ -134,6 +135,7 @@ class WorkerState:
     checker: dict[str, PolicyChecker] = field(default_factory=dict)
     standing: dict[str, Standing] = field(default_factory=dict)
     moulds: Moulds = field(default_factory=Moulds)
+    launch_maps: dict[tuple[str, str], Expanded] = field(default_factory=dict)  # by cluster and namespace
     names: dict[tuple[str, str], list[str]] = field(default_factory=dict)  # of runs, by file and cluster
     is_shown_good: bool = True  # whether all objects that added `facts` were good
     facts: Facts = field(init=False)

@@ -84,5 +84,4 @@ def _spec_of(body: Body, text: str) -> str:
 
 
 HOSTFILE = "/etc/mpi/hostfile"  # written by Trainer (plugins/mpi), one `host slots=N` per line
-HYDRA_HOSTS = "/tmp/gangplan-hosts"  # only their names
 HYDRA_HOSTFILE = "/tmp/gangplan-hostfile"  # the same hosts as Hydra reads them, `host:N`

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from gangplan.emit import is_launch_file, is_run_file
 from gangplan.findings import Finding
 from gangplan.objects import Body, walk
 from gangplan.pipeline.base import AboutObject, once
@@ -12,7 +13,7 @@ from gangplan.pipeline.clusters import expand_cluster
 from gangplan.pipeline.platform import closed_clusters, platform_findings
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
-from gangplan.pipeline.worker import WorkerOptions, worker_of
+from gangplan.pipeline.worker import PlannedRun, WorkerOptions, worker_of
 from gangplan.policy.objects import POLICY_FILE
 from gangplan.policy.trace import policy_tracer
 from gangplan.records import dataclass
@@ -20,6 +21,7 @@ from gangplan.resolve.upgrade import with_versions
 from gangplan.source import load_objects
 from gangplan.trace import Trace, Tracer, tracer_of
 from gangplan.trace.cause import Path
+from gangplan.trace.scripts import scripts_tracer
 from gangplan.trace.standing import standing_of, standing_tracer
 from gangplan.workspace import Workspace
 
@@ -57,16 +59,18 @@ def runs_by_template(workspace: Workspace, request: Request) -> tuple[list[Rende
 
 
 def runs_of(workspace: Workspace, request: Request) -> tuple[list[Rendered], list[Finding]]:
-    """Return the files of the runs that a request is about, and all findings; specs with errors have no
-    file."""
+    """Return the files of the runs that a request is about, those of their launch scripts, and all
+    findings; specs with errors have no file."""
     found = []
     result = preview(replace(request, engine="serial", jobs=1), workspace)
+    scripts: dict[str, PlannedRun] = {}
     for run in result.runs:
         text = result.texts[run.path]
         bodies = tuple(load_objects(text.replace(run.name, run.unit.run_name)))
         tracer = tracer_of(run.unit, bodies, workspace.components[run.cluster])
         found.append(Rendered(run.path, text, bodies, tracer, (run.unit.run_name, run.name)))
         folder = run.path.rpartition("/")[0]
+        scripts.setdefault(folder, run)
         for name in run.unit.job.retired:  # an earlier run of the job, as the record that it is
             path = f"{folder}/{name}.yaml"
             if name != run.name and path in result.texts:
@@ -74,6 +78,12 @@ def runs_of(workspace: Workspace, request: Request) -> tuple[list[Rendered], lis
                 bodies = tuple(load_objects(text.replace(name, run.unit.run_name)))
                 tracer = tracer_of(run.unit, bodies, workspace.components[run.cluster])
                 found.append(Rendered(path, text, bodies, tracer, (run.unit.run_name, name)))
+    for path, text in result.texts.items():
+        mounting = scripts.get(path.rpartition("/")[0])
+        if mounting is not None and is_launch_file(path):
+            bodies = tuple(load_objects(text))
+            tracer = scripts_tracer(mounting.unit, bodies, workspace.components[mounting.cluster])
+            found.append(Rendered(path, text, bodies, tracer))
     return found, result.findings
 
 
@@ -92,7 +102,7 @@ def located(workspace: Workspace, request: Request, problems: Sequence[AboutObje
 
 
 def _is_run(path: str) -> bool:
-    return path.split("/")[1] == "runs"
+    return is_run_file(path)
 
 
 def _located(problem: AboutObject, file: Rendered | None) -> Finding:

@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
 
-from gangplan.emit.header import source_of
+from gangplan.emit import is_launch_file, is_run_file, source_of
 from gangplan.errors import UserError
 from gangplan.findings import Finding, Location
 from gangplan.objects import Body
 from gangplan.pipeline.request import Request
 from gangplan.provenance.lines import Rendered, runs_by_template, runs_of, standing_on
+from gangplan.provenance.scripts import scripts_remark
 from gangplan.records import dataclass
 from gangplan.source.lines import lines_of, paths_at
 from gangplan.spec.waiver import WaiverScope
@@ -122,6 +123,8 @@ def _rendered(workspace: Workspace, request: Request, name: str, text: str, line
         LineOrigin(body, path, found.shown(at(body, path)), found.tracer(index, path)) for path in fields
     )
     remark = "" if found.text == text else "rendered/ is stale: this shows what would be rendered now"
+    if is_launch_file(found.path):
+        remark = remark or scripts_remark(request.root, name, text, line)
     return Answer(name, line, tuple(fields), origins, findings=tuple(findings), remark=remark)
 
 
@@ -135,6 +138,8 @@ def _files_for(workspace: Workspace, request: Request, name: str) -> tuple[list[
     if parts[2] != "runs":
         return standing_on(workspace, request, parts[1])
     source = source_of(request.root / name)
+    if source is not None and is_launch_file("/".join(parts[1:])):
+        return runs_of(workspace, replace(request, clusters=(parts[1],), teams=(parts[3],)))
     if source is None or not (request.root / source).is_file():
         raise UserError(
             f"{name} is not what gangplan renders from a spec that is there", "Run gangplan render."
@@ -144,7 +149,7 @@ def _files_for(workspace: Workspace, request: Request, name: str) -> tuple[list[
 
 def _job_of(path: str) -> str:
     """Return a run's path without the hash, and any other path as it is."""
-    return path.rpartition("-")[0] if "/runs/" in path else path
+    return path.rpartition("-")[0] if is_run_file(path) else path
 
 
 def _documents(text: str) -> list[str]:

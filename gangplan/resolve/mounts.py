@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gangplan.findings import Location
-from gangplan.model.folders import KERNEL, PROGRAMS, ROOT, SCRATCH, STATE, is_in
+from gangplan.model.folders import KERNEL, LAUNCH_SCRIPTS, PROGRAMS, ROOT, SCRATCH, STATE, is_in
 from gangplan.model.job import Mount, PulledImage
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.pods import WORKDIR_UNUSABLE
@@ -15,6 +15,7 @@ from gangplan.spec.pods import Scratch
 # Folders that Trainer, the kubelet or the run's own volumes fill: nothing may be mounted there or below.
 TAKEN = {
     "/etc/mpi": "Trainer puts the list of hosts there",
+    LAUNCH_SCRIPTS: "gangplan's launch scripts are there",
     **KERNEL,
     "/var/run/secrets": "Kubernetes puts tokens there",
     "/run/secrets": "Kubernetes puts tokens there",
@@ -75,6 +76,8 @@ def _hidden(path: str, image: PulledImage | None) -> str:
     for file, what in _needs(image):
         if is_in(file, path):
             return f"it hides {file}, {what}"
+    if is_in(LAUNCH_SCRIPTS, path):  # a read-only volume has no room for the folder of another one
+        return f"gangplan's launch scripts are mounted inside it, at {LAUNCH_SCRIPTS}"
     return f"it hides the image's {SYSTEM[path]}" if path in SYSTEM else ""
 
 

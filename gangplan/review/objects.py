@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from gangplan.emit import is_launch_file
 from gangplan.emit.header import MARK
 from gangplan.objects import Body, walk
 from gangplan.records import dataclass
@@ -71,10 +72,15 @@ def object_changes(sides: Sides, unknown: Collection[str] = ()) -> list[ObjectCh
     """Return every object that differs between the trees, by cluster, kind, namespace and name.
 
     Files that cannot be read are left out, because they are findings; and so are the `unknown` ones, for
-    which it is not known what happens to them.
+    which it is not known what happens to them; nor is it for the launch scripts of their teams.
     """
     before, after = sides.before.tree, sides.after.tree
-    paths = [path for path in differing(before, after) if path not in unknown]
+    teams = {path.rpartition("/")[0] for path in unknown}
+    paths = [
+        path
+        for path in differing(before, after)
+        if path not in unknown and not (is_launch_file(path) and path.rpartition("/")[0] in teams)
+    ]
     heirs = _heirs(sides)
     old = _objects(paths, before.text, {path: old for path, (old, _) in heirs.items()}, before.paths)
     new = _objects(paths, after.text, {path: new for path, (_, new) in heirs.items()}, after.paths)

@@ -90,8 +90,8 @@ EXIT_CODES_CLASH = Rule(
     ERROR,
     "An exit code cannot mean what exitCodes says.",
     why=(
-        "A code is tried again or it is not. Codes from 196 to 199 tell that a launch did not get as far as "
-        "the program; gangplan knows which of these another try can cure."
+        "A code is tried again or it is not. Code 193 and those from 196 to 199 tell that a launch did not get "
+        "as far as the program; gangplan knows which of these another try can cure."
     ),
     fix="Remove the code from one of the lists.",
 )

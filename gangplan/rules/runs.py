@@ -28,6 +28,19 @@ RETIRED_LOST = Rule(
     is_verdict=True,
 )
 
+LAUNCH_SCRIPTS_LOST = Rule(
+    "launch-scripts-lost",
+    ERROR,
+    "The launch scripts of a run that is kept are gone, or were changed.",
+    why=(
+        "A run mounts the scripts that it began with, from a ConfigMap whose name ends in their hash. Without "
+        "it, its pods wait for the volume until the run's timeout; with other scripts they end with code 193."
+    ),
+    fix="Bring the file back from Git, or let the job run again: raise run: in its spec.",
+    is_verdict=True,
+    untested="it takes two releases of gangplan with different scripts; tests/test_launch_maps.py has them.",
+)
+
 RUN_STARTED = Rule(
     "run-started",
     NOTE,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gangplan.plan.command import HOSTFILE
 from gangplan.trace.cause import Cause, asides
 from gangplan.trace.context import TraceContext
 from gangplan.trace.files import own
@@ -19,7 +18,7 @@ def word(context: TraceContext, index: int) -> list[Cause]:
     place = launch.places[index]
     if place[:1] == ("command",):
         return _command(context, int(place[1]))
-    around = [*asides(context.framework()), *asides(context.mpi()), _first(context)]
+    around = [*asides(context.framework()), *asides(context.mpi()), first_word(context)]
     if place:
         return [context.spec(*place), *around]
     if context.job.elastic and index and (fields := _ELASTIC.get(launch.argv[index].partition("=")[0])):
@@ -28,12 +27,13 @@ def word(context: TraceContext, index: int) -> list[Cause]:
         return [
             own("gangplan starts the command on every rank"),
             *asides(context.framework()),
-            _first(context),
+            first_word(context),
         ]
     return _option(context, launch.argv[index - 1], launch.argv[index], index)
 
 
-def _first(context: TraceContext) -> Cause:
+def first_word(context: TraceContext) -> Cause:
+    """Return the first word of the command as an indirect cause: it decides which launcher starts ranks."""
     is_list = isinstance(context.value("spec", "command"), list)
     return context.spec(*(("command", 0) if is_list else ("command",))).aside()
 
@@ -51,7 +51,7 @@ def _command(context: TraceContext, index: int) -> list[Cause]:
 
 def _option(context: TraceContext, before: str, here: str, index: int) -> list[Cause]:
     """Return the causes of a word that gangplan adds to an MPI launcher."""
-    around = [*asides(context.framework()), *asides(context.mpi()), _first(context)]
+    around = [*asides(context.framework()), *asides(context.mpi()), first_word(context)]
     if before in ("-np", "-n"):
         return [*context.ranks(), *around]
     if before == "-ppn":
@@ -96,54 +96,14 @@ def argument(context: TraceContext, role: str, index: int) -> list[Cause]:
     if index == 3:
         return [*context.of_image("ssh", "config"), *asides(context.framework())]
     if index > 3:
-        return [own("its sessions begin with what this pod alone knows"), *_own_values(context)]
+        return [own("its sessions begin with what this pod alone knows"), *own_values(context)]
     return [
         own("workers run an SSH server, which the launcher starts ranks through"),
         *asides(context.framework()),
     ]
 
 
-def program(context: TraceContext, role: str, index: int) -> list[Cause]:
-    """Return the causes of a word of a container's command."""
-    if role == "worker":
-        starts = "its SSH server" if context.job.uses_mpi else "the command"
-        why = own(f"a worker starts {starts}, and passes SIGTERM on to its ranks")
-        ends = [*context.chosen("gracePeriod"), *_held(context)] if index == 2 else []
-        ends += _own_values(context) if index == 2 and context.job.uses_mpi else []
-        return [why, *asides(context.framework()), *ends]
-    script = own(f"the launch script: it waits until all hosts of {HOSTFILE} answer")
-    if index != 2:
-        return [own("the launcher waits for its workers, then hands over to the command")]
-    wait = [context.cluster("podsReadyTimeout")] * context.job.platform.has_pod_group
-    names = [cause for one in context.job.env for cause in causes_of(context, one.origins)]
-    carried = asides(names if context.unit.launch.program == "deepspeed" else ())
-    around = asides([*context.mpi(), *context.framework(), context.gang(), _first(context)])
-    setup = [context.image("mpi", "setup")] if context.job.image.mpi else []
-    grace = [*context.chosen("gracePeriod"), context.spec("launcher", "runsRanks").aside(), *_held(context)]
-    rest = [*carried, *grace, *looked(context, names), *around, *_own_values(context)]
-    return [script, *context.workers(), *setup, *wait, *rest]
-
-
-def _own_values(context: TraceContext) -> list[Cause]:
+def own_values(context: TraceContext) -> list[Cause]:
     """Return the causes of variables with a value per pod, and those of an identity in a cloud."""
     found = [cause for one in context.job.env if one.is_own for cause in causes_of(context, one.origins)]
     return asides([*found, context.spec("serviceAccount"), context.cluster("workloadIdentity")])
-
-
-def _held(context: TraceContext) -> list[Cause]:
-    """Return the causes of whether a failed pod waits, so that an attempt that the platform ended is
-    distinguishable."""
-    return asides([*context.chosen("retries"), context.cluster("versions", "trainer"), context.spec("debug")])
-
-
-def looked(context: TraceContext, names: list[Cause]) -> list[Cause]:
-    """Return the causes of the preflight and of the planned values that it checks (plan/preflight.py)."""
-    asked = context.spec("preflight")
-    if not context.job.image.preflight:
-        return [asked.aside()]
-    told = [*context.slots(), *context.ranks(), *context.chosen("gpus"), *context.chosen("image"), *names]
-    told += [context.spec(field) for field in ("mpi", "data", "checkpoint", "volumes")]
-    told += [context.spec("network", field) for field in ("rdma", "transport")]
-    told.append(context.cluster("nodePools", context.job.worker_pool.name, "rdma"))
-    told += [context.team("claims"), context.team("connections")]
-    return [asked, context.image("preflight"), *asides(told)]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from gangplan.generators.scripts import SCRIPTS_VOLUME
 from gangplan.model.job import Mount, TargetPool
 from gangplan.spec.nodes import field_of
 from gangplan.trace import fabric, others, rails
 from gangplan.trace.cause import Cause, Path, asides
 from gangplan.trace.context import TraceContext, constant
 from gangplan.trace.files import at, own
-from gangplan.trace.launch import argument, program
+from gangplan.trace.launch import argument
 from gangplan.trace.metadata import label, pod_annotation
 from gangplan.trace.origins import causes_of
+from gangplan.trace.starts import program
 from gangplan.trace.table import Table
 
 
@@ -89,7 +91,8 @@ def _image(pod: PodContext, stars: Path) -> list[Cause]:
 def _command(pod: PodContext, stars: Path) -> list[Cause]:
     if pod.other and pod.other.step:
         return [own("a shell passes SIGTERM on to what the step runs")]
-    return program(pod.context, "worker" if pod.other else pod.role, int(stars[0]))
+    words = pod.at("containers", 0, "command") or ()
+    return program(pod.context, "worker" if pod.other else pod.role, words, int(stars[0]))
 
 
 def _argument(pod: PodContext, stars: Path) -> list[Cause]:
@@ -141,6 +144,12 @@ def _shm(pod: PodContext, stars: Path) -> list[Cause]:
     return [*_amount(pod, ("memory",)), half]
 
 
+# The same for all runs of a team, however their options differ.
+_SCRIPTS = [
+    own("gangplan's launch scripts: a ConfigMap next to the runs, whose name ends in the scripts' hash")
+]
+
+
 def _mount(pod: PodContext, stars: Path) -> list[Cause]:
     index, field = int(stars[0]), str(stars[-1])
     return _mount_at(pod, index, field)
@@ -151,7 +160,7 @@ def _mount_at(pod: PodContext, index: int, field: str) -> list[Cause]:
         return constant("pod.yaml.j2")
     if index > len(pod.context.job.mounts_of(pod.role)):
         name = pod.at("containers", 0, "volumeMounts", index, "name")
-        return fabric.volume(pod.context, str(name), field)
+        return _SCRIPTS if name == SCRIPTS_VOLUME else fabric.volume(pod.context, str(name), field)
     mount = pod.context.job.mounts_of(pod.role)[index - 1]
     return _mounted(pod, mount, field)
 
@@ -160,6 +169,8 @@ def _volume(pod: PodContext, stars: Path) -> list[Cause]:
     name = pod.at("volumes", stars[0], "name")
     if str(name).startswith(fabric.PREFIX):
         return fabric.volume(pod.context, str(name), str(stars[-1]))
+    if name == SCRIPTS_VOLUME:
+        return _SCRIPTS
     mounts = [mount for mount in pod.context.job.mounts if mount.volume == name]
     if not mounts:
         return constant("pod.yaml.j2")

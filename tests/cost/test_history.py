@@ -77,7 +77,7 @@ def test_a_run_removed_from_git_costs_until_its_timeout(
 ) -> None:
     """Engines do not prune runs, so it may go on until its timeout."""
     at(monkeypatch, 0.25)
-    for file in (repo.root / "rendered/lab/runs/nlp").iterdir():
+    for file in (repo.root / "rendered/lab/runs/nlp").glob("*-*.yaml"):
         file.unlink()
     repo.commit()
     (run,) = history(repo)["runs"]

@@ -40,7 +40,7 @@ def export(path: Path, *series: tuple[dict[str, str], str], kind: str = "vector"
 
 def labels(root: Path, measured: str) -> dict[str, str]:
     """Return the labels of a series of the run."""
-    (file,) = (root / "rendered/lab/runs/nlp").iterdir()
+    (file,) = (root / "rendered/lab/runs/nlp").glob("*-*.yaml")
     return {"namespace": "nlp", "run": file.stem, "measured": measured}
 
 
@@ -78,7 +78,7 @@ def test_fewer_cores_save_money_where_cores_have_a_price(root: Path, tmp_path: P
     path = root / "overlays/lab/cluster.yaml"
     path.write_text(path.read_text().replace("perCpuHour: 0}", "perCpuHour: 0.04}"))
     write(root, {"specs/nlp/filings.yaml": workspaces.SPEC.replace("gpus: 2\n", "")})
-    for file in (root / "rendered/lab/runs/nlp").iterdir():
+    for file in (root / "rendered/lab/runs/nlp").glob("*-*.yaml"):
         file.unlink()
     render(root)
     found = row(root, export(tmp_path / "a.json", (labels(root, "cpu"), "1")))

@@ -164,7 +164,7 @@ def held(lab: Lab) -> Iterator[None]:
 def spec_here(shop: Shop) -> str:
     """Return a small spec that runs on this cluster only, so that one change is one run."""
     found = sorted(
-        (shop.root / "rendered" / shop.cluster / "runs").rglob("*.yaml"),
+        world.run_files(shop.root / "rendered" / shop.cluster),
         key=lambda path: (path.stat().st_size, path.name),
     )
     for path in found:

@@ -79,12 +79,7 @@ def tell(lab: Lab, name: str) -> Chapter:
     cluster = workspace.clusters[name].spec
     result = preview(Request(ROOT, (name,)))
     assert not result.has_errors, result.findings
-    standing = [
-        body
-        for path, text in sorted(result.texts.items())
-        if "/runs/" not in path
-        for body in load_objects(text)
-    ]
+    standing = [body for path in world.before_runs(result.texts) for body in load_objects(result.texts[path])]
     chapter = Chapter(
         lab, name, cluster, standing, [(run, load_objects(result.texts[run.path])) for run in result.runs]
     )

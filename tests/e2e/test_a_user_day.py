@@ -118,7 +118,7 @@ class Day:
         assert {name for name in now if name not in self.runs} == expected, message
         changed = {name for name, uid in self.runs.items() if now.get(name) != uid}
         assert changed <= allowed, f"{message}: {changed - allowed} were not announced"
-        tree = {path.stem for path in (self.root / "rendered" / CLUSTER / "runs").rglob("*.yaml")}
+        tree = {path.stem for path in world.run_files(self.root / "rendered" / CLUSTER)}
         assert tree <= set(now), f"{message}: {tree - set(now)} are in Git and not in the cluster"
         self.runs = now
 
@@ -279,7 +279,7 @@ def _retire(day: Day) -> None:
 
 def _refuses(day: Day) -> None:
     """Check that a policy of ours refuses a run that is applied by hand without its labels."""
-    path = next((day.root / "rendered" / CLUSTER / "runs").rglob("*.yaml"))
+    path = world.run_files(day.root / "rendered" / CLUSTER)[0]
     (job,) = (one for one in load_objects(path.read_text()) if one["kind"] == "TrainJob")
     meta = {**job["metadata"], "name": "by-hand", "labels": {}, "annotations": {}}
     body = {**job, "metadata": meta}

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.emit import is_run_file
 from gangplan.objects import BINDING, POLICY
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
@@ -22,6 +23,7 @@ from gangplan.source import load_objects
 from gangplan.workspace import load_workspace
 from tests import workspaces
 from tests.e2e.policies.server import Server
+from tests.e2e.world import before_runs
 from tests.lab import fixtures
 from tests.lab.client import ApiError
 from tests.lab.lab import Lab
@@ -86,13 +88,8 @@ def scene(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]
     )
     result = preview(Request(root, ("lab",), engine="serial"))
     assert not result.has_errors, result.findings
-    standing = [
-        body
-        for path, text in sorted(result.texts.items())
-        if "/runs/" not in path
-        for body in load_objects(text)
-    ]
-    [text] = [text for path, text in result.texts.items() if "/runs/" in path]
+    standing = [body for path in before_runs(result.texts) for body in load_objects(result.texts[path])]
+    [text] = [text for path, text in result.texts.items() if is_run_file(path)]
     run = {body["kind"]: body for body in load_objects(text) if body["kind"] != "NetworkPolicy"}
     lab.client.apply_all(standing)
     server = Server(lab.client)

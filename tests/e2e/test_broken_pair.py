@@ -37,9 +37,8 @@ def test_the_pair_is_refused_and_would_never_start(lab: Lab) -> None:
     result = preview(Request(story.ROOT, (CLUSTER,)))
     lab.add_nodes(world.nodes(cluster.spec))
     lab.client.apply_all(world.monitoring(cluster.spec))
-    for path, text in sorted(result.texts.items()):
-        if "/runs/" not in path:
-            lab.client.apply_all(load_objects(text))
+    for path in world.before_runs(result.texts):
+        lab.client.apply_all(load_objects(result.texts[path]))
     teams = [(team, workspace.teams[team].spec) for team in cluster.spec.teams]
     lab.client.apply_all(world.claims(cluster.spec, teams))
     run = result.runs[0]

@@ -148,8 +148,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         workspace = load_workspace(root)
         running.add_nodes(world.nodes(workspace.clusters["lab"].spec))
         texts = preview(Request(root)).texts
-        paths = [path for path in texts if "/runs/" not in path]
-        for path in sorted(paths, key=lambda path: ["platform", "tenants"].index(path.split("/")[1])):
+        for path in world.before_runs(texts):
             for body in load_objects(texts[path]):
                 running.client.apply_patiently(body, timeout=60)
         yield Site(running, root)

@@ -42,7 +42,7 @@ def run() -> Iterator[Played]:
                 for body in load_objects(path.read_text()):
                     answer = lab.client.apply_patiently(body)
                     assert [*answer.warnings, *drift(body, answer.object)] == []
-        (path,) = (render_example(EXAMPLE.name) / "lab/runs").rglob("*.yaml")
+        (path,) = world.run_files(render_example(EXAMPLE.name) / "lab")
         played = Played(lab, TEAM, path.stem, 4)
         played.until_ready(0)
         yield played

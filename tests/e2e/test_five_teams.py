@@ -106,10 +106,9 @@ def company() -> Iterator[Company]:
         lab.client.apply_all(world.monitoring(spec))
         tree = render_example(EXAMPLE.name) / cluster
         files = sorted((tree / "platform").glob("*.yaml")) + sorted((tree / "tenants").rglob("*.yaml"))
+        runs = {re.sub(r"-[0-9a-f]{8}$", "", path.stem): path for path in world.run_files(tree)}
+        files += sorted({*(tree / "runs").rglob("*.yaml")} - {*runs.values()})  # launch scripts
         standing = [body for path in files for body in load_objects(path.read_text())]
-        runs = {
-            re.sub(r"-[0-9a-f]{8}$", "", path.stem): path for path in sorted((tree / "runs").rglob("*.yaml"))
-        }
         found = Company(lab, cluster, standing, runs)
         for body in standing:
             answer = lab.client.apply(body)

@@ -122,8 +122,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
         found = Site(lab, root)
         found.bodies("first")
         texts = preview(Request(root)).texts
-        paths = [path for path in texts if "/runs/" not in path]
-        for path in sorted(paths, key=lambda path: ["platform", "tenants"].index(path.split("/")[1])):
+        for path in world.before_runs(texts):
             for body in load_objects(texts[path]):
                 lab.client.apply_patiently(body, timeout=60)
         yield found

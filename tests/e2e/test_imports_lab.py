@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
+from gangplan.generators.scripts import SCRIPTS_FOLDER
 from gangplan.imports.batch import Imported, judge, read_batch
 from gangplan.imports.draft import Home
 from gangplan.imports.images import split_reference
 from gangplan.imports.kinds import KINDS
+from gangplan.imports.pods import is_own_start
 from gangplan.imports.shapes import program_text
 from gangplan.imports.write import write_all
 from gangplan.objects import dump_all
@@ -91,13 +93,13 @@ def facts(pod: Mapping[str, Any]) -> dict[str, str]:
             source = one.get("valueFrom", {}).get("fieldRef")
             found[one["name"]] = f"field {source['fieldPath']}" if source else one.get("value", "")
     for mount in container.get("volumeMounts", ()):
-        if "serviceaccount" not in mount["mountPath"]:
+        if "serviceaccount" not in mount["mountPath"] and mount["mountPath"] != SCRIPTS_FOLDER:
             found[mount["mountPath"]] = volumes[mount["name"]]
     found["index"] = pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"]
     found["workdir"] = container.get("workingDir", "")
-    words = [*container.get("command", ()), *container.get("args", ())]
-    own = next((at for at, word in enumerate(words) if word in ("gangplan-worker", "gangplan-launch")), -1)
-    found["program"] = program_text(words[own + 1 :], {})
+    command = container.get("command", ())
+    words = [*([] if is_own_start(command) else command), *container.get("args", ())]
+    found["program"] = program_text(words, {})
     for one in spec.get("initContainers", ()):
         found[f"container {one['name']}"] = str(one.get("restartPolicy", ""))
     return found

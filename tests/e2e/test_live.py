@@ -59,8 +59,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         found = Site(lab, root)
         found.bodies("first")
         texts = preview(Request(root)).texts
-        paths = [path for path in texts if "/runs/" not in path]
-        for path in sorted(paths, key=lambda path: ["platform", "tenants"].index(path.split("/")[1])):
+        for path in world.before_runs(texts):
             for body in load_objects(texts[path]):
                 lab.client.apply_patiently(body, timeout=60)
         yield found

@@ -99,10 +99,9 @@ def site() -> Iterator[Site]:
     assert not result.has_errors, result.findings
     with Lab(profile) as lab:
         lab.add_nodes(world.nodes(cluster))
-        for path, text in sorted(result.texts.items()):
-            if "/runs/" not in path:
-                for body in load_objects(text):
-                    assert lab.client.apply_patiently(body).warnings == ()
+        for path in world.before_runs(result.texts):
+            for body in load_objects(result.texts[path]):
+                assert lab.client.apply_patiently(body).warnings == ()
         team = load_workspace(EXAMPLE).teams[HOME].spec
         lab.client.apply_all(world.claims(cluster, [(HOME, team)]))
         lab.tell(HOLD)
@@ -208,6 +207,8 @@ def role_of(pod: Object) -> str:
 # Names of a run's pods, and the volumes in which the operators put keys and hosts.
 VOLUMES = {"ssh-auth": "keys", "mpi-ssh-auth": "keys", "mpi-job-config": "hosts", "mpi-hostfile": "hosts"}
 OF_PODS = ("hostname", "subdomain", "nodeName", "dnsConfig", "restartPolicy", "schedulingGates")
+# Options of the launch scripts that differ because the operator sets variables and waits for no worker.
+OPTIONS = ("--ssh-wait=", "--hosts-in=", "--unset=")
 # Variables of MPI's own launch (which hosts, and how), which both operators and gangplan set in part.
 LAUNCH = re.compile(
     r"(OMPI_MCA_(orte|plm)|I_MPI_(HYDRA|PERHOST)|HYDRA_|K_MPI_|NVIDIA_).*|JOB_COMPLETION_INDEX"
@@ -228,7 +229,7 @@ def plain(pod: Object, name: str) -> Object:
             (VOLUMES.get(one["name"], one["name"]), one["mountPath"]) for one in box["volumeMounts"]
         )
         box["env"] = [one for one in box.get("env", ()) if not LAUNCH.fullmatch(one["name"])]
-        box["command"] = box["command"] if box["command"][-1] == "gangplan-worker" else "the script"
+        box["command"] = [word for word in box["command"] if not word.startswith(OPTIONS)]
     spec["nodeSelector"] = {
         key: value for key, value in spec["nodeSelector"].items() if "hostname" not in key
     }

@@ -147,8 +147,7 @@ def site(found: tuple[Path, Result]) -> Iterator[Lab]:
         lab.add_nodes(world.nodes(cluster))
         nvidia = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": "nvidia"}
         lab.client.apply({**nvidia, "metadata": {"name": "nvidia"}})
-        paths = [path for path in result.texts if "/runs/" not in path]
-        for path in sorted(paths, key=lambda path: "/platform/" not in path):
+        for path in world.before_runs(result.texts):
             lab.client.apply_all(load_objects(result.texts[path]))
         lab.client.apply_all(world.claims(cluster, [("nlp", loaded.teams["nlp"].spec)]))
         lab.client.wait(

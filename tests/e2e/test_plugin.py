@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e import shop as shops
+from tests.e2e import world
 from tests.e2e.shop import spec_here
 from tests.e2e.test_argocd import Object, Shop, opened
 from tests.lab import programs
@@ -37,7 +38,7 @@ def test_changes_that_bypassed_ci_are_not_applied(shop: Shop) -> None:
     """A spec that was not rendered, and a rendered file that was edited."""
     spec, before = spec_here(shop), shop.runs()
     text = (shop.root / spec).read_text()
-    run = min((shop.root / "rendered" / shop.cluster / "runs").rglob("*.yaml"))
+    run = world.run_files(shop.root / "rendered" / shop.cluster)[0]
     forged = str(run.relative_to(shop.root))
     for files, said in (
         ({spec: text.replace("run: 2", "run: 3")}, "rendered-stale"),

@@ -21,7 +21,7 @@ from gangplan.policy.export import exported
 from gangplan.policy.objects import POLICY_FILE
 from gangplan.source import load_objects
 from gangplan.workspace import load_workspace
-from tests.e2e import story
+from tests.e2e import story, world
 from tests.e2e.drift import drift
 from tests.e2e.policies import ask
 from tests.e2e.policies.server import REFUSED, Server
@@ -113,7 +113,7 @@ def there(shop: Shop, body: Object) -> Object | None:
 
 def run_of(shop: Shop) -> dict[str, Object]:
     """Return the objects of a run of this cluster, by kind, under an unused name."""
-    found = sorted((shop.root / "rendered" / shop.cluster / "runs").rglob("*.yaml"))
+    found = world.run_files(shop.root / "rendered" / shop.cluster)
     bodies = [body for body in load_objects(found[0].read_text()) if body["kind"] != "NetworkPolicy"]
     text = json.dumps(bodies).replace(found[0].stem, "mallory-0a1b2c3d")
     return {body["kind"]: body for body in json.loads(text)}

@@ -84,7 +84,8 @@ def start(lab: Lab, example: str, team: str, name: str, **changes: Any) -> None:
         body = deepcopy(body)
         if body["kind"] == "NetworkPolicy":
             continue
-        body["metadata"]["name"] = name
+        if body["kind"] != "ConfigMap":  # launch scripts, which its runtime names
+            body["metadata"]["name"] = name
         if body["kind"] == "TrainJob":
             body["spec"]["runtimeRef"]["name"] = name
             body["spec"]["trainer"]["numNodes"] = changes.get("workers", 2)

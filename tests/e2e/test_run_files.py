@@ -39,7 +39,7 @@ def test_pods_mount_the_files_of_their_run() -> None:
                     assert [*answer.warnings, *drift(body, answer.object)] == []
                     applied.append(body)
 
-        (made,) = (one for one in applied if one["kind"] == "ConfigMap" and "immutable" in one)
+        (made,) = (one for one in applied if "ds.json" in one.get("data", ()))
         kept = lab.client.get("ConfigMap", made["metadata"]["name"], TEAM)
         inputs = EXAMPLE / "input/specs/research"
         for name in ("ds.json", "files/run.yaml"):

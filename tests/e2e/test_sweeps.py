@@ -97,8 +97,8 @@ def sweep(
     with Lab(profile, settings={"kueue": plain.load(told.out)}) as lab:
         lab.add_nodes(world.nodes(spec))
         lab.tell(Story(Plot.FINISH, after=2.0, namespace=TEAM, role="launcher"))
-        for path, text in sorted(result.texts.items()):
-            for body in load_objects(text) if "/runs/" not in path else ():
+        for path in world.before_runs(result.texts):
+            for body in load_objects(result.texts[path]):
                 answer = lab.client.apply_patiently(body)
                 assert [*answer.warnings, *drift(body, answer.object)] == []
         lab.client.apply_all(world.claims(spec, [(TEAM, workspace.teams[TEAM].spec)]))

@@ -18,6 +18,7 @@ from gangplan.pipeline.render import render
 from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
 from tests.e2e import shop as shops
+from tests.e2e import world
 from tests.e2e.shop import Isolated, spec_here
 from tests.lab import programs
 from tests.lab.gitrepo import GitRepository
@@ -141,7 +142,8 @@ class TestSync(Isolated):
             (shop.root / path).read_text()
             for path in (
                 file.read_text().splitlines()[0].rpartition(" ")[2]
-                for file in sorted((shop.root / "rendered" / shop.cluster / "runs" / other).glob("*.yaml"))
+                for file in world.run_files(shop.root / "rendered" / shop.cluster)
+                if file.parent.name == other
             )
         )
         shop.change({mine: text, theirs: their_text})

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.emit import is_run_file
 from gangplan.gitops.record import record_of
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
@@ -63,7 +64,7 @@ def world(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]
     )
     result = preview(Request(root, engine="serial"))
     assert not result.has_errors, result.findings
-    (text,) = [text for path, text in result.texts.items() if "/runs/" in path]
+    (text,) = [text for path, text in result.texts.items() if is_run_file(path)]
     lab.client.apply(
         {
             "apiVersion": "v1",

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
+from gangplan.emit import is_run_file
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.namespaces import namespace_of
 from gangplan.spec.nodes import NodePool
 from gangplan.spec.team import Team
 
 Object = dict[str, Any]
+
+
+def before_runs(texts: Mapping[str, str]) -> list[str]:
+    """Return the paths of what is there before runs, in the order in which to apply it: the platform, the
+    tenants, and the launch scripts that runs mount."""
+    order = ["platform", "tenants", "runs"]
+    return sorted(
+        (path for path in texts if not is_run_file(path)),
+        key=lambda path: (order.index(path.split("/")[1]), path),
+    )
+
+
+def run_files(tree: Path) -> list[Path]:
+    """Return the files of runs in the rendered folder of a cluster, without those of launch scripts."""
+    files = sorted((tree / "runs").rglob("*.yaml"))
+    return [path for path in files if is_run_file(f"{tree.name}/{path.relative_to(tree).as_posix()}")]
 
 
 def nodes(cluster: Cluster) -> list[Object]:

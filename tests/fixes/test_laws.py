@@ -14,6 +14,7 @@ import yaml
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
+from gangplan.emit import is_run_file
 from gangplan.errors import InternalError
 from gangplan.findings import Finding, Fix
 from gangplan.fixes import fix_file
@@ -217,7 +218,7 @@ def _rendered(root: Path, data: bytes) -> dict[str, str]:
     workspaces.write(root, {FILE: data, "overlays/lab/cluster.yaml": wide, "images/catalog.yaml": TAGGED})
     result = preview(Request(root, engine="serial"))
     assert [one for one in result.findings if one.severity is Severity.ERROR] == []
-    return {path: text for path, text in result.texts.items() if "/runs/" in path}
+    return {path: text for path, text in result.texts.items() if is_run_file(path)}
 
 
 # Edits

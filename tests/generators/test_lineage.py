@@ -18,20 +18,20 @@ OTHER = DIGEST.replace("332211ffee", "332211ffef")
 
 def bodies(root: Path) -> dict[str, dict[str, object]]:
     """Return the objects of the only run, by kind."""
-    (path,) = (root / RUNS).iterdir()
+    (path,) = (root / RUNS).glob("*-*.yaml")
     return {body["kind"]: body for body in load_objects(path.read_text())}
 
 
 def test_a_run_names_its_image_spec_and_datasets(tmp_path: Path) -> None:
     root = workspaces.stock(tmp_path / "jobs")
     render(root)
-    (before,) = (root / RUNS).iterdir()
+    (before,) = (root / RUNS).glob("*-*.yaml")
     annotations = bodies(root)["TrainJob"]["metadata"]["annotations"]  # type: ignore[index]
     assert annotations["gangplan.dev/image-digest"] == DIGEST
     assert len(annotations["gangplan.dev/spec-hash"]) == 16
     assert annotations["gangplan.dev/source"] == "specs/nlp/filings.yaml"
     assert "gangplan.dev/datasets" not in annotations
-    assert before.stem == "filings-1dbd025b", "the name of a run does not depend on its lineage"
+    assert before.stem == "filings-253fcd7c", "the name of a run does not depend on its lineage"
     data = SPEC + "data: {filings: /data, lidar: env}\ncheckpoint: {to: archive}\nlabels: {model: llama}\n"
     workspaces.write(root, {"specs/nlp/filings.yaml": data.replace("archive", "filings")})
     render(root)
@@ -44,7 +44,7 @@ def test_a_run_names_its_image_spec_and_datasets(tmp_path: Path) -> None:
 def test_a_kept_run_names_its_own_image(spec: str, flags: list[str], root: Path) -> None:
     workspaces.write(root, {"specs/nlp/filings.yaml": spec})
     render(root)
-    (path,) = (root / RUNS).iterdir()
+    (path,) = (root / RUNS).glob("*-*.yaml")
     before = path.read_bytes()
     workspaces.write(root, {"images/catalog.yaml": CATALOG.replace(DIGEST, OTHER)})
     render(root, *flags)
@@ -54,7 +54,7 @@ def test_a_kept_run_names_its_own_image(spec: str, flags: list[str], root: Path)
 def test_the_image_of_a_kept_run_is_read_from_its_containers(root: Path) -> None:
     """The annotation in the file may say anything, or be missing where an earlier gangplan wrote it."""
     render(root)
-    (path,) = (root / RUNS).iterdir()
+    (path,) = (root / RUNS).glob("*-*.yaml")
     before = path.read_text()
     line = f"    gangplan.dev/image-digest: {DIGEST}\n"
     assert line in before
@@ -68,11 +68,11 @@ def test_the_image_of_a_kept_run_is_read_from_its_containers(root: Path) -> None
 def test_a_stopped_run_names_its_own_image(root: Path) -> None:
     """The spec is stopped after the catalog has changed: the record is of the run that ran."""
     render(root)
-    (path,) = (root / RUNS).iterdir()
+    (path,) = (root / RUNS).glob("*-*.yaml")
     files = {"images/catalog.yaml": CATALOG.replace(DIGEST, OTHER)}
     workspaces.write(root, {**files, "specs/nlp/filings.yaml": f"{SPEC}state: stopped\n"})
     render(root)
-    assert [one.name for one in (root / RUNS).iterdir()] == [path.name]
+    assert [one.name for one in (root / RUNS).glob("*-*.yaml")] == [path.name]
     annotations = bodies(root)["TrainJob"]["metadata"]["annotations"]  # type: ignore[index]
     assert annotations["gangplan.dev/state"] == "stopped"
     assert annotations["gangplan.dev/image-digest"] == DIGEST

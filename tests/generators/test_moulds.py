@@ -14,14 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gangplan import mould
-from gangplan.generators import beside, run_objects
+from gangplan.generators import run_objects
 from gangplan.model.job import Egress, EnvVar, Mount, Toleration
 from gangplan.mould import Moulds, rendered
 from gangplan.objects import Body
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
 from gangplan.plan import Unit
-from gangplan.template import render_script
 from tests.strategies import words
 from tests.test_examples import EXAMPLES
 
@@ -174,21 +173,3 @@ def test_no_stage_changes_objects_that_share_parts(monkeypatch: pytest.MonkeyPat
         assert same(bodies, before)
     shared = [id(part) for bodies, _ in made for part in parts(bodies)]
     assert len(set(shared)) < len(shared)
-
-
-def test_a_script_is_rendered_once_for_runs_with_the_same_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    unit, moulds = next(one for one in units() if one.job.uses_mpi), used()
-    asked: list[str] = []
-
-    def counted(template: str, values: dict[str, Any]) -> str:
-        asked.append(template)
-        return render_script(template, values)
-
-    monkeypatch.setattr(beside, "render_script", counted)
-    beside._rendered.cache_clear()
-    for number in range(20):
-        job = replace(unit.job, name=f"run-{number}", source=f"specs/nlp/run-{number}.yaml")
-        run_objects(replace(unit, job=job), moulds.objects_of)
-    assert len(asked) == len(set(asked)) == 2  # one for the launcher, one for the workers
-    run_objects(replace(unit, job=replace(unit.job, grace_s=unit.job.grace_s + 1)), moulds.objects_of)
-    assert len(asked) == 4

@@ -50,14 +50,14 @@ def told(root: Path, part: str) -> dict[str, dict[str, str]]:
 
 def test_runs_are_annotated_to_stay(root: Path) -> None:
     write(root, {"specs/nlp/job.yaml": SPEC})
-    found = told(root, "runs/nlp/*.yaml")
+    found = told(root, "runs/nlp/*-*.yaml")
     assert found["TrainJob"] == {"remove": "never", "order": "10"}
     assert found["NetworkPolicy"] == {"remove": "never", "order": "-20"}
 
 
 def test_an_archived_run_is_annotated_not_to_be_applied(root: Path) -> None:
     write(root, {"specs/nlp/job.yaml": f"{SPEC}state: archived\n"})
-    assert told(root, "runs/nlp/*.yaml")["TrainJob"] == {"remove": "never", "apply": "never", "order": "10"}
+    assert told(root, "runs/nlp/*-*.yaml")["TrainJob"] == {"remove": "never", "apply": "never", "order": "10"}
 
 
 def test_guardrails_are_annotated_not_to_be_removed_unasked(root: Path) -> None:

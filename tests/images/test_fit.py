@@ -113,7 +113,7 @@ def test_a_run_goes_to_the_pool_with_a_new_enough_driver(tmp_path: Path) -> None
     )
     assert done.code == 0, done.err
     assert gangplan("render", "-C", tmp_path).code == 0
-    (run,) = (tmp_path / "rendered/lab/runs/nlp").glob("*.yaml")
+    (run,) = (tmp_path / "rendered/lab/runs/nlp").glob("*-*.yaml")
     assert re.search(r"pool: ['\"]?b100", run.read_text())
 
 
@@ -128,7 +128,7 @@ def test_pods_are_sent_to_the_architecture_that_the_pool_states(tmp_path: Path) 
     done = check(tmp_path, image="    architectures: [amd64, arm64]\n", pool=pool)
     assert done.code == 0, done.err
     assert gangplan("render", "-C", tmp_path).code == 0
-    (run,) = (tmp_path / "rendered/lab/runs/nlp").glob("*.yaml")
+    (run,) = (tmp_path / "rendered/lab/runs/nlp").glob("*-*.yaml")
     text = run.read_text()
     assert "kubernetes.io/arch" in text
     line = 1 + text[: text.index("kubernetes.io/arch")].count("\n")

@@ -80,9 +80,9 @@ def test_each_combination_is_rendered_and_starts_its_ranks(tmp_path: Path) -> No
         flag = "-np" if mpi == "OpenMPI" else "-n"
         assert one["command"][:3] == ["mpirun", flag, str(workers * gpus)], name
         text = (root / "rendered" / one["file"]).read_text()
-        assert re.search(rf"\bnumNodes: {workers}$", text, re.M), name
-        assert re.search(rf"\bnumProcPerNode: {gpus}$", text, re.M), name
-        assert re.search(rf'\bnvidia.com/gpu: "?{gpus}"?$', text, re.M), name
+        assert re.search(rf"\bnumNodes: {workers}\b", text, re.M), name
+        assert re.search(rf"\bnumProcPerNode: {gpus}\b", text, re.M), name
+        assert re.search(rf'\bnvidia.com/gpu: "?{gpus}"?[,}}\n]', text, re.M), name
 
 
 def test_another_gpu_is_reported_as_untested(tmp_path: Path) -> None:

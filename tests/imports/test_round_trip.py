@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gangplan.generators.scripts import SCRIPTS_FOLDER
 from gangplan.imports.batch import judge, read_batch
 from gangplan.imports.draft import Answers, Home
 from gangplan.imports.kinds import KINDS
@@ -219,6 +220,38 @@ def test_a_spec_comes_back_from_an_mpijob_with_the_same_plan(spec: Spec) -> None
         assert batch.suggestions == []
         after = planned(root / "after", {one.draft.file: one.text})
     assert different(before, after) == {}, one.text
+
+
+RENDERED: dict[str, Spec] = {
+    "mpi": {"image": "openmpi", "command": ["python", "train.py"], "workers": 2, "gpus": 2, "retries": 1},
+    "torch": {"image": "pytorch", "command": ["python", "train.py"], "workers": 2, "gpus": 1},
+}
+
+
+@pytest.mark.parametrize("name", RENDERED)
+def test_a_rendered_run_comes_back_without_what_gangplan_adds_to_its_pods(name: str, tmp_path: Path) -> None:
+    spec = {"cpu": 4, "memory": "16Gi", "gracePeriod": "45s", "data": {"filings": "/data"}, **RENDERED[name]}
+    whole = {"apiVersion": "gangplan.dev/v1", "kind": "TrainingJob", **spec}
+    stock = {one: text for one, text in STOCK.items() if not one.endswith("filings.yaml")}
+    for folder, files in (("before", {"specs/nlp/job.yaml": dump(whole)}), ("after", {})):
+        write(tmp_path / folder, {**stock, "overlays/lab/cluster.yaml": CLUSTER, **files})
+    result = preview(Request(tmp_path / "before", engine="serial"))
+    (run,) = result.runs
+    text = result.texts[run.path]
+    assert f"mountPath: {SCRIPTS_FOLDER}" in text
+    write(tmp_path, {"run.yaml": text})
+    batch = read_batch(
+        KINDS["trainjob"], [tmp_path / "run.yaml"], Home(load_workspace(tmp_path / "after"), "nlp"), {}
+    )
+    judge(batch, tmp_path / "after")
+    (one,) = batch.imported
+    assert one.is_right, batch.everything
+    assert "gangplan-launch" not in one.text
+    assert not [row for row in one.runs["lab"].differences if row.area in ("command", "volumes", "pods")]
+    spec = plain.load(one.text)
+    assert (spec["command"], spec["gracePeriod"]) == (["python", "train.py"], "45s")
+    assert spec["data"] == {"filings": "/data"}
+    assert "files" not in spec
 
 
 def test_a_different_plan_is_detected(tmp_path: Path) -> None:

@@ -49,24 +49,24 @@ def seen(
 
 
 def runs(root: Path) -> list[Path]:
-    return sorted((root / "rendered").rglob("runs/*/*.yaml"))
+    return sorted((root / "rendered").rglob("runs/*/*-*.yaml"))
 
 
 def test_only_telling_files_are_shown_after_a_render(root: Path, seen: Callable[[], set[str]]) -> None:
     """The others are as good as these; and what was judged once is not judged again."""
     assert len(runs(root)) == 2 * len(SPECS)
-    first = [one for one in seen() if "/runs/" in one]
+    first = [one for one in seen() if "/runs/" in one and "launch." not in one]
     assert len(first) == 1
     assert seen() == set()
 
 
 def test_a_change_of_another_file_shows_only_that_file(root: Path, seen: Callable[[], set[str]]) -> None:
     """The command that changed it recorded a batch of its own."""
-    [first] = [one for one in seen() if "/runs/" in one]
+    [first] = [one for one in seen() if "/runs/" in one and "launch." not in one]
     path = root / "specs/vision/more.yaml"
     path.write_text(path.read_text() + "run: 2\n")
     workspaces.render(root)
-    shown = seen()
+    shown = {one for one in seen() if "launch." not in one}
     assert len(shown) == 1
     assert "/vision/more-" in "".join(shown)
     assert first not in shown
@@ -78,7 +78,7 @@ def test_all_are_shown_once_a_telling_file_is_gone(root: Path, seen: Callable[[]
     path = root / "specs/nlp/filings.yaml"  # the first one shows all that the others do
     path.write_text(path.read_text() + "run: 2\n")
     workspaces.render(root)
-    new = {one for one in seen() if "/runs/" in one}
+    new = {one for one in seen() if "/runs/" in one and "launch." not in one}
     assert len(before & set(runs(root))) == 2 * len(SPECS) - 2
     assert len(new) == 2 * len(SPECS) - 1  # of the edited spec, one of two shows what the other one does
     assert seen() == set()
@@ -87,7 +87,7 @@ def test_all_are_shown_once_a_telling_file_is_gone(root: Path, seen: Callable[[]
 def test_all_are_shown_once_a_batch_is_forgotten(root: Path, seen: Callable[[], set[str]]) -> None:
     """Its record was removed with an older cache, or as one of too many."""
     Store(str(root)).keep_newest("batches", 0)
-    assert len([one for one in seen() if "/runs/" in one]) == 2 * len(SPECS)
+    assert len([one for one in seen() if "/runs/" in one and "launch." not in one]) == 2 * len(SPECS)
 
 
 def test_batches_do_not_pile_up(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ patches:
   - target: {kind: TrainingRuntime}
     patch: |-
       - op: add
-        path: /spec/template/metadata/labels/site.example.com~1hall
+        path: /metadata/labels/site.example.com~1hall
         value: LABEL
 """
 Built = Callable[..., int]
@@ -77,7 +77,7 @@ def test_another_patch_is_built_again(root: Path, built: Built) -> None:
     edit(root / "overlays/lab/kustomization.yaml", "north", "south")
     assert built("render") > 0
     assert "site.example.com/hall: south" in "".join(
-        path.read_text() for path in root.glob("rendered/lab/runs/**/*.yaml")
+        path.read_text() for path in root.glob("rendered/lab/runs/**/*-*.yaml")
     )
 
 

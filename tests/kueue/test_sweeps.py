@@ -130,7 +130,7 @@ def test_pods_that_end_before_their_trial_admit_no_other_one(tmp_path: Path) -> 
     outcome = gangplan("render", "-C", root)
     assert outcome.code == 0, outcome.err
     platform = (root / "rendered/lab/platform/queues.yaml").read_text()
-    assert '- name: pods\n        nominalQuota: "5"' in platform
+    assert '- {name: pods, nominalQuota: "5",' in platform
     (told,) = [one for one in outcome.findings if one.rule == "sweep-slower"]
     assert told.severity == "note"
     assert "2 trials run at once until the first steps have ended, not 4" in told.message

@@ -1,20 +1,22 @@
-"""The launcher's script as it is rendered, and a folder in which it runs with stand-ins for its programs."""
+"""Launch scripts as they are rendered, and a folder in which they run with stand-ins for programs."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from gangplan.generators.scripts import SCRIPTS_FOLDER
 from tests import plain, workspaces
-from tests.kubelet import started
+from tests.kubelet import mounted_map, started
 
 WAIT_S = 3
 SHELLS = [shell for shell in ("/usr/bin/dash", "/bin/bash", "/bin/busybox") if Path(shell).exists()]
@@ -52,16 +54,77 @@ echo "sleep 1" >>"$LOG"
 """
 
 
-def container(spec: str, role: str = "launcher", folder: Path | None = None, **files: str) -> dict[str, Any]:
+def words_of(shell: str) -> list[str]:
+    """The words that start a shell."""
+    return [shell, "sh"] if shell.endswith("busybox") else [shell]
+
+
+@dataclass
+class Container:
+    """A container as it is rendered, once it is started: its words, its variables and the scripts that it
+    mounts."""
+
+    command: list[str]
+    args: list[str]
+    env: dict[str, str]
+    scripts: dict[str, str]
+
+    @property
+    def options(self) -> list[str]:
+        """The options of its script."""
+        return self.command[4 : self.command.index("--")]
+
+    def change(self, old: str, new: str) -> None:
+        """Replace something in the options or in the scripts. It must be there."""
+        texts = [*self.command, *self.scripts.values()]
+        assert any(old in text for text in texts), old
+        self.command = [word.replace(old, new) for word in self.command]
+        self.scripts = {name: text.replace(old, new) for name, text in self.scripts.items()}
+
+    def placed(self, folder: Path, shell: Sequence[str], moved: Mapping[str, str]) -> list[str]:
+        """Write the scripts into a folder, and return the command that starts them there with a shell.
+
+        `moved` are paths of the container with their places here.
+        """
+        place = replacing({**moved, SCRIPTS_FOLDER: str(folder)})
+        stated = written(self.scripts, folder, place)
+        assert self.command[:2] == ["/bin/sh", "-c"]
+        start, count = re.subn(r"\b[0-9a-f]{64}\b", stated, place(self.command[2]))
+        assert (count, start.count("exec /bin/sh ")) == (1, 1)
+        start = start.replace("exec /bin/sh ", f"exec {' '.join(shell)} ")
+        return [*shell, "-c", start, *map(place, self.command[3:])]
+
+
+def replacing(moved: Mapping[str, str]) -> Callable[[str], str]:
+    """A function that replaces the beginnings of paths."""
+    pattern = re.compile("|".join(map(re.escape, moved)))
+    return lambda text: pattern.sub(lambda found: moved[found.group()], text)
+
+
+def written(scripts: Mapping[str, str], folder: Path, place: Callable[[str], str]) -> str:
+    """Write scripts into a folder, each changed by a function; return the digest of all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    total = sha256()
+    for name in sorted(scripts):
+        text = place(scripts[name])
+        (folder / name).write_text(text)
+        total.update(text.encode())
+    return total.hexdigest()
+
+
+def container(spec: str, role: str = "launcher", folder: Path | None = None, **files: str) -> Container:
     """The container of a role, as the runtime of a spec in the small workspace has it, once it is started."""
     assert folder is not None
     root = workspaces.stock(folder / "workspace")
     workspaces.write(root, {"specs/nlp/filings.yaml": spec, **files})
     outcome = workspaces.render(root, "-o", "-", "specs/nlp/filings.yaml")
-    runtime = next(body for body in plain.load_all(outcome.out) if body and body["kind"] == "TrainingRuntime")
+    bodies = [body for body in plain.load_all(outcome.out) if body]
+    runtime = next(body for body in bodies if body["kind"] == "TrainingRuntime")
     jobs = {job["name"]: job for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]}
-    found: dict[str, Any] = jobs[role]["template"]["spec"]["template"]["spec"]["containers"][0]
-    return started(found)
+    pod = jobs[role]["template"]["spec"]["template"]["spec"]
+    found = started(pod["containers"][0])
+    _, scripts = mounted_map(pod, SCRIPTS_FOLDER, bodies)
+    return Container(found["command"], found["args"], found["env"], scripts)
 
 
 @dataclass
@@ -70,14 +133,17 @@ class Pod:
 
     folder: Path
     shell: Sequence[str]
-    script: str
+    box: Container
     env: dict[str, str]
+    moved: dict[str, str] = field(default_factory=dict)
+    path: str = ""  # if it is not to have the machine's programs
 
     @classmethod
-    def of(cls, folder: Path, shell: str, script: str, env: dict[str, str] | None = None) -> Pod:
+    def of(cls, folder: Path, shell: str, box: Container, env: dict[str, str] | None = None) -> Pod:
         """The pod with the hosts that the plan has, all of them known and reached."""
-        words = [shell, "sh"] if shell.endswith("busybox") else [shell]
-        pod = cls(folder, words, script, env or {})
+        pod = cls(folder, words_of(shell), box, env or {})
+        pod.moved = dict.fromkeys(("/etc/mpi/", "/tmp/", "/dev/shm/"), f"{folder}/")
+        pod.moved["/opt/intel/oneapi/"] = f"{folder}/"
         (folder / "bin").mkdir()
         (folder / "facts").mkdir()
         stubs = {"getent": _GETENT, "mpirun": _MPIRUN, "program": _PROGRAM, "sleep": _SLEEP}
@@ -100,25 +166,35 @@ class Pod:
 
     def start(self, *argv: str) -> subprocess.CompletedProcess[str]:
         """Run the script as the container does, to its end."""
-        with self.begun(*argv) as process:
+        return self.run([*self.placed(), *argv])
+
+    def placed(self) -> list[str]:
+        """Write the scripts, and return the command that starts them."""
+        return self.box.placed(self.folder / "launch", self.shell, self.moved)
+
+    def run(self, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        """Run a command in the pod to its end."""
+        with self._running(words) as process:
             process.wait(timeout=30)
             told = [(self.folder / name).read_text() for name in ("stdout", "stderr")]
-        return subprocess.CompletedProcess(argv, process.returncode, *told)
+        return subprocess.CompletedProcess(words, process.returncode, *told)
 
     @contextmanager
     def begun(self, *argv: str) -> Iterator[subprocess.Popen[bytes]]:
         """Start the script as the container does; what it leaves behind ends with it, as in a pod."""
-        script = self.script.replace("/tmp/gangplan-", f"{self.folder}/gangplan-")
-        script = script.replace("/etc/mpi/", f"{self.folder}/")
+        with self._running([*self.placed(), *argv]) as process:
+            yield process
+
+    @contextmanager
+    def _running(self, words: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
         (self.folder / "log").write_text("")
         env = {
-            "PATH": f"{self.folder}/bin:{os.defpath}:/usr/bin:/bin",
+            "PATH": self.path or f"{self.folder}/bin:{os.defpath}:/usr/bin:/bin",
             "HOME": str(self.folder),
             "LOG": str(self.folder / "log"),
             "FACTS": str(self.folder / "facts"),
             **self.env,
         }
-        words = [*self.shell, "-c", script, "gangplan-launch", *argv]
         with (self.folder / "stdout").open("wb") as out, (self.folder / "stderr").open("wb") as err:
             process = subprocess.Popen(
                 words, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True

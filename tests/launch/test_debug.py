@@ -19,8 +19,7 @@ DEV = workspaces.CLUSTER.replace("region:", "environment: dev\nregion:")
 def pod_of(folder: Path, shell: str, until: str, role: str = "launcher", image: str = "openmpi") -> Pod:
     """A pod with a shared memory of its own, which outlives its container."""
     spec = SPECS["openmpi"].replace("openmpi", image) + f'debug: {{until: "{until}"}}\n'
-    found = container(spec, role, folder, **{"overlays/lab/cluster.yaml": DEV})
-    return Pod.of(folder, shell, found["command"][2].replace("/dev/shm/", f"{folder}/shm-"))
+    return Pod.of(folder, shell, container(spec, role, folder, **{"overlays/lab/cluster.yaml": DEV}))
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -30,7 +29,7 @@ def pod_of(folder: Path, shell: str, until: str, role: str = "launcher", image: 
 def test_the_second_start_waits(shell: str, role: str, image: str, tmp_path: Path) -> None:
     pod = pod_of(tmp_path, shell, LATER, role, image)
     assert pod.start("program").returncode not in (0, None)
-    assert (tmp_path / "shm-gangplan-started").exists()
+    assert (tmp_path / "gangplan-started").exists()
     with pod.begun("program") as process:
         time.sleep(1)
         assert process.poll() is None
@@ -58,6 +57,6 @@ def test_a_program_that_succeeds_is_not_held(tmp_path: Path) -> None:
 def test_without_shared_memory_nothing_starts(tmp_path: Path) -> None:
     """The mark that keeps the program from being started again cannot be made."""
     pod = pod_of(tmp_path, SHELLS[0], LATER)
-    pod.script = pod.script.replace(f"{tmp_path}/shm-", f"{tmp_path}/nowhere/")
+    pod.moved["/dev/shm/"] = f"{tmp_path}/nowhere/"
     assert pod.start("program").returncode != 0
     assert not [line for line in pod.log if "program" in line]

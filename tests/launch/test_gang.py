@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from gangplan.model.exits import LAUNCH_EXITS
 from tests import workspaces
-from tests.launch.scripts import SHELLS, Pod, container
+from tests.launch.scripts import SHELLS, Container, Pod, container
 from tests.launch.test_hydra import HOSTS, MPIEXEC, SPEC, hydra
 from tests.launch.test_launch import SPECS
 
@@ -43,7 +42,7 @@ def shell(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def launcher(folder: Path, spec: str) -> dict[str, Any]:
+def launcher(folder: Path, spec: str) -> Container:
     """The launcher's container on a cluster with pod groups."""
     return container(spec, folder=folder, **CLUSTER)
 
@@ -51,10 +50,8 @@ def launcher(folder: Path, spec: str) -> dict[str, Any]:
 @pytest.fixture(params=SPECS)
 def pod(request: pytest.FixtureRequest, shell: str, tmp_path: Path) -> Pod:
     """A launcher of each family."""
-    script = launcher(tmp_path, SPECS[request.param])["command"][2]
-    setup = tmp_path / "setvars.sh"
-    setup.write_text("")
-    return with_ssh(Pod.of(tmp_path, shell, script.replace("/opt/intel/oneapi/setvars.sh", str(setup))))
+    (tmp_path / "setvars.sh").write_text("")
+    return with_ssh(Pod.of(tmp_path, shell, launcher(tmp_path, SPECS[request.param])))
 
 
 def with_ssh(pod: Pod) -> Pod:
@@ -109,7 +106,7 @@ def test_names_may_come_as_late_as_servers(pod: Pod) -> None:
 
 def test_a_launcher_that_runs_ranks_does_not_call_itself(shell: str, tmp_path: Path) -> None:
     found = launcher(tmp_path, SPECS["openmpi"] + "launcher: {runsRanks: true}\n")
-    pod = with_ssh(Pod.of(tmp_path, shell, found["command"][2]))
+    pod = with_ssh(Pod.of(tmp_path, shell, found))
     hosts = [*HOSTNAMES[:3], "run-launcher-0-0.run"]
     pod.hosts(hosts)
     pod.fact("known", *hosts)
@@ -122,15 +119,18 @@ def test_a_launcher_that_runs_ranks_does_not_call_itself(shell: str, tmp_path: P
 
 
 def test_without_a_pod_group_nothing_is_asked(shell: str, tmp_path: Path) -> None:
-    script = container(SPECS["openmpi"], folder=tmp_path)["command"][2]
-    assert "does not answer by SSH" not in script
+    found = container(SPECS["openmpi"], folder=tmp_path)
+    assert not any("ssh-wait" in option for option in found.options)
+    pod = with_ssh(Pod.of(tmp_path, shell, found))
+    assert pod.start("program").returncode == 7
+    assert not any(line.endswith(" true") for line in pod.log)
 
 
 @pytest.mark.skipif(not MPIEXEC.is_file(), reason="no MPICH beside this python")
 def test_every_rank_runs_with_the_real_mpich(tmp_path: Path) -> None:
     pod, argv, env = hydra(tmp_path / "plain")
     (tmp_path / "gang").mkdir()
-    pod.script = launcher(tmp_path / "gang", SPEC)["command"][2]
+    pod.box = launcher(tmp_path / "gang", SPEC)
     pod.env = env
     done = pod.start(*argv)
     assert done.returncode == 0, done.stderr

@@ -15,7 +15,7 @@ from typing import ClassVar
 import pytest
 
 from tests import workspaces
-from tests.launch.scripts import SHELLS_THAT_WAIT, container
+from tests.launch.scripts import SHELLS, SHELLS_THAT_WAIT, Container, container, words_of
 
 GRACE_S = 30
 SPEC = workspaces.SPEC + f"gracePeriod: {GRACE_S}s\n"
@@ -52,18 +52,18 @@ class Pod:
 
     running: ClassVar[list[subprocess.Popen[str]]] = []
 
-    def __init__(self, folder: Path, shell: str, script: str, server: str, **programs: str) -> None:
-        """Start the script with a server that is a shell script; `programs` are others that it may call."""
+    def __init__(self, folder: Path, shell: str, box: Container, server: str, **programs: str) -> None:
+        """Start its script with a server that is a shell script; `programs` are others that it may call."""
         self.folder = folder
         (folder / "bin").mkdir(exist_ok=True)
         for name, text in programs.items():
             (folder / name).write_text(text)
         (folder / "server").write_text(_OWN + server)
-        script = script.replace("/dev/shm/", f"{folder}/").replace("/etc/mpi/", f"{folder}/")
-        words = [shell, "sh"] if shell.endswith("busybox") else [shell]
+        moved = dict.fromkeys(("/dev/shm/", "/etc/mpi/"), f"{folder}/")
+        words = box.placed(folder / "launch", words_of(shell), moved)
         shutil.copy("/bin/sh", folder / "sshd")
         env = {"PATH": f"{folder}/bin:{os.defpath}:/usr/bin:/bin", "FOLDER": str(folder)}
-        command = [*_UNSHARE, *words, "-c", script, "gangplan", f"{folder}/sshd", f"{folder}/server"]
+        command = [*_UNSHARE, *words, f"{folder}/sshd", f"{folder}/server"]
         self.process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
         self.running.append(self.process)
 
@@ -100,15 +100,10 @@ def nothing_outlives_its_test() -> Iterator[None]:
 WHOLE = [*(f"line {index}" for index in range(4)), "end"]
 
 
-def worker(folder: Path) -> str:
-    """The script of a worker."""
-    script: str = container(SPEC, "node", folder / "rendered")["command"][2]
-    return script
-
-
 def pod(folder: Path, shell: str, server: str) -> Pod:
     (folder / "rendered").mkdir()
-    return Pod(folder, shell, worker(folder), server, saves=_SAVES, dies=_DIES)
+    box = container(SPEC, "node", folder / "rendered")
+    return Pod(folder, shell, box, server, saves=_SAVES, dies=_DIES)
 
 
 @pytest.mark.parametrize("shell", SHELLS_THAT_WAIT)
@@ -276,14 +271,14 @@ def test_torchrun_does_not_cut_a_checkpoint_off(
     shell: str, before: str, kinds: list[str], tmp_path: Path
 ) -> None:
     text = SPEC.replace("image: openmpi", "image: pytorch")
-    script = container(text, "node", tmp_path / "rendered")["command"][2]
+    box = container(text, "node", tmp_path / "rendered")
     python = tmp_path / "python3"  # no image has it at a path with a blank
     python.symlink_to(os.path.realpath(sys.executable))
     (tmp_path / "torchrun").write_text(_TORCHRUN.replace("{python}", str(python)))
     (tmp_path / "torchrun").chmod(0o755)
     shutil.copy("/bin/sh", tmp_path / "rank")
     server = f'{python} {before}"$FOLDER/torchrun" {" ".join(kinds)} # torchrun\n'
-    run = Pod(tmp_path, shell, script, server, saves=_SAVES, dies=_DIES)
+    run = Pod(tmp_path, shell, box, server, saves=_SAVES, dies=_DIES)
     run.wait_for("up-0", "up-1")
     code, seconds, _ = run.end()
     assert code == 143
@@ -294,7 +289,9 @@ def test_torchrun_does_not_cut_a_checkpoint_off(
 
 def test_the_command_of_torch_ends_as_it_ended(tmp_path: Path) -> None:
     text = SPEC.replace("image: openmpi", "image: pytorch")
-    script = container(text, "node", tmp_path / "rendered")["command"][2]
-    for code in (0, 7):
-        done = subprocess.run(["/bin/sh", "-c", script, "gangplan", "sh", "-c", f"exit {code}"], check=False)
-        assert done.returncode == code
+    box = container(text, "node", tmp_path / "rendered")
+    for shell in SHELLS:
+        words = box.placed(tmp_path / "launch", words_of(shell), {})
+        for code in (0, 7):
+            done = subprocess.run([*words, "sh", "-c", f"exit {code}"], check=False)
+            assert done.returncode == code

@@ -41,10 +41,15 @@ def pod(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(import_module("gangplan.generators.launch"), "WAIT_S", WAIT_S)
     monkeypatch.setattr(import_module("gangplan.generators.launch"), "HOLD_S", HOLD_S)
     found = container(SPECS["openmpi"] + "retries: 1\n", folder=tmp_path)
-    pod = Pod.of(tmp_path, str(request.param), found["command"][2])
+    pod = Pod.of(tmp_path, str(request.param), found)
+    return with_ssh(pod)
+
+
+def with_ssh(pod: Pod) -> Pod:
+    """Stand-ins for the client and for programs that work, or end well at once."""
     for name, text in {"ssh": _SSH, "works": _WORKS, "right": "#!/bin/sh\nexit 0\n"}.items():
-        (tmp_path / "bin" / name).write_text(text)
-        (tmp_path / "bin" / name).chmod(0o755)
+        (pod.folder / "bin" / name).write_text(text)
+        (pod.folder / "bin" / name).chmod(0o755)
     return pod
 
 
@@ -65,7 +70,7 @@ def seconds_of(process: subprocess.Popen[bytes]) -> float:
 
 
 def test_a_failure_is_held_and_keeps_its_code(pod: Pod) -> None:
-    pod.script = pod.script.replace(f"sleep {HOLD_S}", "sleep 2")
+    pod.box.change(f"--hold={HOLD_S}", "--hold=2")
     began = time.monotonic()
     done = pod.start("program")
     assert (done.returncode, done.stdout, done.stderr) == (7, "", "")
@@ -89,7 +94,7 @@ def test_a_command_that_succeeds_is_not_held(pod: Pod) -> None:
 
 
 def test_workers_that_mpi_does_not_reach_may_be_going(pod: Pod) -> None:
-    pod.script = pod.script.replace(f"sleep {HOLD_S}", "sleep 2")
+    pod.box.change(f"--hold={HOLD_S}", "--hold=2")
     pod.fact("reached", "run-node-0-0")
     began = time.monotonic()
     assert pod.start("program").returncode == LAUNCH_EXITS["unreached"].code
@@ -98,7 +103,7 @@ def test_workers_that_mpi_does_not_reach_may_be_going(pod: Pod) -> None:
 
 def test_when_a_worker_is_taken_away_the_others_are_asked_at_once(pod: Pod) -> None:
     """A checkpoint may need all ranks; the Job of the workers tells the others only when one has ended."""
-    pod.script = pod.script.replace("; do pass; done", "; do sleep 0.1; done")
+    pod.box.change("; do gp_pass; done", "; do sleep 0.1; done")
     with pod.begun("works") as process:
         for host in HOSTS:
             wait_for(pod, process, f"watched {host}")
@@ -128,17 +133,22 @@ def test_a_connection_that_breaks_says_nothing(pod: Pod) -> None:
         assert process.returncode == 7
 
 
-@pytest.mark.parametrize("name", SPECS)
-def test_without_retries_nothing_is_held_or_watched(name: str, tmp_path: Path) -> None:
-    script = container(SPECS[name], folder=tmp_path)["command"][2]
-    assert "hold" not in script
-    assert "watch" not in script
+@pytest.mark.parametrize("shell", SHELLS)
+def test_without_retries_nothing_is_held_or_watched(shell: str, tmp_path: Path) -> None:
+    found = container(SPECS["openmpi"], folder=tmp_path)
+    assert not any("hold" in option for option in found.options)
+    pod = with_ssh(Pod.of(tmp_path, shell, found))
+    pod.fact(f"told-{HOSTS[1]}")
+    pod.fact("fails")
+    began = time.monotonic()
+    assert pod.start("works").returncode == 7
+    assert time.monotonic() - began < 5
+    assert not any(line.startswith(("watched", "asked")) for line in pod.log)
 
 
 def test_a_command_that_succeeds_after_a_worker_had_to_end_fails(pod: Pod) -> None:
     """Its ranks saved and ended well: the run has to go on, and is not complete."""
-    pod.script = pod.script.replace(f"sleep {HOLD_S}", "sleep 1")
-    pod.script = pod.script.replace("/dev/shm/", f"{pod.folder}/")
+    pod.box.change(f"--hold={HOLD_S}", "--hold=1")
     pod.fact(f"told-{HOSTS[3]}")
     (pod.folder / "bin/ssh").write_text(
         _SSH.replace('*gangplan-told*) echo "watched $1" >>"$LOG"', "*gangplan-told*) exit 255")
@@ -155,8 +165,7 @@ def test_a_command_that_succeeds_after_a_worker_had_to_end_fails(pod: Pod) -> No
 def test_a_worker_of_torch_holds_on_too(retries: int, tmp_path: Path) -> None:
     """Its own Job goes by the first pod that has failed: one that is taken away must have ended by then."""
     spec = SPECS["openmpi"].replace("image: openmpi", "image: pytorch") + f"retries: {retries}\n"
-    script = container(spec, "node", tmp_path)["command"][2]
-    pod = Pod.of(tmp_path, SHELLS[0], script)
+    pod = Pod.of(tmp_path, SHELLS[0], container(spec, "node", tmp_path))
     with pod.begun("program") as process:
         time.sleep(2)
         assert (process.poll() is None) == bool(retries)

@@ -37,8 +37,8 @@ SPEC = workspaces.SPEC.replace("image: openmpi", "image: mpich").replace("worker
 def hydra(folder: Path) -> tuple[Pod, list[str], dict[str, str]]:
     """A pod whose mpirun is the real one, the final command, and its environment."""
     found = container(SPEC, folder=folder)
-    env = dict(found["env"])
-    pod = Pod.of(folder, "/bin/sh", found["command"][2])
+    env = found.env
+    pod = Pod.of(folder, "/bin/sh", found)
     pod.hosts(HOSTS)
     (folder / "bin/getent").write_text("#!/bin/sh\nexit 0\n")
     (folder / "bin/uname").write_text('#!/bin/sh\necho "$GANGPLAN_HOST"\n')
@@ -51,7 +51,7 @@ def hydra(folder: Path) -> tuple[Pod, list[str], dict[str, str]]:
     env["HYDRA_HOST_FILE"] = env["HYDRA_HOST_FILE"].replace("/tmp/gangplan-", f"{folder}/gangplan-")
     env["HYDRA_LAUNCHER_EXEC"] = str(folder / "bin/ssh")
     env["HYDRA_IFACE"] = "lo"  # eth0 is the name inside pods
-    return pod, found["args"], env
+    return pod, found.args, env
 
 
 def test_every_rank_runs_where_it_should(tmp_path: Path) -> None:

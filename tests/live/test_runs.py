@@ -40,7 +40,7 @@ def server() -> Iterator[Server]:
 
 def name_of(root: Path) -> str:
     """Return the name of the only run of the workspace."""
-    (path,) = (root / "rendered/lab/runs/nlp").glob("*.yaml")
+    (path,) = (root / "rendered/lab/runs/nlp").glob("*-*.yaml")
     return path.stem
 
 
@@ -124,7 +124,7 @@ def test_scheduled_and_waiting_runs_have_states_of_their_own(tmp_path: Path, ser
     chain = {"specs/nlp/late.yaml": SPEC + "after: [filings]\n", "specs/nlp/nightly.yaml": worlds.SPEC}
     worlds.stock(root, SPEC, **chain)
     workspaces.render(root)
-    early, late, nightly = sorted(path.stem for path in (root / "rendered/lab/runs/nlp").glob("*.yaml"))
+    early, late, nightly = sorted(path.stem for path in (root / "rendered/lab/runs/nlp").glob("*-*.yaml"))
     dated = trainjob("nightly-20260111-0300")
     dated["metadata"]["labels"]["gangplan.dev/run"] = nightly
     for there, state, reason in (

@@ -19,6 +19,7 @@ from tests.workspaces import Outcome, gangplan
 RECORDED = Path(__file__).with_name("refusals.json")
 SERVED: dict[str, Any] = {
     "/api/v1": resources(
+        "configmaps/ConfigMap",
         "namespaces/Namespace!",
         "resourcequotas/ResourceQuota",
         "limitranges/LimitRange",
@@ -69,7 +70,7 @@ def validated(root: Path, answers: dict[str, Any], *more: str) -> tuple[Outcome,
 
 def run_path(root: Path, kind: str) -> str:
     """Return the path at which the API server has an object of the only run."""
-    (file,) = (root / "rendered/lab/runs/nlp").glob("*.yaml")
+    (file,) = (root / "rendered/lab/runs/nlp").glob("*-*.yaml")
     return f"/apis/{TRAINER}/namespaces/nlp/{kind}/{file.stem}"
 
 
@@ -138,7 +139,11 @@ def test_missing_rights_are_reported(root: Path) -> None:
     assert outcome.code == Exit.CLEAN
     files = {f"PATCH {run_path(root, kind)}": denied for kind in ("trainjobs", "trainingruntimes")}
     network = run_path(root, "networkpolicies").replace(TRAINER, "networking.k8s.io/v1")
-    outcome, _ = validated(root, {**files, f"PATCH {network}": denied}, "specs/nlp/filings.yaml")
+    files[f"PATCH {network}"] = denied
+    (scripts,) = (root / "rendered/lab/runs/nlp").glob("launch.*.yaml")
+    launch = scripts.stem.replace("launch.", "gangplan-launch-")
+    files[f"PATCH /api/v1/namespaces/nlp/configmaps/{launch}"] = denied
+    outcome, _ = validated(root, files, "specs/nlp/filings.yaml")
     assert outcome.code == Exit.ENVIRONMENT
     assert "you may not create" in outcome.err
 
@@ -157,7 +162,7 @@ def test_warnings_of_the_server_are_notes(root: Path) -> None:
         path = server.kubeconfig(root.parent, "lab")
         outcome = gangplan("validate", "specs/nlp/filings.yaml", "-C", root, "--server", "--kubeconfig", path)
     found = [one for one in outcome.findings if one.rule == "server-advice"]
-    assert len(found) == 3, outcome.err
+    assert len(found) == 4, outcome.err
     assert {one.severity for one in found} == {"note"}
 
 

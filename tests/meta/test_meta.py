@@ -143,6 +143,7 @@ def test_every_generator_is_in_a_table() -> None:
         "beside",
         "common",
         "launch",
+        "scripts",  # one ConfigMap for many runs (gangplan/pipeline/launch_maps.py)
         "steps",
         "after",  # imported only where used, like the next one
         "schedules",  # imported only where used, by functions of the tables

@@ -34,7 +34,7 @@ def run(root: Path) -> list[Body]:
     """Render, and return the objects of its only run."""
     outcome = gangplan("render", "-C", root, "--engine", "serial")
     assert outcome.code == 0, outcome.err
-    (file,) = sorted(root.glob("rendered/lab/runs/nlp/*.yaml"))
+    (file,) = sorted(root.glob("rendered/lab/runs/nlp/*-*.yaml"))
     return [body for body in plain.load_all(file.read_text(encoding="utf-8")) if body]
 
 

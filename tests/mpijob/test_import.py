@@ -17,7 +17,7 @@ MORE = "timeout: 6h\nretries: 1\npriority: high\nenv: {MODE: fast}\nlauncher: {r
 def test_importing_a_rendered_mpijob_restores_the_spec(image: str, runs: str, tmp_path: Path) -> None:
     root = workspace(tmp_path / "workspace", spec(image, MORE % runs))
     run(root)
-    (file,) = root.glob("rendered/lab/runs/nlp/*.yaml")
+    (file,) = root.glob("rendered/lab/runs/nlp/*-*.yaml")
     licence = ("--license-acknowledged",) if image == "intel" else ()
     outcome = gangplan("import", "mpijob", file, "-C", root, *licence)
     assert outcome.code == 0, outcome.err
@@ -35,7 +35,7 @@ def test_importing_restores_the_grace_period_without_the_margin(grace: str, tmp_
     line = f"gracePeriod: {grace}\n" if grace else ""
     root = workspace(tmp_path / "workspace", spec("openmpi", line))
     run(root)
-    (file,) = root.glob("rendered/lab/runs/nlp/*.yaml")
+    (file,) = root.glob("rendered/lab/runs/nlp/*-*.yaml")
     assert gangplan("import", "mpijob", file, "-C", root).code == 0
     (path,) = (root / "specs/nlp").glob("migrated-*.yaml")
     assert plain.load(path.read_text()).get("gracePeriod", "") == grace

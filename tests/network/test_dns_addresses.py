@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.emit import is_run_file
 from gangplan.source import load_objects
 from tests import workspaces
 from tests.workspaces import gangplan, rendered, write
@@ -46,7 +47,7 @@ def opened(policy: Any) -> list[tuple[str, list[tuple[str, int]]]]:
 def test_a_dns_address_is_open_to_every_run_and_to_the_namespace(posture: str, root: Path) -> None:
     found = policies(root, posture, DNS % f", addresses: [{LOCAL}]")
     assert opened(found["allow-dns"]) == [(LOCAL, [("UDP", 53), ("TCP", 53)])]
-    (text,) = (text for path, text in rendered(root).items() if "/runs/" in path)
+    (text,) = (text for path, text in rendered(root).items() if is_run_file(path))
     assert text.count(LOCAL.encode()) == 1
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.emit import is_run_file
 from gangplan.source import load_objects
 from tests import workspaces
 from tests.workspaces import gangplan, rendered, write
@@ -22,7 +23,7 @@ def run(root: Path, spec: str, cluster: str = KNOWN) -> tuple[dict[str, str], li
     """Return the proxy variables of the run's containers, and the egress rules of its policy to addresses."""
     write(root, {SPEC: workspaces.SPEC + spec, CLUSTER: workspaces.CLUSTER + cluster})
     assert gangplan("render", "-C", root).code == 0, gangplan("render", "-C", root).err
-    (text,) = (text for path, text in rendered(root).items() if "/runs/" in path)
+    (text,) = (text for path, text in rendered(root).items() if is_run_file(path))
     bodies = load_objects(text)
     (runtime,) = (body for body in bodies if body["kind"] == "TrainingRuntime")
     (policy,) = (body for body in bodies if body["kind"] == "NetworkPolicy")
@@ -54,7 +55,7 @@ def test_a_run_with_internet_access_reaches_the_proxy(root: Path) -> None:
     assert env["HTTPS_PROXY"] == env["https_proxy"] == "http://proxy.example.com:3129"
     direct = env["NO_PROXY"].split(",")
     assert {".svc", ".cluster.local", "localhost", "127.0.0.1", ".example.org"} <= set(direct)
-    (name,) = (path.rpartition("/")[2][: -len(".yaml")] for path in rendered(root) if "/runs/" in path)
+    (name,) = (path.rpartition("/")[2][: -len(".yaml")] for path in rendered(root) if is_run_file(path))
     assert f".{name}" in direct, "the run's own pods have names below the run's"
     assert rules(root, INTERNET) == []
 
@@ -86,7 +87,7 @@ def test_a_store_behind_the_proxy_uses_it(root: Path) -> None:
     changed = workspaces.CLUSTER.replace(*behind)
     write(root, {SPEC: workspaces.SPEC + "data: {lidar: env}\n", CLUSTER: changed + KNOWN})
     assert gangplan("render", "-C", root).code == 0
-    (text,) = (text.decode() for path, text in rendered(root).items() if "/runs/" in path)
+    (text,) = (text.decode() for path, text in rendered(root).items() if is_run_file(path))
     assert "HTTPS_PROXY" in text
     assert "s3.example.com" not in next(line for line in text.splitlines() if ".svc," in line)
 

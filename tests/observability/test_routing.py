@@ -112,7 +112,7 @@ def test_the_forwarder_selects_by_a_label_that_pods_have() -> None:
     (one,) = body["spec"]["inputs"]
     (label,) = one["application"]["selector"]["matchLabels"]
     rendered = "".join(
-        path.read_text() for path in sorted((REPOSITORY / "rendered").rglob("runs/**/*.yaml"))[:5]
+        path.read_text() for path in sorted((REPOSITORY / "rendered").rglob("runs/**/*-*.yaml"))[:5]
     )
     assert f"{label}: " in rendered
     assert {name for pipeline in body["spec"]["pipelines"] for name in pipeline["inputRefs"]} == {one["name"]}

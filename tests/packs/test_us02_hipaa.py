@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gangplan.emit import is_run_file
 from gangplan.errors import Exit
 from gangplan.source import load_objects
 from tests.workspaces import gangplan, rendered, write
@@ -210,7 +211,7 @@ def test_objects_of_the_regime_have_its_label(tmp_path: Path) -> None:
     root = build(tmp_path, Case((), {}))
     assert gangplan("render", "-C", root).code == Exit.CLEAN
     texts = {name: text.decode() for name, text in rendered(root).items()}
-    (run,) = [load_objects(text) for name, text in texts.items() if "/runs/" in name]
+    (run,) = [load_objects(text) for name, text in texts.items() if is_run_file(name)]
     by_kind = {body["kind"]: body for body in run}
     for kind in ("TrainJob", "TrainingRuntime", "NetworkPolicy"):
         assert by_kind[kind]["metadata"]["labels"]["gangplan.dev/hipaa"] == "true"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gangplan.emit import is_run_file
 from gangplan.errors import Exit
 from gangplan.source import load_objects
 from tests.workspaces import CATALOG, gangplan, rendered, write
@@ -124,7 +125,7 @@ def test_rendered_objects_show_where_the_data_is(tmp_path: Path) -> None:
     """The region selects nodes of both roles; the data sets and their regions are recorded."""
     root = build(tmp_path)
     assert gangplan("render", "-C", root).code == Exit.CLEAN
-    (text,) = [text for name, text in rendered(root).items() if "/runs/" in name]
+    (text,) = [text for name, text in rendered(root).items() if is_run_file(name)]
     by_kind = {body["kind"]: body for body in load_objects(text)}
     jobs = by_kind["TrainingRuntime"]["spec"]["template"]["spec"]["replicatedJobs"]
     assert [job["name"] for job in jobs] == ["node", "launcher"]

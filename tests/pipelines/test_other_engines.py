@@ -28,7 +28,7 @@ DAG = EXAMPLES / "airflow_dag.py"
 def rendered() -> dict[str, tuple[str, bool]]:
     """Return each job of the example with its run, and whether Git has only a template of the run."""
     found = {}
-    for path in sorted((render_example("pipeline") / "lab/runs/research").iterdir()):
+    for path in sorted((render_example("pipeline") / "lab/runs/research").glob("*-*.yaml")):
         kinds = {body["kind"] for body in load_all(path.read_text(encoding="utf-8"))}
         found[path.stem.rpartition("-")[0]] = (path.stem, "TrainJob" not in kinds)
     return found
@@ -85,7 +85,8 @@ def test_airflow_reads_the_dag(dag: dict[str, Any]) -> None:
 def test_a_task_creates_the_pod_of_a_waiting_job(dag: dict[str, Any]) -> None:
     """So it has a token, and everything that policies, quotas and the network of the cluster need."""
     pod = dag["tasks"]["research/evaluate"]["pod"]
-    file = render_example("pipeline") / "lab/runs/research/evaluate-11f9255a.yaml"
+    run = rendered()["evaluate"][0]
+    file = render_example("pipeline") / f"lab/runs/research/{run}.yaml"
     bodies = load_all(file.read_text(encoding="utf-8"))
     (job,) = (body for body in bodies if body["kind"] == "Job")
     expected = job["spec"]["template"]
@@ -97,7 +98,7 @@ def test_a_task_creates_the_pod_of_a_waiting_job(dag: dict[str, Any]) -> None:
     for key in expected["spec"].keys() - defaults:
         assert (key, pod["spec"].get(key)) == (key, expected["spec"][key])
     template, tmp = pod["spec"]["volumes"]
-    assert template["configMap"] == {"name": "evaluate-11f9255a-template", "optional": False}
+    assert template["configMap"] == {"name": f"{run}-template", "optional": False}
     assert tmp == expected["spec"]["volumes"][1]
     for key in ("image", "imagePullPolicy", "env", "resources", "securityContext", "volumeMounts"):
         assert (key, theirs.get(key)) == (key, ours[key])

@@ -179,7 +179,7 @@ def test_a_step_on_another_cluster_asks_that_cluster(root: Path) -> None:
 def runs_of(root: Path, cluster: str) -> str:
     """Return the name of the only run on a cluster."""
     assert gangplan("render", "-C", root).code == 0
-    (file,) = (root / f"rendered/{cluster}/runs/nlp").iterdir()
+    (file,) = (root / f"rendered/{cluster}/runs/nlp").glob("*-*.yaml")
     return file.stem
 
 

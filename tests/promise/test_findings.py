@@ -9,6 +9,7 @@ from unittest import mock
 
 import pytest
 
+from gangplan.emit import is_run_file
 from gangplan.pipeline import checks
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
@@ -63,7 +64,7 @@ def test_targets_from_the_help_match_the_run(tmp_path: Path) -> None:
         workspaces.write(root, {OVERLAY: text})
         result = preview(Request(root, engine="serial"))
         assert not result.findings
-        (run,) = (text for path, text in result.texts.items() if "/runs/" in path)
+        (run,) = (text for path, text in result.texts.items() if is_run_file(path))
         assert "example.com/tier: gold" in run
         assert "c9a4e7b1" not in run
 

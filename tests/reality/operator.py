@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.kubelet import started
+from gangplan.generators.scripts import SCRIPTS_FOLDER
+from tests.kubelet import mounted_map, started
 from tests.reality import pods as made
 
 Body = dict[str, Any]
@@ -30,13 +31,18 @@ VARIABLES: dict[str, dict[str, str]] = {
         "HYDRA_LAUNCH_EXTRA_ARGS": "-o ConnectionAttempts=10",
     },
 }
+WORKER = {"K_MPI_JOB_ROLE": "worker"}
 NO_GPUS = {"NVIDIA_VISIBLE_DEVICES": "", "NVIDIA_DRIVER_CAPABILITIES": ""}
 
 
 def cluster(found: list[Body], job: Body) -> made.Cluster:
     """Return the pods of an MPIJob in the same order as for other runs: workers, then the launcher."""
     spec, name, namespace = job["spec"], job["metadata"]["name"], job["metadata"]["namespace"]
-    slots, family, runs = spec["slotsPerWorker"], spec["mpiImplementation"], spec["runLauncherAsWorker"]
+    slots, family, runs = (
+        spec["slotsPerWorker"],
+        spec["mpiImplementation"],
+        spec.get("runLauncherAsWorker", False),
+    )
     told = {key: value.format(slots=slots) for key, value in VARIABLES[family].items()}
     told |= {"K_MPI_JOB_ROLE": "launcher"} | ({} if runs else NO_GPUS)
     replicas = spec["mpiReplicaSpecs"]
@@ -44,12 +50,12 @@ def cluster(found: list[Body], job: Body) -> made.Cluster:
     for index in range(replicas["Worker"]["replicas"]):
         host, number = f"{name}-worker-{index}", len(pods) + 1
         address = f"10.77.{number // 250}.{number % 250 + 1}"
-        pods.append(
-            _pod(replicas["Worker"]["template"], "worker", host, job, address, {"K_MPI_JOB_ROLE": "worker"})
-        )
+        pods.append(_pod(replicas["Worker"]["template"], "worker", host, job, address, WORKER, found))
     number = len(pods) + 1
     address = f"10.77.{number // 250}.{number % 250 + 1}"
-    launcher = _pod(replicas["Launcher"]["template"], "launcher", f"{name}-launcher", job, address, told)
+    launcher = _pod(
+        replicas["Launcher"]["template"], "launcher", f"{name}-launcher", job, address, told, found
+    )
     named = [launcher.name] if runs else []
     named += [pod.name for pod in pods]
     line = "{0}.{1}.{2}.svc slots={3}\n" if family == "OpenMPI" else "{0}.{1}.{2}.svc:{3}\n"
@@ -63,7 +69,9 @@ def cluster(found: list[Body], job: Body) -> made.Cluster:
     )
 
 
-def _pod(template: Body, role: str, host: str, job: Body, address: str, told: dict[str, str]) -> made.Pod:
+def _pod(
+    template: Body, role: str, host: str, job: Body, address: str, told: dict[str, str], found: list[Body]
+) -> made.Pod:
     """Return a pod; the operator's variables come last, so that they win."""
     container = started(template["spec"]["containers"][0])
     name = job["metadata"]["name"]
@@ -77,4 +85,6 @@ def _pod(template: Body, role: str, host: str, job: Body, address: str, told: di
     }
     annotation = template["metadata"].get("annotations", {}).get("k8s.v1.cni.cncf.io/networks", "")
     networks = annotation.count(",") + 1 if annotation else 0
-    return made.Pod(host, role, name, job["metadata"]["namespace"], address, labels, container, networks)
+    _, scripts = mounted_map(template["spec"], SCRIPTS_FOLDER, found)
+    namespace = job["metadata"]["namespace"]
+    return made.Pod(host, role, name, namespace, address, labels, container, scripts, networks)

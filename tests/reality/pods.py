@@ -8,14 +8,15 @@ rendered objects and what it shares with `gangplan run` about other programs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gangplan.generators.scripts import SCRIPTS_FOLDER
 from gangplan.local.trainer import hostfile, launcher_variables, torch_variables
 from tests import plain, workspaces
-from tests.kubelet import started
+from tests.kubelet import mounted_map, started
 from tests.network import brute
 
 Body = dict[str, Any]
@@ -33,6 +34,7 @@ class Pod:
     address: str
     labels: dict[str, str]
     container: Body
+    scripts: Mapping[str, str]  # of the launch, by the names of their files
     networks: int = 0  # that Multus attaches, as net1, net2, ...
 
     @property
@@ -109,15 +111,16 @@ def cluster(bodies: Iterable[Body]) -> Cluster:
         return _torch(found, job, runtime)
     total = job["spec"]["trainer"]["numNodes"]
     slots = job["spec"]["trainer"].get("numProcPerNode", mpi["numProcPerNode"])
-    counts = {"node": max(total - 1, 1) if mpi["runLauncherAsNode"] else total, "launcher": 1}
+    runs_ranks = mpi.get("runLauncherAsNode", False)
+    counts = {"node": max(total - 1, 1) if runs_ranks else total, "launcher": 1}
     roles = runtime["spec"]["template"]["spec"]["replicatedJobs"]
     pods: list[Pod] = []
     for role in roles:
         for index in range(counts[role["name"]]):
             number = len(pods) + 1
             address = f"10.77.{number // 250}.{number % 250 + 1}"
-            pods.append(_pod(role, index, name, namespace, address, slots))
-    ranked = [pod for pod in pods if pod.role == "node" or mpi["runLauncherAsNode"]]
+            pods.append(_pod(role, index, name, namespace, address, slots, found))
+    ranked = [pod for pod in pods if pod.role == "node" or runs_ranks]
     return Cluster(
         pods=pods,
         hostfile=hostfile((f"{pod.name}.{pod.subdomain}" for pod in ranked), slots),
@@ -132,7 +135,8 @@ def _torch(found: list[Body], job: Body, runtime: Body) -> Cluster:
     name, namespace, trainer = job["metadata"]["name"], job["metadata"]["namespace"], job["spec"]["trainer"]
     (role,) = runtime["spec"]["template"]["spec"]["replicatedJobs"]
     pods = [
-        _pod(role, index, name, namespace, f"10.77.0.{index + 1}", 0) for index in range(trainer["numNodes"])
+        _pod(role, index, name, namespace, f"10.77.0.{index + 1}", 0, found)
+        for index in range(trainer["numNodes"])
     ]
     for index, pod in enumerate(pods):
         slots, first = trainer["numProcPerNode"], f"{name}-node-0-0.{name}"
@@ -141,7 +145,9 @@ def _torch(found: list[Body], job: Body, runtime: Body) -> Cluster:
     return Cluster(pods, "".join(f"{pod.name}\n" for pod in pods), "", trainer["numProcPerNode"], policies)
 
 
-def _pod(role: Body, index: int, run: str, namespace: str, address: str, slots: int) -> Pod:
+def _pod(
+    role: Body, index: int, run: str, namespace: str, address: str, slots: int, found: Iterable[Body]
+) -> Pod:
     template = role["template"]["spec"]["template"]
     container = started(template["spec"]["containers"][0])
     if role["name"] == "launcher":
@@ -156,7 +162,8 @@ def _pod(role: Body, index: int, run: str, namespace: str, address: str, slots: 
     networks = annotation.count(",") + 1 if annotation else 0
     name = f"{run}-{role['name']}-0-{index}"
     fill(template["spec"]["containers"][0], container["env"], name, address)
-    return Pod(name, role["name"], run, namespace, address, labels, container, networks)
+    _, scripts = mounted_map(template["spec"], SCRIPTS_FOLDER, found)
+    return Pod(name, role["name"], run, namespace, address, labels, container, scripts, networks)
 
 
 def fill(container: Body, env: dict[str, str], name: str, address: str) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from gangplan.generators.scripts import SCRIPTS_FOLDER
 from tests.reality import debian, hosts, pods
 from tests.reality.families import Family, folder, installed
 from tests.reality.hosts import USER, Fabric, Host
@@ -181,6 +182,7 @@ def _place(
 ) -> Host:
     env = {"PATH": image.path(), "HOME": pods.HOME, "HOSTNAME": pod.name, **pod.container["env"]}
     files = image.files() | {"/etc/hosts": pods.hosts_file(cluster, pod), "/etc/hostname": f"{pod.name}\n"}
+    files |= {f"{SCRIPTS_FOLDER}/{name}": text for name, text in pod.scripts.items()}
     if cluster.keys:
         files |= {f"{cluster.keys}/{name}": text for name, text in keys().items()}
     if pod.role == "launcher":

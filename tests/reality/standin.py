@@ -2,7 +2,7 @@
 
 A preloaded library (standin.c) decides a process's host and which hosts it may reach, and a stand-in for ssh
 (standin_ssh.py) leads from one to the other. A container's own files are in a folder for each host, and the
-paths to them are changed in the commands and variables of the pods; nothing else that was rendered is
+paths to them are changed in commands, scripts and variables of the pods; nothing else that was rendered is
 changed.
 """
 
@@ -21,6 +21,8 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
+from gangplan.generators.scripts import SCRIPTS_FOLDER
+from tests.launch.scripts import written
 from tests.reality import pods
 from tests.reality.families import UnavailableError, installed
 from tests.reality.hosts import Host
@@ -37,6 +39,7 @@ PLACES = {
     "/tmp/gangplan": "tmp/gangplan",
     "/dev/shm/gangplan": "shm/gangplan",
     "/opt/intel/oneapi": "opt/intel",
+    SCRIPTS_FOLDER: "opt/launch",
     "/usr/sbin/sshd": "bin/sshd",
 }
 SSHD = '#!/bin/sh\n[ "$1" = -De ] && [ -r "$3" ] || exit 1\n: >"{root}/listens"\nexec sleep 3600\n'
@@ -151,12 +154,16 @@ def _moving(root: Path) -> Callable[[str], str]:
 
 def _start(cluster: pods.Cluster, pod: pods.Pod, root: Path, base: Mapping[str, str]) -> Host:
     moved = _moving(root)
+    words = [moved(word) for word in pod.command]
+    # The digest of the scripts, whose paths are changed, too.
+    stated = written(pod.scripts, Path(moved(SCRIPTS_FOLDER)), moved)
+    words[2] = re.sub(r"\b[0-9a-f]{64}\b", stated, words[2])
     env = {name: moved(value) for name, value in pod.container["env"].items()}
     number = cluster.pods.index(pod)
     limit = (BASE + number, resource.getrlimit(resource.RLIMIT_MSGQUEUE)[1])
     with (root / "out").open("wb") as out, (root / "err").open("wb") as err:
         process = subprocess.Popen(
-            [moved(word) for word in pod.command],
+            words,
             env={"HOME": str(root / "home"), **env, **base},
             cwd=root / "home",
             stdin=subprocess.DEVNULL,

@@ -95,10 +95,13 @@ def test_a_training_continues_from_its_checkpoint(tmp_path: Path) -> None:
 
 def test_the_quickstart_runs_as_rendered(tmp_path: Path) -> None:
     """The run in rendered/ is started on two hosts, with the program of the sample."""
-    (path,) = (workspaces.REPOSITORY / "rendered/us-cloud/runs/research").glob("quickstart-cpu-*.yaml")
+    folder = workspaces.REPOSITORY / "rendered/us-cloud/runs/research"
+    texts = [
+        path.read_text() for name in ("quickstart-cpu-*", "launch.*") for path in folder.glob(f"{name}.yaml")
+    ]
     files = {"allreduce.py": (PROGRAMS / "allreduce.py").read_text()}
     with running_spec(
-        tmp_path, FAMILIES["openmpi5"], "", bodies=pods.load(path.read_text()), with_python=files
+        tmp_path, FAMILIES["openmpi5"], "", bodies=pods.load("---\n".join(texts)), with_python=files
     ) as run:
         assert run.end() == 0, run.story()
         assert "2 ranks,  800000 bytes" in run.launcher.out

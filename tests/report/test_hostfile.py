@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
+from gangplan.generators.scripts import launch_map
 from gangplan.local.pods import LOCAL, cast_of
 from gangplan.pipeline.render import preview
 from gangplan.pipeline.request import Request
@@ -116,7 +117,7 @@ def test_runs_on_a_laptop_get_the_same_lines(image: str, more: str, tmp_path: Pa
     workspace(tmp_path, spec(image, more), CLUSTER)
     (run,) = preview(Request(tmp_path, engine="serial")).runs
     bodies = run_bodies(tmp_path)
-    cast = cast_of(run.unit.job, bodies, {}, 29500)
+    cast = cast_of(run.unit.job, [*bodies, launch_map(run.unit.job)], {}, 29500)
     name = next(body["metadata"]["name"] for body in bodies if body["kind"] == "TrainingRuntime")
     assert cast.hostfile.replace(name, "RUN").splitlines() == [
         line.replace(run.name, "RUN") for line in host_files(run)[0].lines

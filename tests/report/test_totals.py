@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.emit import is_run_file
 from gangplan.model.quantity import parse
 from gangplan.source import load_objects
 from tests.workspaces import gangplan, rendered
@@ -55,7 +56,7 @@ def test_totals_equal_the_requests_of_pods(example: str, tmp_path: Path) -> None
     shutil.copytree(source, tmp_path / "workspace", ignore=shutil.ignore_patterns(".gangplan"))
     root = tmp_path / "workspace"
     assert gangplan("render", "-C", root).code == 0
-    texts = {path: text.decode() for path, text in rendered(root).items() if "/runs/" in path}
+    texts = {path: text.decode() for path, text in rendered(root).items() if is_run_file(path)}
     planned = json.loads(gangplan("plan", "--format", "json", "-C", root).out)["runs"]
     compared = 0
     for run in planned:

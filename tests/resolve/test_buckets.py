@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.emit import is_run_file
 from tests import workspaces
 from tests.resolve.test_identity import ACCOUNT, STS
 from tests.resolve.test_workdir import SPEC, pods, put
@@ -49,7 +50,7 @@ def test_every_pod_has_the_folder(image: str, google: Path) -> None:
             "volumeAttributes": {"bucketName": "example-scans", "mountOptions": options},
         }
         assert {"name": "bucket-scans", "mountPath": "/scans"} in pod["containers"][0]["volumeMounts"]
-    (text,) = (text.decode() for path, text in rendered(google).items() if "/runs/" in path)
+    (text,) = (text.decode() for path, text in rendered(google).items() if is_run_file(path))
     assert 'gke-gcsfuse/volumes: "true"' in text
     assert "199.36.153.8/30" in text
     assert gangplan("validate", "-C", google).findings == []
@@ -130,7 +131,7 @@ def test_each_wrong_bucket_breaks_one_rule(name: str, root: Path) -> None:
 def test_why_leads_to_the_connection(google: Path) -> None:
     put(google, "data: {scans: /scans}\n")
     pods(google)
-    ((path, text),) = ((path, text) for path, text in rendered(google).items() if "/runs/" in path)
+    ((path, text),) = ((path, text) for path, text in rendered(google).items() if is_run_file(path))
     lines = text.decode().splitlines()
     for words, field in (
         ("bucketName:", "connections.scans.bucket"),
@@ -149,5 +150,5 @@ def test_another_bucket_is_another_run(google: Path) -> None:
         declare(google, SCANS.replace("example-scans", bucket))
         put(google, "data: {scans: /scans}\n")
         pods(google)
-        names |= {path for path in rendered(google) if "/runs/" in path}
+        names |= {path for path in rendered(google) if is_run_file(path)}
     assert len(names) == 2

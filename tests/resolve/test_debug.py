@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.emit import is_run_file
 from gangplan.source import load_objects
 from tests import workspaces
 from tests.resolve.test_workdir import SPEC
@@ -40,7 +41,7 @@ def jobs(root: Path) -> dict[str, Any]:
     """Render, and return the Jobs of the run by role."""
     outcome = gangplan("render", "-C", root)
     assert outcome.code == 0, outcome.err
-    (text,) = (text for path, text in rendered(root).items() if "/runs/" in path)
+    (text,) = (text for path, text in rendered(root).items() if is_run_file(path))
     (runtime,) = (body for body in load_objects(text) if body["kind"] == "TrainingRuntime")
     entries = runtime["spec"]["template"]["spec"]["replicatedJobs"]
     return {entry["name"]: entry["template"]["spec"] for entry in entries}
@@ -66,7 +67,8 @@ def test_each_pod_may_fail_once_and_stays(image: str, more: str, limits: dict[st
     pods = {role: job["template"]["spec"] for role, job in found.items()}
     assert {pod["restartPolicy"] for pod in pods.values()} == {"OnFailure"}
     # A worker of MPI serves again; the pod that starts the program waits for the end of the day.
-    waits = {role for role, pod in pods.items() if str(END_S) in pod["containers"][0]["command"][2]}
+    option = f"--keep-until={END_S}:2026-12-01"
+    waits = {role for role, pod in pods.items() if option in pod["containers"][0]["command"]}
     assert waits == {"launcher" if image == "openmpi" else "node"}
     assert all("podFailurePolicy" not in job for job in found.values())
 
@@ -94,7 +96,7 @@ def test_another_day_is_another_run(root: Path) -> None:
     for lines in ("", UNTIL, UNTIL.replace("12-01", "12-02")):
         put(root, lines)
         gangplan("render", "-C", root)
-        names |= {path for path in rendered(root) if "/runs/" in path}
+        names |= {path for path in rendered(root) if is_run_file(path)}
     assert len(names) == 3
 
 
@@ -147,7 +149,7 @@ def test_debug_of_an_ended_run_has_no_finding(state: str, root: Path) -> None:
 def test_why_leads_to_debug(root: Path) -> None:
     put(root, UNTIL)
     jobs(root)
-    path = next(path for path in rendered(root) if "/runs/" in path)
+    path = next(path for path in rendered(root) if is_run_file(path))
     lines = rendered(root)[path].decode().splitlines()
     for words in ("restartPolicy: OnFailure", "backoffLimit: 5"):
         number = next(number for number, line in enumerate(lines, 1) if words in line)

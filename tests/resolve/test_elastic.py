@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.emit import is_run_file
 from gangplan.source import load_objects
 from tests import workspaces
 from tests.resolve.test_workdir import SPEC, pods
@@ -29,7 +30,7 @@ def told(root: Path, lines: str, **more: str) -> list[Any]:
 def job(root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Render, and return the TrainJob and the replicated job of the workers."""
     assert gangplan("render", "-C", root).code == 0
-    (text,) = (text for path, text in rendered(root).items() if "/runs/" in path)
+    (text,) = (text for path, text in rendered(root).items() if is_run_file(path))
     bodies = {body["kind"]: body for body in load_objects(text)}
     (entry,) = bodies["TrainingRuntime"]["spec"]["template"]["spec"]["replicatedJobs"]
     return bodies["TrainJob"], entry
@@ -141,7 +142,7 @@ def test_each_wrong_range_breaks_its_rules(name: str, root: Path) -> None:
 def test_why_leads_to_the_fields(root: Path) -> None:
     put(root, ELASTIC)
     assert gangplan("render", "-C", root).code == 0
-    (path,) = (one for one in rendered(root) if "/runs/" in one)
+    (path,) = (one for one in rendered(root) if is_run_file(one))
     lines = rendered(root)[path].decode().splitlines()
     for words in ("--nnodes=2:4", "--max-restarts=3", "succeededIndexes", "numNodes: 4", "PET_RDZV_CONF"):
         line = next(n for n, one in enumerate(lines, 1) if words in one)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.emit import is_run_file
 from gangplan.source import load_objects
 from tests.resolve.test_workdir import SPEC, put
 from tests.workspaces import gangplan, rendered
@@ -19,7 +20,7 @@ def runtime(root: Path) -> tuple[dict[str, list[Any]], list[Any]]:
     """Return the rules of each Job by role, and those of the JobSet."""
     outcome = gangplan("render", "-C", root)
     assert outcome.code == 0, outcome.err
-    (text,) = (text for path, text in rendered(root).items() if "/runs/" in path)
+    (text,) = (text for path, text in rendered(root).items() if is_run_file(path))
     (body,) = (one for one in load_objects(text) if one["kind"] == "TrainingRuntime")
     spec = body["spec"]["template"]["spec"]
     jobs = {one["name"]: one["template"]["spec"] for one in spec["replicatedJobs"]}
@@ -34,13 +35,13 @@ def ended(rules: list[Any]) -> Any:
 
 # Lines, image -> the role whose pods end with the program's code, and its rule.
 CASES = {
-    "final ones": (FAIL, "openmpi", "launcher", "In", [7, 42, 196, 197]),
+    "final ones": (FAIL, "openmpi", "launcher", "In", [7, 42, 193, 196, 197]),
     "only these": (RETRY, "openmpi", "launcher", "NotIn", [137, 143, 198, 199]),
     "both": (
         "retries: 1\nexitCodes: {retry: [137], fail: [42]}\n",
         *("openmpi", "launcher", "NotIn", [137, 198, 199]),
     ),
-    "neither": ("retries: 1\n", "openmpi", "launcher", "In", [196, 197]),
+    "neither": ("retries: 1\n", "openmpi", "launcher", "In", [193, 196, 197]),
 }
 
 
@@ -115,7 +116,7 @@ def test_other_codes_are_another_run(root: Path) -> None:
     for codes in ("{fail: [42]}", "{fail: [43]}"):
         put(root, f"retries: 1\nexitCodes: {codes}\n")
         runtime(root)
-        names |= {path for path in rendered(root) if "/runs/" in path}
+        names |= {path for path in rendered(root) if is_run_file(path)}
     assert len(names) == 2
 
 

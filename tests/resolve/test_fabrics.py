@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from gangplan.emit import is_run_file
 from gangplan.errors import Exit
 from gangplan.resolve.fabric_presets import PRESETS, whole
 from gangplan.spec.fabrics import Fabric
@@ -63,7 +64,7 @@ def errors(outcome: Outcome) -> list[str]:
 def pods(root: Path) -> dict[str, dict[str, Any]]:
     """Return the pod templates of the run by the name of their job."""
     assert gangplan("render", "-C", root).code == Exit.CLEAN
-    (text,) = (data for name, data in workspaces.rendered(root).items() if "/runs/" in name)
+    (text,) = (data for name, data in workspaces.rendered(root).items() if is_run_file(name))
     runtime = next(one for one in yaml.safe_load_all(text) if one["kind"] == "TrainingRuntime")
     jobs = runtime["spec"]["template"]["spec"]["replicatedJobs"]
     return {one["name"]: one["template"]["spec"]["template"] for one in jobs}
@@ -167,7 +168,7 @@ def test_a_launcher_without_ranks_gets_only_the_environment(root: Path) -> None:
     made = pods(on_fabric(root, *TCPXO))
     launcher, workers = made["launcher"]["spec"], made["node"]["spec"]
     assert "initContainers" not in launcher
-    assert [one["name"] for one in launcher["volumes"]] == ["shm"]
+    assert [one["name"] for one in launcher["volumes"]] == ["shm", "gangplan-launch"]
     assert [one["name"] for one in workers["initContainers"]] == ["tcpxo-daemon"]
     names = {one["name"] for one in launcher["containers"][0]["env"]}
     assert "NCCL_FASTRAK_IFNAME" in names
@@ -224,7 +225,7 @@ def test_folders_of_the_node_are_read_only_unless_stated(root: Path) -> None:
     )
     spec = pods(on_fabric(root, IB[0], fabric))["node"]["spec"]
     mounts = {one["name"]: one.get("readOnly", False) for one in spec["containers"][0]["volumeMounts"]}
-    assert mounts == {"shm": False, "fabric-a": True, "fabric-b": False}
+    assert mounts == {"shm": False, "fabric-a": True, "fabric-b": False, "gangplan-launch": True}
 
 
 @pytest.mark.parametrize(
@@ -255,7 +256,7 @@ def test_workers_in_the_host_network_are_reached_by_addresses(root: Path) -> Non
     assert made["node"]["spec"]["hostNetwork"] is True
     assert made["node"]["spec"]["dnsPolicy"] == "ClusterFirstWithHostNet"
     assert "hostNetwork" not in made["launcher"]["spec"]
-    text = next(data for name, data in workspaces.rendered(root).items() if "/runs/" in name)
+    text = next(data for name, data in workspaces.rendered(root).items() if is_run_file(name))
     policy = next(one for one in yaml.safe_load_all(text) if one["kind"] == "NetworkPolicy")
     for direction, side in (("ingress", "from"), ("egress", "to")):
         assert policy["spec"][direction][-1] == {side: [{"ipBlock": {"cidr": "10.0.16.0/20"}}]}
@@ -264,7 +265,9 @@ def test_workers_in_the_host_network_are_reached_by_addresses(root: Path) -> Non
 def test_torch_in_the_host_network_opens_nothing(root: Path) -> None:
     on_fabric(root, *ROCE, spec=SPEC.replace("openmpi", "pytorch"))
     pods(root)
-    assert not any(b"ipBlock" in data for name, data in workspaces.rendered(root).items() if "/runs/" in name)
+    assert not any(
+        b"ipBlock" in data for name, data in workspaces.rendered(root).items() if is_run_file(name)
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.emit import is_run_file
 from gangplan.source import load_objects
 from tests import workspaces
 from tests.resolve.test_queues import CLUSTER, objects
@@ -125,7 +126,8 @@ def test_ranks_get_the_variables_that_the_webhook_adds_to_their_pod(root: Path) 
     """An SSH session has no variables of the container, so those that exist are passed on."""
     cloud(root, "aws", AWS)
     worker = pods(root)["node"]["containers"][0]
-    assert "AWS_WEB_IDENTITY_TOKEN_FILE" in worker["command"][2]
+    (given,) = [word for word in worker["command"] if word.startswith("--given=")]
+    assert "AWS_WEB_IDENTITY_TOKEN_FILE" in given.split("=")[1].split()
     assert any("ForceCommand" in one for one in worker["args"])
     cloud(root, "gcp", GCP)
     assert not any("ForceCommand" in one for one in pods(root)["node"]["containers"][0]["args"])
@@ -248,7 +250,7 @@ def test_a_bucket_is_closed_to_another_account(root: Path) -> None:
 def rendered_runs(root: Path) -> dict[str, str]:
     """Render, and return the files of the runs, by path."""
     assert gangplan("render", "-C", root).code == 0
-    return {path: text.decode() for path, text in rendered(root).items() if "/runs/" in path}
+    return {path: text.decode() for path, text in rendered(root).items() if is_run_file(path)}
 
 
 def test_without_identity_nothing_changes(root: Path) -> None:

@@ -31,7 +31,7 @@ def rendered(root: Path) -> dict[str, Any]:
     """Render, and return the object of the only run."""
     outcome = gangplan("render", "-C", root, "--engine", "serial")
     assert outcome.code == 0, outcome.err
-    (file,) = root.glob("rendered/lab/runs/nlp/*.yaml")
+    (file,) = root.glob("rendered/lab/runs/nlp/*-*.yaml")
     bodies = plain.load_all(file.read_text(encoding="utf-8"))
     found: dict[str, Any] = next(body for body in bodies if body and body["kind"] in ("TrainJob", "MPIJob"))
     return found
@@ -123,7 +123,7 @@ def test_pods_carry_none_of_them(root: Path) -> None:
     """Their templates decide the run's name."""
     written(root, "logRetention: 30d\n")
     rendered(root)
-    (file,) = root.glob("rendered/lab/runs/nlp/*.yaml")
+    (file,) = root.glob("rendered/lab/runs/nlp/*-*.yaml")
     for body in plain.load_all(file.read_text(encoding="utf-8")):
         if body and body["kind"] != "TrainJob":
             assert "log-retention" not in str(body)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.emit import is_run_file
 from gangplan.source import load_objects
 from tests import workspaces
 from tests.workspaces import gangplan, rendered
@@ -123,16 +124,16 @@ def test_a_torch_run_may_mount_over_the_folder_of_ssh(root: Path) -> None:
 
 
 def mounts(root: Path) -> dict[str, list[str]]:
-    """Render, and return the paths of the run by role, without shared memory."""
+    """Render, and return the paths of the run by role, without shared memory and launch scripts."""
     assert gangplan("render", "-C", root).code == 0
-    (text,) = (text for path, text in rendered(root).items() if "/runs/" in path)
+    (text,) = (text for path, text in rendered(root).items() if is_run_file(path))
     (runtime,) = (body for body in load_objects(text) if body["kind"] == "TrainingRuntime")
     found = {}
     for entry in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
         pod = entry["template"]["spec"]["template"]["spec"]
         (container,) = pod["containers"]
-        found[entry["name"]] = [one["mountPath"] for one in container["volumeMounts"][1:]]
-        assert len(pod["volumes"]) == 1 + len(found[entry["name"]])
+        found[entry["name"]] = [one["mountPath"] for one in container["volumeMounts"][1:-1]]
+        assert len(pod["volumes"]) == 2 + len(found[entry["name"]])
     return found
 
 

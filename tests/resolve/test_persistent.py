@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.emit import is_run_file
 from gangplan.source import load_objects
 from tests import workspaces
 from tests.resolve.test_workdir import SPEC, pods, put
@@ -244,7 +245,7 @@ def test_why_leads_from_a_run_to_the_volume_of_its_claim(root: Path) -> None:
     state(root, FILMS_OF)
     put(root, "data: {films: /films}\n")
     assert pods(root)
-    (path,) = (one for one in rendered(root) if "/runs/" in one)
+    (path,) = (one for one in rendered(root) if is_run_file(one))
     lines = rendered(root)[path].decode().splitlines()
     line = next(n for n, one in enumerate(lines, 1) if "claimName: films" in one)
     out = gangplan("why", "-C", root, f"rendered/{path.removeprefix('rendered/')}:{line}").out

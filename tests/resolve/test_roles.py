@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.emit import is_run_file
 from gangplan.source import load_objects
 from tests import workspaces
 from tests.resolve.test_containers import EXPORTER, REFERENCE
@@ -42,7 +43,7 @@ def told(root: Path, lines: str, framework: str = "tensorflow") -> list[Any]:
 def jobs(root: Path) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """Render, and return the run's name, the JobSet's spec, and its replicated jobs by name."""
     assert gangplan("render", "-C", root).code == 0
-    (text,) = (text for path, text in rendered(root).items() if "/runs/" in path)
+    (text,) = (text for path, text in rendered(root).items() if is_run_file(path))
     (runtime,) = (body for body in load_objects(text) if body["kind"] == "TrainingRuntime")
     spec = runtime["spec"]["template"]["spec"]
     return runtime["metadata"]["name"], spec, {one["name"]: one for one in spec["replicatedJobs"]}
@@ -126,7 +127,7 @@ def test_roles_have_the_mounts_of_the_job_but_no_scratch(lab: Path) -> None:
     assert told(lab, PS + more) == []
     found = {name: job["template"]["spec"]["template"]["spec"] for name, job in jobs(lab)[2].items()}
     mounts = {
-        name: [one["mountPath"] for one in pod["containers"][0]["volumeMounts"]]
+        name: [one["mountPath"] for one in pod["containers"][0]["volumeMounts"][:-1]]
         for name, pod in found.items()
     }
     assert mounts == {"node": ["/dev/shm", "/data", "/scratch"], "ps": ["/dev/shm", "/data"]}
@@ -169,7 +170,7 @@ def test_each_wrong_role_breaks_one_rule(name: str, lab: Path) -> None:
 def test_why_leads_to_the_role(lab: Path) -> None:
     put(lab, PS)
     assert gangplan("render", "-C", lab).code == 0
-    (path,) = (one for one in rendered(lab) if "/runs/" in one)
+    (path,) = (one for one in rendered(lab) if is_run_file(one))
     lines = rendered(lab)[path].decode().splitlines()
     for words, field in (("- serve.py", "roles.ps.command"), ("parallelism", "roles.ps.workers")):
         line = next(n for n, one in enumerate(lines, 1) if words in one)

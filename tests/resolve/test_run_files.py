@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.emit import is_run_file
 from gangplan.source import load_objects
 from tests import workspaces
 from tests.resolve.test_workdir import SPEC, pods, put
@@ -43,12 +44,12 @@ def objects(root: Path) -> dict[str, Any]:
     """Render, and return the objects of the run by kind."""
     outcome = gangplan("render", "-C", root)
     assert outcome.code == 0, outcome.err
-    (text,) = (text for path, text in rendered(root).items() if "/runs/" in path)
+    (text,) = (text for path, text in rendered(root).items() if is_run_file(path))
     return {body["kind"]: body for body in load_objects(text)}
 
 
 def names(root: Path) -> list[str]:
-    return [path for path in rendered(root) if "/runs/" in path]
+    return [path for path in rendered(root) if is_run_file(path)]
 
 
 @pytest.mark.parametrize("image", ["openmpi", "pytorch"])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.emit import is_run_file
 from tests import workspaces
 from tests.resolve.test_workdir import SPEC, pods, put
 from tests.workspaces import gangplan, rendered
@@ -199,7 +200,7 @@ def test_why_leads_to_the_field(lines: str, word: str, field: str, root: Path) -
     pool(root, f"{DISK}, localDisk: {{storageClass: topolvm-nvme, size: 7Ti}}")
     put(root, lines)
     pods(root)
-    (path,) = (one for one in rendered(root) if "/runs/" in one)
+    (path,) = (one for one in rendered(root) if is_run_file(one))
     line = next(n for n, one in enumerate(rendered(root)[path].decode().splitlines(), 1) if word in one)
     assert field in gangplan("why", "-C", root, f"rendered/{path.removeprefix('rendered/')}:{line}").out
 
@@ -219,7 +220,7 @@ def test_another_size_is_another_run(root: Path) -> None:
     for size in ("200Gi", "201Gi"):
         put(root, f"scratch: {size}\n")
         pods(root)
-        names |= {path for path in rendered(root) if "/runs/" in path}
+        names |= {path for path in rendered(root) if is_run_file(path)}
     assert len(names) == 2
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gangplan.emit import is_run_file
 from tests import workspaces
 from tests.workspaces import gangplan, rendered
 
@@ -68,11 +69,11 @@ def test_workers_without_gpus_see_none_of_their_node(image: str, root: Path) -> 
     fields = "gpus: 0\nslots: 1\nplacement: {nodePool: a100}"
     workspaces.write(root, {"specs/nlp/filings.yaml": written(image, fields)})
     workspaces.render(root)
-    (text,) = [text for path, text in rendered(root).items() if "/runs/" in path]
+    (text,) = [text for path, text in rendered(root).items() if is_run_file(path)]
     assert text.count(b"name: NVIDIA_VISIBLE_DEVICES") == 1
     workspaces.write(root, {"specs/nlp/filings.yaml": written(image, "gpus: 2")})
     workspaces.render(root)
-    (text,) = [text for path, text in rendered(root).items() if "/runs/" in path]
+    (text,) = [text for path, text in rendered(root).items() if is_run_file(path)]
     assert text.count(b"name: NVIDIA_VISIBLE_DEVICES") == 0
 
 
@@ -83,7 +84,7 @@ def test_workers_with_other_nvidia_devices_see_them(root: Path) -> None:
     fields = "gpus: 0\nslots: 1\nplacement: {nodePool: a100}\ndevices: {nvidia.com/gpu.shared: 1}"
     files = {"specs/nlp/filings.yaml": written("pytorch", fields), "overlays/lab/cluster.yaml": cluster}
     workspaces.render(workspaces.write(root, files))
-    (text,) = [text for path, text in rendered(root).items() if "/runs/" in path]
+    (text,) = [text for path, text in rendered(root).items() if is_run_file(path)]
     assert b"nvidia.com/gpu.shared" in text
     assert b"NVIDIA_VISIBLE_DEVICES" not in text
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.emit import is_run_file
 from gangplan.source import load_objects
 from tests import workspaces
 from tests.resolve.test_containers import EXPORTER, REFERENCE
@@ -49,7 +50,7 @@ def built(root: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Render, and return the JobSet's spec and all objects of the run."""
     outcome = gangplan("render", "-C", root)
     assert outcome.code == 0, outcome.err
-    (text,) = (text for path, text in rendered(root).items() if "/runs/" in path)
+    (text,) = (text for path, text in rendered(root).items() if is_run_file(path))
     bodies = load_objects(text)
     (runtime,) = (body for body in bodies if body["kind"] == "TrainingRuntime")
     return runtime["spec"]["template"]["spec"], bodies

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.emit import is_run_file
 from tests import workspaces
 from tests.resolve.test_workdir import SPEC, pods, put
 from tests.workspaces import gangplan, rendered
@@ -29,9 +30,11 @@ def env(root: Path, role: str) -> dict[str, Any]:
     return {one["name"]: one.get("valueFrom", one.get("value")) for one in found}
 
 
-def script(root: Path, role: str) -> str:
-    """Return the shell script that a role's container starts with."""
-    return str(pods(root)[role]["containers"][0]["command"][2])
+def options(root: Path, role: str) -> dict[str, list[str]]:
+    """Return the options of the script that a role's container starts with, each with its words."""
+    command = pods(root)[role]["containers"][0]["command"]
+    found = (one.partition("=") for one in command[4 : command.index("--")])
+    return {name: value.split() for name, _, value in found}
 
 
 def told(root: Path, lines: str, image: str = "openmpi") -> list[Any]:
@@ -97,13 +100,12 @@ def test_an_undeclared_config_map_is_refused(team: Path) -> None:
 def test_workers_pass_their_own_values_to_the_sessions_of_ranks(root: Path) -> None:
     put(root, NODE + "placement: {spread: pack}\n")
     (worker,) = pods(root)["node"]["containers"]
-    assert "/dev/shm/gangplan-session" in script(root, "node")
+    assert options(root, "node")["--own"] == ["NODE"]
     assert worker["args"][4:] == ["-o", "ForceCommand=exec /bin/sh /dev/shm/gangplan-session"]
     (launcher,) = pods(root)["launcher"]["containers"]
     assert "NODE" not in launcher["args"]
-    assert "unset" not in script(
-        root, "launcher"
-    )  # Open MPI passes on only the variables that it is asked to
+    # Open MPI passes on only the variables that it is asked to.
+    assert "--unset" not in options(root, "launcher")
 
 
 @pytest.mark.parametrize(
@@ -119,14 +121,16 @@ def test_launchers_that_pass_on_everything_unset_pod_values(image: str, command:
     put(root, "env: {NODE: {field: spec.nodeName}, SEED: 7}\n", image)
     text = (root / SPEC).read_text().replace("[python, train.py]", command)
     workspaces.write(root, {SPEC: text})
-    found = script(root, "launcher")
-    assert "\nunset NODE\n" in found
-    assert "for name in NODE" not in found
+    found = options(root, "launcher")
+    assert found["--unset"] == ["NODE"]
+    assert "NODE" not in found.get("--deepspeed", [])
+    assert ("SEED" in found.get("--deepspeed", [])) == (image == "deepspeed")
 
 
 def test_torch_needs_no_session_script(root: Path) -> None:
     put(root, NODE, "pytorch")
-    assert "gangplan-session" not in script(root, "node")
+    assert "--own" not in options(root, "node")
+    assert not any("gangplan-session" in word for word in pods(root)["node"]["containers"][0]["args"])
 
 
 REFUSED = {
@@ -175,7 +179,7 @@ def test_another_source_is_another_run(root: Path) -> None:
 
 def rendered_runs(root: Path) -> list[str]:
     pods(root)
-    return [path for path in rendered(root) if "/runs/" in path]
+    return [path for path in rendered(root) if is_run_file(path)]
 
 
 def test_a_new_job_takes_variables_from_its_flags(team: Path) -> None:

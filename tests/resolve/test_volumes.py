@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.emit import is_run_file
 from gangplan.source import load_objects
 from tests import workspaces
 from tests.resolve.test_workdir import SPEC, pods, put
@@ -237,14 +238,14 @@ def test_the_resource_quota_has_the_storage_of_classes(root: Path) -> None:
         ("work: {path: /work, size: 500Gi}", "storage: 500Gi", "volumes.work.size"),
         ("work: /work", "storage: 100Gi", "volumes.work.size"),
         ("work: /work", "storageClassName", "volumes.work.storageClass"),
-        ("once: {path: /work, size: 1Gi}", "- ReadWriteOncePod", "volumes.once.accessMode"),
+        ("once: {path: /work, size: 1Gi}", "[ReadWriteOncePod]", "volumes.once.accessMode"),
     ],
 )
 def test_why_leads_to_the_field(asked: str, word: str, field: str, root: Path) -> None:
     offer(root)
     put(root, f"volumes: {{{asked}}}\n")
     pods(root)
-    (path,) = (one for one in rendered(root) if "/runs/" in one)
+    (path,) = (one for one in rendered(root) if is_run_file(one))
     line = next(n for n, one in enumerate(rendered(root)[path].decode().splitlines(), 1) if word in one)
     assert field in gangplan("why", "-C", root, f"rendered/{path.removeprefix('rendered/')}:{line}").out
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.emit import is_run_file
 from gangplan.source import load_objects
 from tests import workspaces
 from tests.workspaces import gangplan, rendered
@@ -33,7 +34,7 @@ def pods(root: Path) -> dict[str, Any]:
     """Render, and return the pod specs of the run by role."""
     outcome = gangplan("render", "-C", root)
     assert outcome.code == 0, outcome.err
-    (text,) = (text for path, text in rendered(root).items() if "/runs/" in path)
+    (text,) = (text for path, text in rendered(root).items() if is_run_file(path))
     (runtime,) = (body for body in load_objects(text) if body["kind"] == "TrainingRuntime")
     return {
         entry["name"]: entry["template"]["spec"]["template"]["spec"]
@@ -90,6 +91,6 @@ def test_the_plan_shows_the_folder(root: Path) -> None:
 def test_why_leads_to_the_field(root: Path) -> None:
     put(root, "workdir: /workspace\n")
     pods(root)
-    ((path, text),) = ((p, t) for p, t in rendered(root).items() if "/runs/" in p)
+    ((path, text),) = ((p, t) for p, t in rendered(root).items() if is_run_file(p))
     line = next(n for n, one in enumerate(text.decode().splitlines(), 1) if "workingDir" in one)
     assert f"{SPEC}:9" in gangplan("why", "-C", root, f"rendered/{path.removeprefix('rendered/')}:{line}").out

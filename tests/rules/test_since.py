@@ -81,7 +81,7 @@ def test_a_clean_tree_has_no_findings(committed: Path) -> None:
 
 def test_a_runtime_edited_by_hand_is_reported(committed: Path) -> None:
     """The commit has another text under the name that is rendered now."""
-    (path,) = (committed / "rendered/lab/runs/nlp").glob("*.yaml")
+    (path,) = (committed / "rendered/lab/runs/nlp").glob("*-*.yaml")
     path.write_text(
         re.sub(r"terminationGracePeriodSeconds: \d+", "terminationGracePeriodSeconds: 7", path.read_text())
     )
@@ -136,7 +136,7 @@ def test_the_finding_about_a_removed_file_has_a_line(committed: Path) -> None:
 
 
 def test_a_conflict_in_the_base_is_reported(committed: Path) -> None:
-    (path,) = (committed / "rendered/lab/runs/nlp").glob("*.yaml")
+    (path,) = (committed / "rendered/lab/runs/nlp").glob("*-*.yaml")
     text = path.read_text()
     path.write_text("<<<<<<< ours\n" + text)
     subprocess.run(

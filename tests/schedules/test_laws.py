@@ -147,7 +147,7 @@ def test_runs_of_a_schedule_count_in_every_state(name: str, root: Path) -> None:
     spec = worlds.SPEC.replace("Europe/Berlin}", "Europe/Berlin, keep: 9}")
     worlds.stock(root, spec)
     worlds.rendered(root)
-    (old,) = (root / "rendered/lab/runs/nlp").glob("*.yaml")
+    (old,) = (root / "rendered/lab/runs/nlp").glob("*-*.yaml")
     write(root, {"specs/nlp/filings.yaml": spec + lines.format(old.stem)})
     for key, most in (("trainjobs", runs), ("trainingruntimes", runtimes)):
         path = f"/spec/hard/count~1{key}.trainer.kubeflow.org"

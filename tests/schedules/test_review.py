@@ -66,7 +66,7 @@ def test_a_changed_description_is_not_an_edit(root: Path) -> None:
 def test_a_run_that_got_a_schedule_goes_on(root: Path) -> None:
     worlds.stock(root, PLAIN)
     commit(root, "2026-01-10T12:00:00Z")
-    (old,) = (root / "rendered/lab/runs/nlp").iterdir()
+    (old,) = (root / "rendered/lab/runs/nlp").glob("*-*.yaml")
     write(root, {"specs/nlp/filings.yaml": worlds.SPEC.replace("32Gi", "48Gi")})
     (edit,) = review(root)[0]
     assert edit["goesOn"] == old.stem

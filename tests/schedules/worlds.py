@@ -39,10 +39,10 @@ def stock(root: Path, spec: str = SPEC, **files: str) -> None:
 
 
 def rendered(root: Path, part: str = "runs") -> list[dict[str, Any]]:
-    """Render, and return all objects of a part of the rendered tree."""
+    """Render, and return all objects of a part of the rendered tree but launch scripts."""
     outcome = gangplan("render", "-C", root)
     assert outcome.code in (0, 1), outcome.err
-    files = sorted((root / "rendered/lab" / part).rglob("*.yaml"))
+    files = sorted((root / "rendered/lab" / part).rglob("*-*.yaml" if part == "runs" else "*.yaml"))
     return [body for file in files for body in load_objects(file.read_text(encoding="utf-8"))]
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from gangplan.errors import Exit
+from gangplan.generators.scripts import scripts_digest
 from tests import plain, workspaces
 from tests.workspaces import CLUSTER, SPEC, TEAM, gangplan, render, write
 
@@ -35,6 +36,7 @@ GIVEN = (
 MARK = "# Rendered by gangplan from specs/nlp/filings.yaml\n"
 TEXTS: dict[str, bytes] = {
     "SPEC": SPEC.encode(),
+    "TEAM_MARK": b"# Rendered by gangplan from specs/nlp/team.yaml\n",
     "TEAM": b"apiVersion: gangplan.dev/v1\nkind: Team\nclusters: [lab]\n",
     "LARGE": SPEC.encode() + b"# x\n" * (1 << 18),
     "DEEP": b"[" * 100_000,
@@ -69,6 +71,7 @@ def commit(root: Path, attack: dict[str, Any]) -> None:
     write(root, {name: text_of(text) for name, text in attack.get("write", {}).items()})
     if "change" in attack:
         name, old, new = attack["change"]
+        name = name.replace("SCRIPTS", scripts_digest()[:8])
         text = (root / name).read_text()
         assert old in text
         (root / name).write_text(text.replace(old, new, 1))

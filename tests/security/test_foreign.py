@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from gangplan.errors import Exit
+from gangplan.objects import dump
 from tests import workspaces
 from tests.security.test_kept import BINDING
 from tests.workspaces import gangplan, render, write
@@ -54,6 +56,8 @@ COPIES = {
         f"{JOB}metadata: {{name: filings-01234567, namespace: ghosts}}\n",
     ),
     "no YAML": ("rendered/lab/runs/nlp/filings-01234567.yaml", f"{MARK}{{\n"),
+    "launch scripts in no team": ("rendered/lab/runs/launch.01234567.yaml", MARK + BINDING),
+    "launch scripts too deep": ("rendered/lab/runs/nlp/deep/launch.01234567.yaml", MARK + BINDING),
 }
 MORE: dict[str, tuple[str, Callable[[str], str]]] = {
     "a document more in a tenant": (TENANT, lambda text: text + BINDING),
@@ -134,6 +138,46 @@ def test_earlier_runs_and_readme_files_are_accepted(done: Path) -> None:
     (done / "specs/nlp/filings.yaml").unlink()
     write(done, {"specs/nlp/other.yaml": workspaces.SPEC})
     assert gangplan("validate", "-C", done).code == Exit.CLEAN
+    assert gangplan("render", "--check", "-C", done).code == Exit.FINDINGS
+
+
+SCRIPTS = {"common.sh": "exit 0\n", "launcher.sh": "exit 1\n"}
+DIGITS = sha256("".join(SCRIPTS.values()).encode()).hexdigest()[:8]
+
+
+def earlier(namespace: str, team: str = "nlp", **fields: object) -> str:
+    """Return a file of launch scripts as an earlier gangplan may have written it."""
+    labels = {"app.kubernetes.io/managed-by": "gangplan"}
+    name = {"name": f"gangplan-launch-{DIGITS}", "namespace": namespace, "labels": labels}
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": name, "immutable": True, "data": SCRIPTS}
+    return f"# Rendered by gangplan from specs/{team}/team.yaml\n{dump({**body, **fields})}"
+
+
+@pytest.mark.parametrize(
+    ("team", "text", "is_ours"),
+    [
+        ("nlp", earlier("nlp"), True),
+        ("gone", earlier("gone", "gone"), True),
+        ("gone", earlier("gone-ns", "gone"), True),
+        ("gone", earlier("nlp", "gone"), False),
+        ("gone", earlier("kube-system", "gone"), False),
+        ("nlp", earlier("other"), False),
+        ("nlp", earlier("nlp", "other"), False),
+        ("nlp", earlier("nlp", data={**SCRIPTS, "common.sh": "exit 2\n"}), False),
+        ("nlp", earlier("nlp", data={}), False),
+        ("nlp", earlier("nlp", immutable=False), False),
+        ("nlp", earlier("nlp", binaryData={"zz.sh": "eA=="}), False),
+        ("nlp", earlier("nlp", kind="Secret"), False),
+    ],
+)
+def test_earlier_launch_scripts_are_accepted_if_they_are_what_their_name_says(
+    done: Path, team: str, text: str, is_ours: bool
+) -> None:
+    """After an upgrade, those of the runs before it are still there."""
+    path = f"rendered/lab/runs/{team}/launch.{DIGITS}.yaml"
+    write(done, {path: text})
+    outcome = gangplan("validate", "-C", done)
+    assert outcome.errors() == ([] if is_ours else [(f"{path}:1:1", "rendered-foreign")]), outcome.err
     assert gangplan("render", "--check", "-C", done).code == Exit.FINDINGS
 
 

@@ -122,7 +122,7 @@ def test_two_grants_of_one_namespace_are_refused(root: Path) -> None:
 def test_why_names_the_grant(root: Path) -> None:
     write(root, {CLUSTER_FILE: giving("namespace: language")})
     render(root)
-    [run] = (root / "rendered/lab/runs/nlp").iterdir()
+    [run] = (root / "rendered/lab/runs/nlp").glob("*-*.yaml")
     line = run.read_text().splitlines().index("  namespace: language") + 1
     outcome = gangplan("why", f"{run.relative_to(root)}:{line}", "-C", root)
     assert f"{CLUSTER_FILE}:16:37: the platform gives the namespace" in outcome.out

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.emit import is_run_file
 from gangplan.errors import Exit
 from gangplan.source import load_objects
 from tests import plain, workspaces
@@ -67,7 +68,7 @@ def assert_only_text(root: Path) -> None:
     """Check that kinds, namespaces and labels are those of a harmless run."""
     files = workspaces.rendered(root)
     assert all(path.startswith("lab/") and ".." not in path for path in files)
-    (run,) = (text for path, text in files.items() if "/runs/" in path)
+    (run,) = (text for path, text in files.items() if is_run_file(path))
     bodies = load_objects(run)
     kinds = [body["kind"] for body in bodies]
     assert set(kinds) <= {"NetworkPolicy", "TrainingRuntime", "TrainJob"}
@@ -94,7 +95,7 @@ def test_a_harmless_text_does_not_change_the_shape(tmp_path: Path) -> None:
         spec = root / SPEC
         spec.write_text(spec.read_text() + f"description: {text}\n")
         workspaces.render(root)
-        (run,) = (text for path, text in workspaces.rendered(root).items() if "/runs/" in path)
+        (run,) = (text for path, text in workspaces.rendered(root).items() if is_run_file(path))
         shapes.append([shape(body) for body in load_objects(run)])
     assert shapes[0] == shapes[1]
 

@@ -39,7 +39,7 @@ def moved(root: Path) -> Path:
 
 
 def the_run(root: Path) -> Path:
-    [path] = (root / RUN).iterdir()
+    [path] = (root / RUN).glob("*-*.yaml")
     return path
 
 
@@ -61,7 +61,7 @@ FORGED: dict[str, Callable[[str], str]] = {
     "the host's network": replaced("automountServiceAccountToken: false", "hostNetwork: true"),
     "a token": replaced("automountServiceAccountToken: false", "automountServiceAccountToken: true"),
     "another account": replaced("serviceAccountName: training", "serviceAccountName: default"),
-    "another runtime": replaced("  runtimeRef:\n", "  runtimeRef:\n    kind: ClusterTrainingRuntime\n"),
+    "another runtime": replaced("kind: TrainingRuntime, name: ", "kind: ClusterTrainingRuntime, name: "),
     "no runtime": lambda text: "---\n".join(
         part for part in text.split("---\n") if "kind: TrainingRuntime\nmetadata" not in part
     ),

@@ -66,4 +66,4 @@ def us_05(root: Path) -> Path:
 
 def runs(root: Path) -> list[str]:
     """Return the names of the runs in rendered/."""
-    return sorted(path.stem for path in (root / "rendered").glob("*/runs/*/*.yaml"))
+    return sorted(path.stem for path in (root / "rendered").glob("*/runs/*/*-*.yaml"))

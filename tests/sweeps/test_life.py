@@ -28,7 +28,7 @@ def records(root: Path) -> list[str]:
     """Return the names of the trials that have records in rendered/."""
     return sorted(
         path.stem.split("-")[1]
-        for path in (root / "rendered").glob("*/runs/*/*.yaml")
+        for path in (root / "rendered").glob("*/runs/*/*-*.yaml")
         if any(
             (one["metadata"]["annotations"] or {}).get("gangplan.dev/state") == "stopped"
             for one in yaml.safe_load_all(path.read_text())
@@ -39,7 +39,7 @@ def records(root: Path) -> list[str]:
 
 def test_a_new_value_adds_runs_and_touches_none(tmp_path: Path) -> None:
     render(workspace(tmp_path))
-    before = {path: path.read_bytes() for path in (tmp_path / "rendered").glob("*/runs/*/*.yaml")}
+    before = {path: path.read_bytes() for path in (tmp_path / "rendered").glob("*/runs/*/*-*.yaml")}
     write(tmp_path, {FILE: SWEEP.replace("[64, 128]", "[64, 96, 128]")})
     outcome = render(tmp_path)
     assert len(runs(tmp_path)) == 9

@@ -369,7 +369,7 @@ def test_uncommitted_changes_are_not_applied(story: Story, name: str | None) -> 
     story.merge({})
     story.store.changes.clear()
     if name is None:
-        name = str(next((story.root / "rendered/lab/runs/nlp").glob("*.yaml")).relative_to(story.root))
+        name = str(next((story.root / "rendered/lab/runs/nlp").glob("*-*.yaml")).relative_to(story.root))
         (story.root / name).unlink()
     else:
         write(story.root, {name: workspaces.SPEC + "run: 3\n"})

@@ -18,6 +18,7 @@ from typing import Any, Union, get_args, get_origin
 import yaml
 from pydantic import BaseModel
 
+from gangplan.emit import is_run_file
 from gangplan.pipeline.request import Request
 from gangplan.provenance.lines import Rendered, runs_of, standing_on
 from gangplan.trace import Trace
@@ -212,9 +213,9 @@ def by_place(files: list[Rendered]) -> dict[Place, tuple[Rendered, int]]:
     found: dict[Place, tuple[Rendered, int]] = {}
     for file in files:
         counts: dict[str, int] = {}
-        path = file.path if "/runs/" not in file.path else file.path.rpartition("-")[0]
+        path = file.path.rpartition("-")[0] if is_run_file(file.path) else file.path
         for index, body in enumerate(file.bodies):
-            kind = f"{body['kind']}" if "/runs/" in path else f"{body['kind']} {body['metadata']['name']}"
+            kind = f"{body['kind']}" if is_run_file(path) else f"{body['kind']} {body['metadata']['name']}"
             number = counts.get(kind, 0)
             counts[kind] = number + 1
             found[path, kind, number] = (file, index)

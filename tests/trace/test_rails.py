@@ -34,7 +34,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_line_leads_to_the_entry_of_its_rail(line: str, field: str, root: Path) -> None:
-    (run,) = (root / "rendered/lab/runs").rglob("*.yaml")
+    (run,) = (root / "rendered/lab/runs").rglob("*-*.yaml")
     lines = run.read_text().replace('"', "").splitlines()
     at = next(number for number, text in enumerate(lines, 1) if line.replace('"', "") in text)
     told = gangplan("why", "-C", root, f"{run.relative_to(root)}:{at}").out

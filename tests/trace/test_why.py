@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
+from gangplan.generators.scripts import launch_scripts, scripts_digest
 from gangplan.pipeline.request import Request
 from gangplan.plan.names import PLACEHOLDER
 from gangplan.provenance.lines import Rendered, runs_of, standing_on
 from gangplan.provenance.lookup import Answer, ask, place_in
+from gangplan.provenance.scripts import scripts_remark
 from gangplan.source.lines import lines_of, paths_at
 from gangplan.trace.files import at
 from gangplan.workspace import RENDERED, load_workspace
@@ -66,7 +68,7 @@ def test_every_cause_has_its_field_at_its_place(root: Path, files: list[Rendered
 
 
 def test_traced_files_equal_those_of_render(root: Path, files: list[Rendered]) -> None:
-    assert len(files) == 14
+    assert len(files) == 15
     for file in files:
         assert (root / RENDERED / file.path).read_text(encoding="utf-8") == file.text
 
@@ -107,7 +109,8 @@ def _assert_true(fields: Sequence[Path], document: str, number: int) -> None:
     for path in fields:
         key, value = path[-1], at(plain.load(document), path)
         assert places[path] == number, line
-        assert ("-" if isinstance(key, int) else key) in line, path
+        marks = ("-", "[") if isinstance(key, int) else (key,)
+        assert any(mark in line for mark in marks), path
         if not isinstance(value, dict | list) and not line.endswith(("|", "|-", "|+")):
             assert str(value) in line or json.dumps(value)[1:-1] in line, path
 
@@ -207,6 +210,34 @@ def test_missing_files_and_lines_are_refused(what: str, says: str, root: Path) -
     outcome = gangplan("why", "-C", root, what)
     assert outcome.code == Exit.INPUT
     assert says in outcome.err
+
+
+def test_a_line_of_the_launch_scripts_leads_to_its_file_and_its_runs(
+    root: Path, files: list[Rendered]
+) -> None:
+    file = next(one for one in files if "/launch." in one.path)
+    assert [one["metadata"]["name"] for one in file.bodies] == [f"gangplan-launch-{scripts_digest()[:8]}"]
+    lines = file.text.splitlines()
+    for script, text in launch_scripts().items():
+        line = lines.index(f"  {script}: |") + 4
+        answer = _asked(root, f"{RENDERED}/{file.path}", line)
+        assert text.splitlines()[2] == lines[line - 1][4:]
+        assert answer.remark.startswith(f"line 3 of templates/launch/{script}; mounted by ")
+        assert "full-" in answer.remark
+        (origin,) = answer.origins
+        assert (origin.path, origin.trace.is_own) == (("data", script), True)
+    (origin,) = _asked(root, f"{RENDERED}/{file.path}", lines.index("  namespace: team-cv") + 1).origins
+    assert str(origin.trace.where).startswith("specs/cv/team.yaml:4:")
+    assert "ConfigMap.namespace" in _fields(root, "specs/cv/team.yaml", "namespace:")
+
+
+def test_scripts_of_an_earlier_gangplan_are_named_as_such(root: Path, files: list[Rendered]) -> None:
+    file = next(one for one in files if "/launch." in one.path)
+    text = file.text.replace(scripts_digest()[:8], "0a1b2c3d")
+    line = text.splitlines().index("  ranks.sh: |") + 2
+    assert scripts_remark(root, f"{RENDERED}/lab/runs/cv/launch.0a1b2c3d.yaml", text, line) == (
+        "line 1 of templates/launch/ranks.sh of an earlier gangplan; no run in rendered/ mounts them"
+    )
 
 
 def test_a_waiver_and_its_label_lead_to_each_other(root: Path, files: list[Rendered]) -> None:

@@ -187,7 +187,7 @@ def test_more_runs_of_the_same_shape_are_not_chosen(tmp_path: Path) -> None:
 
 def _broken(tree: Path) -> Iterator[Path]:
     """Break runs after rendering, in a way that no gate would let pass, and yield their files."""
-    for run in sorted((tree / "lab/runs/nlp").iterdir()):
+    for run in sorted((tree / "lab/runs/nlp").glob("*-*.yaml")):
         text = run.read_text()
         (deadline,) = [line for line in text.splitlines() if line.startswith("  activeDeadlineSeconds: ")]
         run.write_text(text.replace(deadline, "  activeDeadlineSeconds: soon"))

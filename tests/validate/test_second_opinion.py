@@ -75,7 +75,7 @@ def test_validate_names_its_validators(root: Path, real_kubeconform: Kubeconform
 
 def test_a_finding_of_kubeconform_is_reported_at_the_spec(root: Path, real_kubeconform: Kubeconform) -> None:
     render(root)
-    (run,) = (root / "rendered/lab/runs/nlp").iterdir()
+    (run,) = (root / "rendered/lab/runs/nlp").glob("*-*.yaml")
     text = run.read_text()
     assert "  activeDeadlineSeconds: 86400\n" in text
     run.write_text(text.replace("Seconds: 86400\n", "Seconds: soon\n"))

@@ -35,7 +35,7 @@ def test_only_different_files_are_staged(root: Path) -> None:
 
 def test_a_link_to_the_same_text_is_not_up_to_date(root: Path, tmp_path: Path) -> None:
     render(root)
-    (run,) = (root / "rendered/lab/runs/nlp").iterdir()
+    (run,) = (root / "rendered/lab/runs/nlp").glob("*-*.yaml")
     shutil.move(run, tmp_path / "elsewhere.yaml")
     run.symlink_to(tmp_path / "elsewhere.yaml")
     files, standing = staged(root)
@@ -60,7 +60,7 @@ def test_validate_reads_no_up_to_date_file_again(root: Path, monkeypatch: pytest
 @pytest.mark.real_tool("kubeconform")
 def test_kubeconform_checks_up_to_date_files(root: Path, real_kubeconform: Kubeconform) -> None:
     render(root)
-    (run,) = (root / "rendered/lab/runs/nlp").iterdir()
+    (run,) = (root / "rendered/lab/runs/nlp").glob("*-*.yaml")
     run.write_text(run.read_text().replace("Seconds: 86400\n", "Seconds: soon\n"))
     standing = {
         path.relative_to(root / "rendered").as_posix() for path in (root / "rendered").rglob("*.yaml")

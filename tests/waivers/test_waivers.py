@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from gangplan.emit import is_run_file
 from gangplan.errors import Exit
 from gangplan.findings import Finding, Location, Waived, in_order, worst
 from gangplan.model.quantity import parse_memory
@@ -97,7 +98,7 @@ def test_a_waived_error_is_shown_and_does_not_count(root: Path) -> None:
 def test_a_waived_run_is_rendered(root: Path, builder: str) -> None:
     waived(long(root), waiver("timeout-over-limit"))
     assert gangplan("render", "-C", root).code == Exit.CLEAN
-    (text,) = [data for path, data in workspaces.rendered(root).items() if "/runs/" in path]
+    (text,) = [data for path, data in workspaces.rendered(root).items() if is_run_file(path)]
     jobs = [body for body in plain.load_all(text) if body["kind"] == "TrainJob"]
     assert jobs[0]["spec"]["activeDeadlineSeconds"] == 14 * 24 * 3600
 
@@ -338,7 +339,12 @@ def test_a_waived_policy_marks_only_the_run(root: Path, builder: str) -> None:
     workspaces.render(root)
     marked, other, tenant = (bodies(root, part) for part in ("/filings-", "/other-", "tenant.yaml"))
     assert {body["kind"] for body in marked} == {"NetworkPolicy", "TrainingRuntime", "TrainJob"}
-    found = [labels for body in marked for labels in labels_of(body) if "gangplan.dev/run" in labels]
+    found = [
+        labels
+        for body in marked
+        for labels in labels_of(body)
+        if "gangplan.dev/run" in labels or MARK in labels
+    ]
     assert len(found) >= 8  # the objects, the runtime's jobs and pods
     assert all(labels[MARK] == "true" for labels in found)
     assert not any(MARK in labels for labels in labels_of([*other, *tenant]))
@@ -448,7 +454,7 @@ def test_a_waiver_of_a_rule_covers_the_policy_with_the_same_meaning(root: Path, 
     outcome = check(root)
     assert outcome.code == Exit.CLEAN, outcome.err
     workspaces.render(root)
-    found = [body["metadata"]["labels"] for body in bodies(root, "/runs/")]
+    found = [body["metadata"]["labels"] for body in bodies(root, "/filings-")]
     assert all(labels["gangplan.dev/waived-run-deadline"] == "true" for labels in found)
     write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + "timeout: 15d\nextendedTimeout: true\n"})
     assert {rule for _, rule in check(root).errors()} == {"timeout-over-limit"}

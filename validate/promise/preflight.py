@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from gangplan.plan.preflight import preflight_words
@@ -19,12 +18,12 @@ def looked(laid: Laid) -> Iterator[tuple[int, Problem]]:
     if role is None or role.container is None:
         return
     words = preflight_words(job)
-    planned = shlex.join(words[words.index(job.image.preflight) :])
-    script = "\n".join(expanded(str(word)) for word in role.container.get("command") or ())
-    if planned in script:
+    planned = list(words[words.index(job.image.preflight) :])
+    command = [expanded(str(word)) for word in role.container.get("command") or ()]
+    if command[-len(planned) :] == planned:
         return
     help = "Keep the launcher's command; or remove preflight from the spec."
-    if shlex.quote(job.image.preflight) in script:
+    if job.image.preflight in command:
         message = "the preflight would compare the workers with another plan than the run's"
     else:
         message = "the program would start without the preflight that the spec asks for"

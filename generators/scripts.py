@@ -1,0 +1,129 @@
+"""The launch scripts: one immutable ConfigMap per team and content, and the words that start a script.
+
+All pods of all runs start with the same files (templates/launch/*.sh); what differs between runs are options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from hashlib import sha256
+
+from gangplan.generators.common import PREFIX
+from gangplan.model import syncing
+from gangplan.model.exits import LAUNCH_EXITS
+from gangplan.model.job import Job
+from gangplan.model.kinds import WAVES
+from gangplan.objects import Body
+from gangplan.template import FOLDER
+from gangplan.waivers import mark_labels
+
+# Where pods of a run find the scripts.
+SCRIPTS_FOLDER = "/opt/gangplan-launch"
+SCRIPTS_VOLUME = "gangplan-launch"
+SCRIPT_FILES = ("common.sh", "launcher.sh", "program.sh", "ranks.sh", "worker.sh")
+# A ConfigMap can be created again with other content. An image without sha256sum starts unchecked. It sets no
+# variable, which could be one of the job's.
+_START = """\
+case $(cat {folder}/*.sh | sha256sum 2>/dev/null) in
+'' | {digest}\\ *) exec /bin/sh "{folder}/$0" "$@" ;;
+esac
+echo "gangplan: {folder} does not hold the launch scripts of this run" >&2
+exit {code}
+"""
+
+
+@cache
+def launch_scripts() -> dict[str, str]:
+    """Return the text of each script by the name of its file, in the order of names."""
+    return {name: (FOLDER / "launch" / name).read_text(encoding="utf-8") for name in SCRIPT_FILES}
+
+
+@cache
+def scripts_digest() -> str:
+    """Return the SHA-256 of all scripts, one after another in the order of their names, as `cat *.sh` has
+    them."""
+    return sha256("".join(launch_scripts().values()).encode()).hexdigest()
+
+
+def launch_map_name() -> str:
+    """Return the name of the ConfigMap of the scripts, which the first eight digits of their digest end."""
+    return f"{SCRIPTS_VOLUME}-{scripts_digest()[:8]}"
+
+
+def is_launch_map(bodies: Sequence[Body], namespace: str, digest: str) -> bool:
+    """Return whether objects are one ConfigMap of launch scripts with these digits, in a namespace.
+
+    Eight digits only rule out mistakes: the command of each pod has the whole digest, and today's scripts are
+    known.
+    """
+    if len(bodies) != 1:
+        return False
+    (body,) = bodies
+    metadata = body.get("metadata")
+    if not isinstance(metadata, dict):
+        return False
+    name = f"{SCRIPTS_VOLUME}-{digest}"
+    is_named = (metadata.get("name"), metadata.get("namespace")) == (name, namespace)
+    is_alone = (
+        body.get("kind") == "ConfigMap" and not body.get("binaryData") and body.get("immutable") is True
+    )
+    if name == launch_map_name():
+        return is_named and is_alone and body.get("data") == launch_scripts()
+    return is_named and is_alone and digest_in(body) == digest
+
+
+def digest_in(body: Body) -> str:
+    """Return the first eight digits of the digest of the scripts of a ConfigMap, as its pods compute it."""
+    data = body["data"] if isinstance(body.get("data"), dict) else {}
+    scripts = sorted((str(name), str(text)) for name, text in data.items())
+    texts = "".join(text for name, text in scripts if name.endswith(".sh"))
+    return sha256(texts.encode()).hexdigest()[:8]
+
+
+def source_of_team(team: str) -> str:
+    """Return the file of a team, from which its ConfigMap of scripts comes."""
+    return f"specs/{team}/team.yaml"
+
+
+def launch_map(job: Job, waived: Sequence[str] = ()) -> Body:
+    """Return the ConfigMap with the scripts in the namespace of a job: the same for all runs of the team.
+
+    `waived` are the policies that the team need not follow.
+    """
+    annotations = {**syncing.of_run(), **syncing.of_verbatim()}
+    annotations |= {
+        **syncing.in_wave(WAVES["runs", "ConfigMap"]),
+        f"{PREFIX}source": source_of_team(job.team),
+    }
+    metadata = {
+        "name": launch_map_name(),
+        "namespace": job.namespace,
+        "labels": {
+            "app.kubernetes.io/managed-by": "gangplan",
+            syncing.SCRIPTS: "launch",
+            f"{PREFIX}team": job.team,
+            **mark_labels(waived),
+        },
+        "annotations": dict(sorted(annotations.items())),
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata,
+        "immutable": True,
+        "data": dict(launch_scripts()),
+    }
+
+
+@cache
+def start_text() -> str:
+    """Return the shell command that starts a script once it is known to be that of the run."""
+    code = LAUNCH_EXITS["scripts"].code
+    return _START.format(folder=SCRIPTS_FOLDER, digest=scripts_digest(), code=code)
+
+
+def start_words(script: str, options: Iterable[tuple[str, str | int]]) -> list[str]:
+    """Return the command of a container that starts a script with these options; empty ones are left out."""
+    words = [f"--{name}={value}" if value != "yes" else f"--{name}" for name, value in options if value]
+    return ["/bin/sh", "-c", start_text(), script, *words, "--"]
